@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The guard: a process forked before any side effect, which cleans up when the worker dies, also by SIGKILL.
+
+It holds the read end of a pipe. The worker writes "done" there when all is put back; end of file without it means that the worker
+is gone. Then every process that carries this run's mark in its environment is killed by its pid, and the cleanup commands are run.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+import uuid
+from types import TracebackType
+from typing import List, Optional, Sequence, Type
+
+from .process import MARK
+
+_DONE = b"done"
+_SCAN_SECONDS = 5.0
+_CLEANUP_TIMEOUT = 30.0
+
+
+def marked(mark: str) -> List[int]:
+    """Pids of the processes whose environment holds ``MARK=mark`` (of those that this user may look at)."""
+    needle = ("%s=%s" % (MARK, mark)).encode()
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            with open("/proc/%s/environ" % name, "rb") as environ:
+                if needle in environ.read().split(b"\0"):
+                    found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def end_marked(mark: str) -> None:
+    """Kills what carries the mark until two looks in a row find nothing: a child may be between fork and exec at the first."""
+    deadline = time.monotonic() + _SCAN_SECONDS
+    quiet = 0
+    while quiet < 2 and time.monotonic() < deadline:
+        pids = marked(mark)
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                continue
+        quiet = 0 if pids else quiet + 1
+        time.sleep(0.1)
+
+
+class Guard:
+    """``with Guard(cleanup=[argv, ...], deadline=seconds):`` around everything that starts children or changes a setting.
+
+    Leaving the block, by whatever way that still runs Python, ends marked children and runs the cleanup here; if this process is
+    killed, or ``deadline`` passes, the guard does it. ``cleanup`` are argv lists, each with its own deadline.
+    """
+
+    def __init__(self, cleanup: Sequence[Sequence[str]] = (), deadline: float = 3600.0) -> None:
+        self.mark = uuid.uuid4().hex
+        self._cleanup = [list(argv) for argv in cleanup]
+        self._deadline = deadline
+        self._pipe: Optional[int] = None
+        self._before: Optional[str] = None
+        self._pid = 0
+
+    def __enter__(self) -> "Guard":
+        reading, writing = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            self._watch(reading, writing)
+        os.close(reading)
+        self._pipe = writing
+        self._before = os.environ.get(MARK)
+        os.environ[MARK] = self.mark
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        if self._before is None:
+            os.environ.pop(MARK, None)
+        else:
+            os.environ[MARK] = self._before
+        if marked(self.mark):
+            end_marked(self.mark)
+        self._run_cleanup()
+        if self._pipe is not None:
+            os.write(self._pipe, _DONE)
+            os.close(self._pipe)
+            os.waitpid(self._pid, 0)
+
+    def _run_cleanup(self) -> None:
+        for argv in self._cleanup:
+            try:
+                subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               timeout=_CLEANUP_TIMEOUT, check=False)
+            except (OSError, subprocess.SubprocessError):
+                continue
+
+    def _watch(self, reading: int, writing: int) -> None:
+        """The guard's whole life; never returns into the caller's code."""
+        try:
+            os.close(writing)
+            os.setsid()
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            self._leave_streams(reading)
+            if not self._done(reading):
+                end_marked(self.mark)
+                self._run_cleanup()
+        finally:
+            os._exit(0)
+
+    @staticmethod
+    def _leave_streams(keep: int) -> None:
+        """The caller's pipes must not stay open here: Ansible waits for their end."""
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) > 2 and int(name) != keep:
+                try:
+                    os.close(int(name))
+                except OSError:
+                    continue
+
+    def _done(self, reading: int) -> bool:
+        end = time.monotonic() + self._deadline
+        while True:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([reading], [], [], left)[0]:
+                return False
+            return os.read(reading, len(_DONE)) == _DONE

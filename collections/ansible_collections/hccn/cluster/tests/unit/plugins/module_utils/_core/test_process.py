@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core import guard, process
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+
+
+def gone(pid, seconds=10.0):
+    """Has the process ended? A zombie counts as ended."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            with open("/proc/%d/stat" % pid) as stat:
+                if stat.read().rsplit(")", 1)[1].split()[0] == "Z":
+                    return True
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_child_gives_both_streams_and_its_exit_code():
+    result = process.run(["sh", "-c", "echo out; echo err >&2; exit 3"], 10)
+    assert (result.rc, result.stdout, result.stderr, result.timed_out) == (3, "out\n", "err\n", False)
+
+
+def test_a_child_speaks_the_c_locale_and_hears_nothing():
+    assert process.run(["sh", "-c", "echo $LC_ALL; cat"], 10, env={"LANG": "de_DE.UTF-8"}).stdout == "C\n"
+
+
+def test_a_child_past_its_deadline_is_killed_with_its_children(tmp_path):
+    pids = tmp_path / "pids"
+    result = process.run(["sh", "-c", "sleep 60 & echo $! > %s; wait" % pids], 0.5)
+    assert (result.rc, result.timed_out) == (-signal.SIGKILL, True)
+    assert gone(int(pids.read_text()))
+
+
+def test_polling_kills_at_the_deadline_too():
+    child = process.Child(["sleep", "60"], 0.1)
+    assert child.poll() is False
+    time.sleep(0.2)
+    assert child.poll() is True
+    assert child.wait().timed_out is True
+
+
+def test_polling_sees_the_end():
+    child = process.Child(["true"], 10)
+    result = child.wait()
+    assert child.poll() is True
+    child.kill()
+    assert result.rc == 0
+
+
+def test_an_interrupt_takes_the_child_along(monkeypatch):
+    started = []
+
+    def interrupted(child):
+        started.append(child.pid)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(process.Child, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        process.run(["sleep", "60"], 60)
+    assert gone(started[0])
+
+
+def test_a_missing_program_is_named():
+    with pytest.raises(HccnError) as caught:
+        process.run(["/nowhere/hccn_tool"], 10)
+    assert (caught.value.code, caught.value.message) == ("tool_missing", "/nowhere/hccn_tool: no such program")
+
+
+def test_a_program_that_cannot_be_run_is_named(tmp_path):
+    plain = tmp_path / "hccn_tool"
+    plain.write_text("no program")
+    with pytest.raises(HccnError) as caught:
+        process.run([str(plain)], 10)
+    assert caught.value.as_dict() == {
+        "code": "tool_not_executable", "message": "%s: Permission denied" % plain, "hint": "check its mode and its interpreter",
+    }
+
+
+def test_output_without_end_is_cut(monkeypatch):
+    monkeypatch.setattr(process, "OUTPUT_LIMIT", 10)
+    assert process.run(["sh", "-c", "yes | head -c 1000000"], 10).stdout == "y\ny\ny\ny\ny\n"
+
+
+def test_the_guard_ends_what_is_left_on_a_plain_way_out(tmp_path):
+    mark = tmp_path / "cleaned"
+    with guard.Guard(cleanup=[["touch", str(mark)], ["/nowhere/tool"]]) as watch:
+        child = process.Child(["sleep", "60"], 60)
+        assert guard.marked(watch.mark) == [child.pid]
+    assert gone(child.pid)
+    assert mark.exists()
+    assert guard.MARK not in os.environ
+
+
+def test_guards_nest():
+    with guard.Guard() as outer:
+        with guard.Guard() as inner:
+            assert os.environ[guard.MARK] == inner.mark
+        assert os.environ[guard.MARK] == outer.mark
+
+
+WORKER = """
+import sys, time
+from ansible_collections.hccn.cluster.plugins.module_utils._core import guard, process
+with guard.Guard(cleanup=[["touch", sys.argv[1] + ".cleaned"]], deadline=float(sys.argv[2])):
+    child = process.Child(["sh", "-c", "setsid sleep 60 & echo $! > " + sys.argv[1] + "; wait"], 60)
+    print(child.pid, flush=True)
+    time.sleep(60)
+"""
+
+
+def worker(tmp_path, deadline):
+    base = os.path.abspath(__file__.split("ansible_collections")[0])
+    pids = tmp_path / "grandchild"
+    running = subprocess.Popen(
+        [sys.executable, "-c", WORKER, str(pids), str(deadline)], stdout=subprocess.PIPE, text=True,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join([base] + sys.path)),
+    )
+    child = int(running.stdout.readline())
+    end = time.monotonic() + 10
+    while not pids.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    time.sleep(0.05)
+    return running, child, int(pids.read_text()), tmp_path / "grandchild.cleaned"
+
+
+def arrives(path, seconds=15.0):
+    end = time.monotonic() + seconds
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    return path.exists()
+
+
+def test_the_guard_cleans_up_after_sigkill(tmp_path):
+    running, child, grandchild, cleaned = worker(tmp_path, 60)
+    running.kill()
+    running.wait(10)
+    assert gone(child) and gone(grandchild)
+    assert arrives(cleaned)
+    running.stdout.close()
+
+
+def test_the_guard_cleans_up_at_its_deadline(tmp_path):
+    running, child, grandchild, cleaned = worker(tmp_path, 0.5)
+    assert gone(child) and gone(grandchild)
+    assert arrives(cleaned)
+    running.kill()
+    running.wait(10)
+    running.stdout.close()
