@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""hccn.conf as data: pure functions from text to settings, and from text and wishes to new text.
+
+Grammar (source: hicann/driver cfg.c, tool.c, tool_recovery.c): a line ``key_<physical id>=value``, no blanks around ``=``, exact key;
+lines that start with # or are shorter than 3 characters are ignored; the first line of a key wins.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+
+REPEATABLE_KEYS = ("arp", "ip_rule", "ip_route", "IPv6neigh", "IPv6route_address")
+"""Keys that may stand on several lines; all others count once, first line wins."""
+
+MIN_LINE = 3
+"""Shorter lines are ignored by the tool."""
+
+_LINE = re.compile(r"^([^=\s]+)_(\d+)=(.*)$")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One line: ``key`` without the device, ``line`` counted from 1."""
+
+    device: int
+    key: str
+    value: str
+    line: int
+
+    @property
+    def full_key(self) -> str:
+        return "%s_%d" % (self.key, self.device)
+
+
+def lines_of(text: str) -> List[str]:
+    """Lines with their ends, as the tool sees them: cut at LF only."""
+    return [line for line in re.split(r"(?<=\n)", text) if line]
+
+
+def parse_line(line: str, number: int = 0) -> Optional[Setting]:
+    """A setting, or None for a comment, a blank or a line that the tool would ignore."""
+    content = line.rstrip("\r\n")
+    if content.startswith("#") or len(content) < MIN_LINE:
+        return None
+    found = _LINE.match(content)
+    if found is None:
+        return None
+    return Setting(int(found.group(2)), found.group(1), found.group(3), number)
+
+
+def settings(text: str) -> List[Setting]:
+    """All settings in the order of the file."""
+    parsed = (parse_line(line, number) for number, line in enumerate(lines_of(text), 1))
+    return [setting for setting in parsed if setting is not None]
+
+
+def value_of(text: str, device: int, key: str) -> Optional[str]:
+    """The value that the tool reads: that of the first line."""
+    for setting in settings(text):
+        if setting.device == device and setting.key == key:
+            return setting.value
+    return None
+
+
+def ends_well(text: str) -> bool:
+    """Does the last line end in a newline? If not, the tool glues the next key to it."""
+    return not text or text.endswith("\n")
+
+
+Wishes = Mapping[Tuple[int, str], Sequence[str]]
+"""(device, key) -> its values; more than one only for a repeatable key, none to remove it."""
+
+
+def edit(text: str, wishes: Wishes) -> str:
+    """The text with exactly these values for these keys; everything else stays as it is, byte for byte.
+
+    A key keeps the place of its first line, further lines of it go; new keys come at the end. The result ends in a newline.
+    """
+    lines = lines_of(text)
+    if lines and not ends_well(text):
+        lines[-1] += "\n"
+    left: Dict[Tuple[int, str], List[str]] = {key: list(values) for key, values in wishes.items()}
+    kept: List[str] = []
+    for line in lines:
+        setting = parse_line(line)
+        wish = left.get((setting.device, setting.key)) if setting else None
+        if setting is None or wish is None:
+            kept.append(line)
+        elif setting.value in wish and setting.key in REPEATABLE_KEYS:
+            wish.remove(setting.value)
+            kept.append(line)
+        elif wish and setting.key not in REPEATABLE_KEYS:
+            kept.append(line if setting.value == wish[0] else "%s=%s\n" % (setting.full_key, wish[0]))
+            wish.pop(0)
+    for (device, key), values in left.items():
+        kept.extend("%s_%d=%s\n" % (key, device, value) for value in values)
+    return "".join(kept)

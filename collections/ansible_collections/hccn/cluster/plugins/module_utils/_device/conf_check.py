@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What is wrong with an hccn.conf: every rule a function from the text to problems, none stops at the first.
+
+Why each matters: ``hccn_tool -cfg recovery`` replays the file at every boot, and it is silent about much of this (recorded runs of
+the real front end).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from .._core.problems import Problem
+from .conf import MIN_LINE, REPEATABLE_KEYS, Setting, ends_well, lines_of, settings
+
+MAX_LINE = 384
+"""Characters of a line that the tool reads (hicann/driver cfg.c)."""
+
+_BLANKS = re.compile(r"^([^=#\s]+_\d+)(\s+=\s*|=\s+)")
+_GLUED = re.compile(r"(?:address|netmask|gateway|netdetect|tls_enable|send_arp_status|send_arp_period|mtu|xsfp_reset_max_times|xsfp_reset_wait_times)_\d+=")
+
+
+def _no_final_newline(text: str) -> Iterator[Problem]:
+    if not ends_well(text):
+        yield Problem("final_newline", "error", "the last line has no newline: hccn_tool glues the next key to it",
+                      where="line %d" % len(lines_of(text)), hint="hccn.cluster.hccn_conf adds it")
+
+
+def _carriage_returns(text: str) -> Iterator[Problem]:
+    for number, line in enumerate(lines_of(text), 1):
+        if line.endswith("\r\n"):
+            yield Problem("carriage_return", "error", "the line ends in CR LF: hccn_tool -cfg recovery fails on it", where="line %d" % number,
+                          hint="rewrite it with LF line ends, in place: containers mount its inode")
+            return
+
+
+def _lines(text: str) -> Iterator[Problem]:
+    for number, whole in enumerate(lines_of(text), 1):
+        line = whole.rstrip("\r\n")
+        where = "line %d" % number
+        if len(line) > MAX_LINE:
+            yield Problem("line_length", "error", "the line has %d characters, hccn_tool reads %d" % (len(line), MAX_LINE), where=where)
+        if line.startswith("#") or len(line) < MIN_LINE or not line.strip():
+            continue
+        blank = _BLANKS.match(line)
+        if blank is not None:
+            yield Problem("blank_around_equals", "error", "blank beside '=': the key %s is ignored without a word" % blank.group(1),
+                          where=where, hint="write key=value without blanks")
+        elif not re.match(r"^[^=\s]+_\d+=", line):
+            yield Problem("ignored_line", "warning", "not of the form key_<device>=value, so it is ignored: %r" % line[:60], where=where)
+
+
+def _glued(setting: Setting) -> Iterator[Problem]:
+    found = _GLUED.search(setting.value)
+    if found is not None:
+        yield Problem("glued_key", "error", "%s is glued to the value of %s" % (found.group(0)[:-1], setting.full_key), device=setting.device,
+                      where="line %d" % setting.line, hint="put it on a line of its own; set the right value of both")
+
+
+def _address(value: str) -> Optional[str]:
+    try:
+        ipaddress.IPv4Address(value)
+    except ValueError:
+        return "%r is not an IPv4 address" % value
+    return None
+
+
+def _address6(value: str) -> Optional[str]:
+    try:
+        ipaddress.IPv6Address(value)
+    except ValueError:
+        return "%r is not an IPv6 address" % value
+    return None
+
+
+def _netmask(value: str) -> Optional[str]:
+    try:
+        ipaddress.IPv4Network("0.0.0.0/" + value)
+    except ValueError:
+        return "%r is not a netmask" % value
+    return None if value.count(".") == 3 else "%r is not a dotted netmask" % value
+
+
+def _prefix(value: str) -> Optional[str]:
+    return None if value.isdigit() and int(value) <= 128 else "%r is not a prefix length of 0 to 128" % value
+
+
+def _switch(value: str) -> Optional[str]:
+    return None if value in ("0", "1") else "%r is neither 0 nor 1" % value
+
+
+VALUE_RULES: Dict[str, Callable[[str], Optional[str]]] = {
+    "address": _address, "netmask": _netmask, "gateway": _address, "netdetect": _address, "IPv6address": _address6, "IPv6netmask": _prefix,
+    "IPv6gateway": _address6, "IPv6netdetect": _address6, "tls_enable": _switch, "send_arp_status": _switch,
+}
+
+
+def _value(setting: Setting) -> Iterator[Problem]:
+    rule = VALUE_RULES.get(setting.key)
+    wrong = rule(setting.value) if rule else None
+    if wrong is not None:
+        yield Problem("invalid_value", "error", "%s: %s" % (setting.full_key, wrong), device=setting.device, where="line %d" % setting.line,
+                      hint="hccn_tool -cfg recovery would fail on it")
+
+
+def _duplicate_keys(found: Sequence[Setting]) -> Iterator[Problem]:
+    first: Dict[Tuple[int, str], Setting] = {}
+    for setting in found:
+        if setting.key in REPEATABLE_KEYS:
+            continue
+        before = first.setdefault((setting.device, setting.key), setting)
+        if before is not setting:
+            yield Problem("duplicate_key", "warning", "%s stands on line %d already, which wins" % (setting.full_key, before.line),
+                          device=setting.device, where="line %d" % setting.line, hint="remove one of them")
+
+
+def _pairs(found: Sequence[Setting]) -> Iterator[Problem]:
+    keys = {(setting.device, setting.key): setting for setting in reversed(found)}
+    for (device, key), setting in sorted(keys.items(), key=lambda item: item[1].line):
+        partner = {"address": "netmask", "netmask": "address", "IPv6address": "IPv6netmask"}.get(key)
+        if partner and (device, partner) not in keys:
+            yield Problem("incomplete_address", "error", "%s_%d is missing beside %s: the address is not set at boot" % (partner, device, setting.full_key),
+                          device=device, where="line %d" % setting.line)
+        if key == "gateway":
+            yield from _gateway(keys.get((device, "address")), keys.get((device, "netmask")), setting)
+
+
+def _gateway(address: Optional[Setting], netmask: Optional[Setting], gateway: Setting) -> Iterator[Problem]:
+    if address is None or netmask is None:
+        return
+    try:
+        network = ipaddress.IPv4Network("%s/%s" % (address.value, netmask.value), strict=False)
+        inside = ipaddress.IPv4Address(gateway.value) in network
+    except ValueError:
+        return
+    if not inside:
+        yield Problem("gateway_outside_network", "error", "%s=%s lies outside %s" % (gateway.full_key, gateway.value, network),
+                      device=gateway.device, where="line %d" % gateway.line, hint="hccn_tool refuses it by hand and drops it at boot without a word")
+
+
+def _duplicate_addresses(found: Sequence[Setting]) -> Iterator[Problem]:
+    holders: Dict[str, Setting] = {}
+    for setting in found:
+        if setting.key not in ("address", "IPv6address"):
+            continue
+        before = holders.setdefault(setting.value, setting)
+        if before.device != setting.device:
+            yield Problem("duplicate_address", "error", "%s has the address %s of device %d" % (setting.full_key, setting.value, before.device),
+                          device=setting.device, where="line %d" % setting.line, hint="hccn_tool accepts it; the fabric does not")
+
+
+def _absent_devices(found: Sequence[Setting], present: Sequence[int]) -> Iterator[Problem]:
+    for device in sorted({setting.device for setting in found} - set(present)):
+        line = next(setting.line for setting in found if setting.device == device)
+        yield Problem("absent_device", "warning", "settings for device %d, which this host does not have" % device, device=device, where="line %d" % line)
+
+
+def check(text: str, present: Optional[Sequence[int]] = None) -> List[Problem]:
+    """All problems of a file, by rule and then by line; ``present``: the devices of the host, None where not known."""
+    found = settings(text)
+    problems = list(_no_final_newline(text)) + list(_carriage_returns(text)) + list(_lines(text))
+    for setting in found:
+        glued = list(_glued(setting))
+        problems += glued or list(_value(setting))
+    problems += list(_duplicate_keys(found)) + list(_pairs(found)) + list(_duplicate_addresses(found))
+    if present is not None:
+        problems += list(_absent_devices(found, present))
+    return problems

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The logic of hccn_conf: declared keys of the file, and what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from .._core.errors import HccnError, InputError
+from .._core.problems import Problem, as_dicts
+from . import conf, conf_check, conf_file, host
+from .host import expand
+
+Wishes = Dict[Tuple[int, str], List[str]]
+
+
+def _values(where: str, key: str, value: Any) -> List[str]:
+    values = value if isinstance(value, list) else [value]
+    texts = [str(int(one)) if isinstance(one, bool) else str(one) for one in values]
+    if not key or any(character in key for character in "=# \t\r\n"):
+        raise InputError("%s: %r is not a key of hccn.conf: give it without '=' and without the device's number" % (where, key))
+    if len(texts) > 1 and key not in conf.REPEATABLE_KEYS:
+        raise InputError("%s: %s takes one value, %d are given; only %s may stand on several lines" % (
+            where, key, len(texts), ", ".join(conf.REPEATABLE_KEYS)))
+    for text in texts:
+        if "\n" in text or "\r" in text or len(key) + len(text) + 4 > conf_check.MAX_LINE:
+            raise InputError("%s: the value of %s does not fit on one line of %d characters" % (where, key, conf_check.MAX_LINE))
+        rule = conf_check.VALUE_RULES.get(key)
+        wrong = rule(text) if rule else None
+        if wrong:
+            raise InputError("%s: %s: %s" % (where, key, wrong))
+    return texts
+
+
+def wishes(params: Mapping[str, Any], devices: Sequence[int]) -> Wishes:
+    """``settings`` for every device of ``devices``, then ``config``, whose entries win. Raises InputError."""
+    absent = params["state"] == "absent"
+    wanted: Wishes = {}
+    for device in devices:
+        for key, value in (params["settings"] or {}).items():
+            wanted[(device, key)] = [] if absent else _values("settings", key, value)
+    seen = set()
+    for index, entry in enumerate(params["config"] or []):
+        if entry["id"] in seen:
+            raise InputError("config[%d]: device %d stands there twice" % (index, entry["id"]))
+        seen.add(entry["id"])
+        for key, value in entry["settings"].items():
+            wanted[(entry["id"], key)] = [] if absent else _values("config[%d].settings" % index, key, value)
+    return wanted
+
+
+def _text(path: str, create: bool) -> str:
+    text = conf_file.read(path)
+    if text is None and not create:
+        raise HccnError("conf_missing", "%s does not exist" % path, "the driver's installer makes it; create: true does too")
+    return text or ""
+
+
+def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[int]]]:
+    """The devices that ``settings`` is for, and those of the host (None where it cannot be known and nobody asks for all)."""
+    present: Optional[Sequence[int]]
+    try:
+        present = host.look(params["npu_smi"]).devices
+    except HccnError:
+        if params["settings"] and [word.strip() for word in params["devices"]] == ["all"]:
+            raise
+        present = None
+    return expand(params["devices"], present or ()), present
+
+
+def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], str]) -> Dict[str, Any]:
+    """The return values of hccn_conf. ``backup(path)`` copies the file and returns the copy's path. Raises HccnError."""
+    path = params["path"]
+    devices, present = _devices(params)
+    wanted = wishes(params, devices)
+    before = _text(path, params["create"])
+
+    def edited(text: str) -> str:
+        return conf.edit(text, wanted)
+
+    result: Dict[str, Any] = {}
+    after = edited(before)
+    if not check_mode and (after != before or conf_file.read(path) is None):
+        if params["create"]:
+            conf_file.create(path)
+        kept: List[str] = []
+        conf_file.change(path, edited, float(params["timeout"]), (lambda _text: kept.append(backup(path))) if params["backup"] else None)
+        result.update({"backup_file": kept[0]} if kept else {})
+        after = _text(path, False)
+    problems = conf_check.check(after, present)
+    result.update(
+        changed=after != before, problems=as_dicts(problems),
+        settings=[{"device": setting.device, "key": setting.key, "value": setting.value} for setting in conf.settings(after)],
+        diff={"before_header": path, "after_header": path, "before": before, "after": after},
+    )
+    return _judged(result, problems, path, params["fail_on"])
+
+
+def _judged(result: Dict[str, Any], problems: Sequence[Problem], path: str, fail_on: str) -> Dict[str, Any]:
+    errors = [problem for problem in problems if problem.severity == "error"]
+    if errors and fail_on != "none":
+        result.update(failed=True, msg="%s has %d problem(s) left, the first: %s, %s" % (path, len(errors), errors[0].where, errors[0].message))
+    return result

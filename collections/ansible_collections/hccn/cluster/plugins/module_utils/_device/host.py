@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Which devices: the option ``devices``, and what npu-smi or /dev/davinci* show."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Iterable, List, Optional, Tuple
+
+from .._core import process
+from .._core.errors import HccnError, InputError
+from .tool import Runner, find_program
+
+MAX_DEVICE_ID = 63
+"""The largest physical id that any reader of rank tables takes (MindIE-LLM, ranktable_config.cpp)."""
+
+NPU_SMI_FOLDERS = ("/usr/local/sbin", "/usr/local/bin")
+_NPU_SMI_TIMEOUT = 60.0
+
+_RANGE = re.compile(r"^(\d{1,3})(?:-(\d{1,3}))?$")
+
+
+@dataclass(frozen=True)
+class Host:
+    """``product``: 910A, A2, A3, 950, or None where only device files told; ``chip``: the name that npu-smi prints."""
+
+    devices: Tuple[int, ...]
+    product: Optional[str]
+    chip: Optional[str]
+
+    @property
+    def dialect(self) -> str:
+        """Which command line hccn_tool has: 950 has its own."""
+        return "950" if self.product == "950" else "910"
+
+
+def expand(wanted: Iterable[str], present: Iterable[int]) -> List[int]:
+    """``["all"]`` or ids and ranges (``["0-3", "7"]``) as ids, in the order given.
+
+    Raises InputError for an empty list, a word that is no id, a falling range, an id twice or over MAX_DEVICE_ID.
+    """
+    words = [str(word).strip() for word in wanted]
+    if not words:
+        raise InputError("devices is empty: give ids such as 0-7, or all")
+    if words == ["all"]:
+        return list(present)
+    ids: List[int] = []
+    for word in words:
+        found = _RANGE.match(word)
+        if found is None:
+            raise InputError("devices: %r is neither an id, nor a range such as 0-7, nor all alone" % word)
+        first, last = int(found.group(1)), int(found.group(2) or found.group(1))
+        if last < first or last > MAX_DEVICE_ID:
+            raise InputError("devices: the range %r falls or goes beyond %d" % (word, MAX_DEVICE_ID))
+        ids.extend(range(first, last + 1))
+    twice = sorted({number for number in ids if ids.count(number) > 1})
+    if twice:
+        raise InputError("devices: %s named twice" % ", ".join(map(str, twice)))
+    return ids
+
+
+_COLUMNS = re.compile(r"\s{2,}|\t+")
+
+
+def parse_chips(text: str) -> Host:
+    """``npu-smi info -m``: a row a chip; the physical id stands under "Chip Phy-ID" (A3, 950) or "Chip Logic ID" (910A, A2).
+
+    Rows of the board's controller carry "-" there. Raises HccnError ``no_device`` where there is no chip.
+    """
+    rows = [_COLUMNS.split(line.strip()) for line in text.splitlines() if line.strip()]
+    heads = [row for row in rows if "Chip Name" in row]
+    if not heads:
+        raise HccnError("no_device", "npu-smi info -m shows no NPU: %r" % text.strip()[:120], "is the driver loaded?")
+    head = heads[0]
+    id_column = head.index("Chip Phy-ID" if "Chip Phy-ID" in head else "Chip Logic ID")
+    name_column = head.index("Chip Name")
+    chips = [(int(row[id_column]), row[name_column]) for row in rows if len(row) == len(head) and row[id_column].isdigit()]
+    if not chips:
+        raise HccnError("no_device", "npu-smi info -m lists no NPU", "is the driver loaded?")
+    name = chips[0][1]
+    return Host(tuple(sorted(number for number, _name in chips)), _product(name, "Chip Phy-ID" in head, "Slot ID" in head), name)
+
+
+def _product(name: str, physical_ids: bool, slots: bool) -> Optional[str]:
+    if "950" in name or slots:
+        return "950"
+    if "910B" in name:
+        return "A2"
+    if physical_ids and "910" in name:
+        return "A3"
+    return "910A" if re.search(r"910A?\b", name) else None
+
+
+_DAVINCI = re.compile(r"^davinci(\d+)$")
+
+
+def parse_device_files(names: Iterable[str]) -> Host:
+    """Names in /dev. Raises HccnError ``no_device``."""
+    ids = sorted(int(found.group(1)) for found in map(_DAVINCI.match, names) if found)
+    if not ids:
+        raise HccnError("no_device", "no NPU on this host: npu-smi is missing and /dev holds no davinci device", "is the driver installed?")
+    return Host(tuple(ids), None, None)
+
+
+def look(npu_smi: str, run: Runner = process.run, dev: str = "/dev") -> Host:
+    """The devices of this host, by npu-smi, else by the device files. Raises HccnError."""
+    try:
+        path = find_program(npu_smi, NPU_SMI_FOLDERS)
+        result = run((path, "info", "-m"), _NPU_SMI_TIMEOUT)
+    except HccnError as error:
+        if error.code != "tool_missing":
+            raise
+        return parse_device_files(os.listdir(dev))
+    if result.timed_out:
+        raise HccnError("timeout", "npu-smi info -m did not answer within %.0f s" % _NPU_SMI_TIMEOUT, "see dmesg and /var/log/npu")
+    return parse_chips(result.stdout)

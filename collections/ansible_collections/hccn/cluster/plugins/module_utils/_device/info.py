@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The logic of device_info."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, Mapping
+
+from . import read, session
+
+
+def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
+    """The return values of device_info; ``failed`` and ``msg`` by ``fail_on``. Raises HccnError where nothing could be read."""
+    started = time.time()
+    here = session.start(params)
+    topics = params["gather"]
+    before = here.conf_text() if "tls" in topics else None
+    reader = read.TlsReader(here.tool, before, here.path, check_mode)
+    devices = read.read_devices(here.tool, here.devices, topics, reader)
+    effects = read.side_effects(here.path, before, here.conf_text()) if "tls" in topics else []
+    result = {
+        "devices": devices, "product": here.host.product, "dialect": here.host.dialect, "side_effects": effects,
+        "measurements": read.records(devices, here.host, started),
+    }
+    if read.failed(devices, params["fail_on"]):
+        result.update(failed=True, msg=read.sentence(devices))
+    return result

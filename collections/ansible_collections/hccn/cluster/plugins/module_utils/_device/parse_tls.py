@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Parser of ``-tls -g``.
+
+The switch line stands first; older tools leave "tls preconfigured[..]" out. Certificate blocks follow. An expired certificate's status
+line goes to stderr, all other lines to stdout, so its block is the one without a status (source: hicann/driver tool_tls.c).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Dict, List, Optional, Tuple
+
+from .._core.errors import ParseError
+
+EXPIRATIONS = ("normal", "near_expiration", "expired")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """``name`` as printed: ``pub cert``, ``ca1 cert``, ``crl``; a field the tool does not print is None."""
+
+    name: str
+    subject: Optional[str]
+    issuer: Optional[str]
+    start_time: Optional[str]
+    end_time: Optional[str]
+    expiration: str
+
+
+@dataclass(frozen=True)
+class Tls:
+    """``preset_certificate`` is None for tools that do not tell; ``alarm_days`` is the warning time before expiry."""
+
+    enabled: bool
+    preset_certificate: Optional[bool]
+    alarm_days: Optional[int]
+    certificates: Tuple[Certificate, ...]
+
+
+_SWITCH = re.compile(r"tls switch\[(\d)\]")
+_PRESET = re.compile(r"tls preconfigured\[(\d)\]")
+_ALARM = re.compile(r"tls alarm time threshold\[(\d+)\]")
+_BLOCK = re.compile(r"^dev_id:\d+,\s*\[([^\]]+)\]\s*info:", re.MULTILINE)
+_FIELD = re.compile(r"^\s*(subject|issuer|start_time|end_time)\[(.*)\]\s*$", re.MULTILINE)
+_STATUS = re.compile(r"tls expiration status\[(\d)\]")
+
+
+def _certificate(name: str, block: str, expired_elsewhere: bool) -> Certificate:
+    fields: Dict[str, str] = dict(_FIELD.findall(block))
+    status = _STATUS.search(block)
+    if status is not None:
+        expiration = EXPIRATIONS[int(status.group(1))] if int(status.group(1)) < len(EXPIRATIONS) else "unknown"
+    else:
+        expiration = "expired" if expired_elsewhere else "unknown"
+    return Certificate(name, fields.get("subject"), fields.get("issuer"), fields.get("start_time"), fields.get("end_time"), expiration)
+
+
+def parse_tls(stdout: str, stderr: str = "") -> Tls:
+    """Both streams of ``-tls -g``. Raises ParseError where the switch is not told."""
+    switch = _SWITCH.search(stdout)
+    if switch is None:
+        raise ParseError("-tls -g did not tell the TLS switch")
+    expired = [number for number in _STATUS.findall(stderr) if number == "2"]
+    heads = list(_BLOCK.finditer(stdout))
+    certificates: List[Certificate] = []
+    for index, head in enumerate(heads):
+        end = heads[index + 1].start() if index + 1 < len(heads) else len(stdout)
+        certificates.append(_certificate(head.group(1), stdout[head.end():end], bool(expired)))
+    preset, alarm = _PRESET.search(stdout), _ALARM.search(stdout)
+    return Tls(
+        switch.group(1) == "1", preset.group(1) == "1" if preset else None, int(alarm.group(1)) if alarm else None, tuple(certificates),
+    )

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Reads the devices of a host: plain queries in parallel, one thread a device; TLS queries one after the other.
+
+``-tls -g`` may write: the first query of a device adds ``tls_enable_N`` to hccn.conf, and where the file has no final newline it glues
+the key to the last line. So the file is looked at first, and the query is left out where it would do harm.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .._core.errors import HccnError
+from .._core.record import record, utc
+from . import conf
+from .host import Host
+from .parse_network import parse_address, parse_gateway, parse_health, parse_link, parse_netdetect
+from .parse_tls import parse_tls
+from .tool import HccnTool
+
+MAX_PARALLEL = 16
+"""Devices read at the same time: the dies of an A3 server."""
+
+
+class Topic(NamedTuple):
+    """A query: its arguments, its parser, and the error code that only says that nothing is set."""
+
+    arguments: Tuple[str, ...]
+    parse: Callable[[str], Any]
+    unset: str = ""
+
+
+QUERIES: Mapping[str, Topic] = {
+    "address": Topic(("-ip", "-g"), parse_address, "address_not_set"),
+    "gateway": Topic(("-gateway", "-g"), parse_gateway, "gateway_not_set"),
+    "netdetect": Topic(("-netdetect", "-g"), parse_netdetect),
+    "link": Topic(("-link", "-g"), parse_link),
+    "health": Topic(("-net_health", "-g"), parse_health),
+}
+
+TOPICS = ("address", "gateway", "netdetect", "tls", "link", "health")
+"""All topics; also the default."""
+
+_TLS_UNKNOWN: Dict[str, Any] = {"enabled": None, "preset_certificate": None, "alarm_days": None, "certificates": []}
+
+
+def _error(topic: str, error: HccnError) -> Dict[str, Any]:
+    return dict(error.as_dict(), topic=topic)
+
+
+def _query(tool: HccnTool, device: int, name: str) -> Dict[str, Any]:
+    """The return keys of one topic; on failure None values and ``errors``."""
+    topic = QUERIES[name]
+    value: Any = None
+    errors: List[Dict[str, Any]] = []
+    try:
+        value = topic.parse(tool.query(device, *topic.arguments).stdout)
+    except HccnError as error:
+        if not topic.unset or error.code != topic.unset:
+            errors.append(_error(name, error))
+    if name == "address":
+        return {"address": value.address if value else None, "netmask": value.netmask if value else None, "errors": errors}
+    return {name: value, "errors": errors}
+
+
+def read_plain(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, Any]:
+    """All topics of one device but TLS."""
+    found: Dict[str, Any] = {"id": device, "errors": []}
+    for name in topics:
+        if name in QUERIES:
+            answer = _query(tool, device, name)
+            found["errors"] += answer.pop("errors")
+            found.update(answer)
+    return found
+
+
+class TlsReader:
+    """TLS queries of one host. ``text`` is hccn.conf as it was (None: no file, then nothing can be written)."""
+
+    def __init__(self, tool: HccnTool, text: Optional[str], path: str, check_mode: bool) -> None:
+        self._tool = tool
+        self._text = text
+        self._path = path
+        self._check_mode = check_mode
+
+    def _hindrance(self, device: int) -> Optional[str]:
+        """Why the query is not made: ``no_final_newline``, ``would_write``, or None."""
+        if self._text is None or conf.value_of(self._text, device, "tls_enable") is not None:
+            return None
+        if not conf.ends_well(self._text):
+            return "no_final_newline"
+        return "would_write" if self._check_mode else None
+
+    def read(self, device: int) -> Dict[str, Any]:
+        """``{tls: {...}, errors: [...]}``; ``tls.reason`` tells why ``enabled`` is null."""
+        hindrance = self._hindrance(device)
+        if hindrance == "no_final_newline":
+            error = HccnError(hindrance, "%s has no final newline: the TLS query would glue tls_enable_%d to its last line" % (self._path, device),
+                              "hccn.cluster.hccn_conf adds the newline")
+            return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": [_error("tls", error)]}
+        if hindrance:
+            return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": []}
+        try:
+            result = self._tool.query(device, "-tls", "-g")
+            tls = asdict(parse_tls(result.stdout, result.stderr))
+        except HccnError as error:
+            return {"tls": dict(_TLS_UNKNOWN, reason=error.code), "errors": [_error("tls", error)]}
+        return {"tls": dict(tls, certificates=list(tls["certificates"])), "errors": []}
+
+
+def read_devices(tool: HccnTool, devices: Sequence[int], topics: Sequence[str], tls: TlsReader) -> List[Dict[str, Any]]:
+    """One result a device, in the order of ``devices``: its id, a key for each topic, ``errors``."""
+    if not devices:
+        return []
+    with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:
+        found = list(pool.map(lambda device: read_plain(tool, device, topics), devices))
+    if "tls" in topics:
+        for result in found:
+            answer = tls.read(result["id"])
+            result["errors"] += answer["errors"]
+            result["tls"] = answer["tls"]
+    return found
+
+
+def side_effects(path: str, before: Optional[str], after: Optional[str]) -> List[Dict[str, Any]]:
+    """What the TLS queries wrote into hccn.conf: keys that stand there now and did not before."""
+    known = {setting.full_key for setting in conf.settings(before or "")}
+    return [
+        {"device": setting.device, "path": path, "key": setting.full_key, "value": setting.value, "cause": "hccn_tool -tls -g"}
+        for setting in conf.settings(after or "") if setting.key == "tls_enable" and setting.full_key not in known
+    ]
+
+
+def failed(results: Sequence[Mapping[str, Any]], fail_on: str) -> bool:
+    """Does the module fail, by ``fail_on: any|all|none``, on results that carry ``errors``?"""
+    bad = sum(1 for result in results if result["errors"])
+    return (fail_on == "any" and bad > 0) or (fail_on == "all" and 0 < bad == len(results))
+
+
+def sentence(results: Sequence[Mapping[str, Any]]) -> str:
+    """The failed devices in one sentence: "2 of 8 devices failed: 3 (link: ...), 5 (...)"."""
+    bad = [result for result in results if result["errors"]]
+    parts = []
+    for result in bad:
+        said = "; ".join("%s: %s" % (error["topic"], error["message"]) if error.get("topic") else error["message"] for error in result["errors"])
+        parts.append("%d (%s)" % (result["id"], said))
+    return "%d of %d devices failed: %s" % (len(bad), len(results), ", ".join(parts))
+
+
+def records(results: Sequence[Mapping[str, Any]], host: Host, started: float) -> List[Dict[str, Any]]:
+    """Records of kind ``device``, one a device: what the history keeps of a look."""
+    context = {key: value for key, value in (("product", host.product), ("chip", host.chip)) if value is not None}
+    kept = []
+    for result in results:
+        sample = {key: value for key, value in result.items() if key not in ("id", "errors", "tls")}
+        if "tls" in result:
+            sample["tls"] = result["tls"]["enabled"]
+        source = {"device": result["id"]}
+        if result.get("address"):
+            source["address"] = result["address"]
+        first = result["errors"][0] if result["errors"] else None
+        kept.append(record("device", "%s/device/%d" % (utc(started), result["id"]), "failed" if first else "ok", tool={"name": "hccn_tool"},
+                           source=source, context=context, samples=[sample], error=first, started_at=utc(started)))
+    return kept

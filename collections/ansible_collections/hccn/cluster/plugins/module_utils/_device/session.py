@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What every member of the action group hccn.cluster.devices starts from: its options, the tool, the devices of the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping
+
+from . import conf_file, host
+from .tool import DRIVER_TOOLS, HccnTool, find_program
+
+FAIL_ON = ("any", "all", "none")
+
+
+def options(fail_on: str, **own: Any) -> Dict[str, Any]:
+    """The argument spec of a member: the shared options (documented in the fragment hccn.cluster._devices) and its own."""
+    spec = {
+        "devices": {"type": "list", "elements": "str", "default": ["all"]},
+        "hccn_tool": {"type": "str", "default": "hccn_tool"},
+        "npu_smi": {"type": "str", "default": "npu-smi"},
+        "hccn_conf": {"type": "path", "default": "/etc/hccn.conf"},
+        "timeout": {"type": "int", "default": 30},
+        "fail_on": {"type": "str", "choices": list(FAIL_ON), "default": fail_on},
+    }
+    spec.update(own)
+    return spec
+
+
+@dataclass(frozen=True)
+class Session:
+    """One module call on one host; ``devices`` are the wanted ones, in the order given."""
+
+    tool: HccnTool
+    host: host.Host
+    devices: List[int]
+    path: str
+
+    def conf_text(self) -> Any:
+        """hccn.conf as it is now, None where there is none. Raises HccnError."""
+        return conf_file.read(self.path)
+
+
+def start(params: Mapping[str, Any]) -> Session:
+    """Finds the tool and the devices. Raises HccnError: tool missing, no device, or a bad option."""
+    tool = HccnTool(find_program(params["hccn_tool"], (DRIVER_TOOLS,)), float(params["timeout"]))
+    seen = host.look(params["npu_smi"])
+    return Session(tool, seen, host.expand(params["devices"], seen.devices), params["hccn_conf"])

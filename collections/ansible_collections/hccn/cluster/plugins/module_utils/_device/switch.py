@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The logic of device_tls."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Sequence
+
+from . import session, tls
+from .read import TlsReader, failed, sentence
+
+
+def _diff(changes: Sequence[tls.Change]) -> Dict[str, str]:
+    def lines(side: str) -> str:
+        return "".join("device %d: TLS %s, after a boot %s\n" % (change.device, _word(switch.enabled), _word(switch.persistent))
+                       for change in changes for switch in [getattr(change, side)])
+
+    return {"before_header": "TLS switch", "after_header": "TLS switch", "before": lines("before"), "after": lines("after")}
+
+
+def _word(value: Any) -> str:
+    return {True: "on", False: "off"}.get(value, "unknown")
+
+
+def switch(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
+    """The return values of device_tls. Raises HccnError where nothing could be done."""
+    wanted = params["state"] == "enabled"
+    here = session.start(params)
+    text = here.conf_text()
+    changes = tls.plan(TlsReader(here.tool, text, here.path, check_mode), text, here.devices, wanted)
+    if not check_mode:
+        tls.apply(here.tool, changes, wanted)
+        text = here.conf_text()
+        tls.verify(TlsReader(here.tool, text, here.path, False), text, changes, wanted)
+    return _result(changes, params["fail_on"])
+
+
+def _result(changes: Sequence[tls.Change], fail_on: str) -> Dict[str, Any]:
+    devices: List[Dict[str, Any]] = [change.as_dict() for change in changes]
+    result = {"devices": devices, "changed": any(change.before != change.after for change in changes), "diff": _diff(changes)}
+    if failed(devices, fail_on):
+        result.update(failed=True, msg=sentence(devices))
+    return result

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The TLS switch of the devices: look, plan, set, look again. Sets are serialised: the tool's own lock is not kept while it writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence
+
+from .._core.errors import HccnError
+from . import conf
+from .read import TlsReader
+from .tool import HccnTool
+
+
+@dataclass(frozen=True)
+class Switch:
+    """``enabled``: what the device does now, ``persistent``: what hccn.conf makes of it at the next boot; None: not known or not set."""
+
+    enabled: Optional[bool]
+    persistent: Optional[bool]
+
+    def as_dict(self) -> Dict[str, Optional[bool]]:
+        return {"enabled": self.enabled, "persistent": self.persistent}
+
+
+def _persistent(text: Optional[str], device: int) -> Optional[bool]:
+    value = conf.value_of(text, device, "tls_enable") if text is not None else None
+    return {"0": False, "1": True}.get(value or "")
+
+
+@dataclass
+class Change:
+    """One device on its way: ``needed`` where device or file differ from what is wanted."""
+
+    device: int
+    before: Switch
+    after: Switch
+    needed: bool
+    errors: List[Dict[str, Any]]
+
+    def as_dict(self) -> Dict[str, Any]:
+        return {"id": self.device, "before": self.before.as_dict(), "after": self.after.as_dict(), "changed": self.needed and not self.errors,
+                "errors": self.errors}
+
+
+def plan(reader: TlsReader, text: Optional[str], devices: Sequence[int], wanted: bool) -> List[Change]:
+    """What each device needs. A key missing in the file counts as a difference: it will be written."""
+    changes = []
+    for device in devices:
+        answer = reader.read(device)
+        before = Switch(answer["tls"]["enabled"], _persistent(text, device))
+        target = Switch(wanted, wanted)
+        errors = [error for error in answer["errors"] if error["code"] != "no_certificate" or wanted]
+        changes.append(Change(device, before, before if errors else target, not errors and before != target, errors))
+    return changes
+
+
+def apply(tool: HccnTool, changes: Sequence[Change], wanted: bool) -> None:
+    """Sets every device that needs it; a failure is kept with its device, and the others go on."""
+    for change in changes:
+        if not change.needed:
+            continue
+        try:
+            tool.set(change.device, "-tls", "-s", "enable", "1" if wanted else "0")
+        except HccnError as error:
+            change.errors.append(error.as_dict())
+
+
+def verify(reader: TlsReader, text: Optional[str], changes: Sequence[Change], wanted: bool) -> None:
+    """Looks again at every device that was set, and keeps what is true now."""
+    for change in changes:
+        if not change.needed:
+            continue
+        answer = reader.read(change.device)
+        change.after = Switch(answer["tls"]["enabled"], _persistent(text, change.device))
+        if not change.errors and change.after != Switch(wanted, wanted):
+            change.errors += answer["errors"] or [HccnError(
+                "not_applied", "the tool said that it was successful, but the switch is %s and hccn.conf says %s"
+                % (change.after.enabled, change.after.persistent), "query the device, and see who else writes hccn.conf").as_dict()]

@@ -1,0 +1,177 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of device_info; the logic is in module_utils/_device."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: device_info
+short_description: Read the NPUs of a host
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Reads all NPUs of a host in one call with C(hccn_tool). Devices are read in parallel, TLS queries one after the other.
+  - A query of the TLS switch may itself write C(tls_enable_N) into C(hccn.conf) when the key is missing there. It is left out in check mode
+    then, and where the file has no final newline. Outside check mode what it wrote is returned in RV(side_effects).
+extends_documentation_fragment:
+  - hccn.cluster._devices
+  - hccn.cluster._devices.conf
+  - hccn.cluster._attributes
+  - hccn.cluster._attributes.info
+  - hccn.cluster._attributes.devices_group
+options:
+  gather:
+    description:
+      - What to read.
+    type: list
+    elements: str
+    choices: [address, gateway, netdetect, tls, link, health]
+    default: [address, gateway, netdetect, tls, link, health]
+  fail_on:
+    default: none
+seealso:
+  - module: hccn.cluster.device_tls
+  - module: hccn.cluster.hccn_conf
+notes:
+  - Proven on the simulator, whose answers are compared with recorded runs of the real C(hccn_tool) front end. Not run on NPUs yet.
+"""
+
+EXAMPLES = r"""
+- name: Read all NPUs of the host
+  hccn.cluster.device_info:
+  register: npus
+
+- name: Read links only, of four NPUs, and fail when one cannot be read
+  hccn.cluster.device_info:
+    devices: [0-3]
+    gather: [link]
+    fail_on: any
+"""
+
+RETURN = r"""
+devices:
+  description: One entry for each device, in the order asked for.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: Physical id.
+      type: int
+    address:
+      description: IPv4 address of the NPU's port, V(null) when none is set.
+      type: str
+    netmask:
+      description: Dotted netmask.
+      type: str
+    gateway:
+      description: Default gateway, V(null) when none is set.
+      type: str
+    netdetect:
+      description: Address that the device probes for its health, V(null) when none is set.
+      type: str
+    link:
+      description: V(up) or V(down).
+      type: str
+    health:
+      description:
+        - Result of the device's own probing of RV(devices[].netdetect).
+        - One of V(success), V(socket_fail), V(receive_timeout), V(unreachable), V(time_exceeded), V(fault), V(init), V(thread_error),
+          V(detect_ip_set), V(unknown).
+      type: str
+    tls:
+      description: TLS switch and certificates.
+      type: dict
+      contains:
+        enabled:
+          description: The switch, V(null) when it could not be read.
+          type: bool
+        reason:
+          description: Why RV(devices[].tls.enabled) is V(null), for example V(would_write) or V(no_final_newline).
+          type: str
+        preset_certificate:
+          description: Is the factory's certificate loaded? V(null) for tools that do not tell.
+          type: bool
+        alarm_days:
+          description: Days before the end of a certificate at which it counts as near expiration.
+          type: int
+        certificates:
+          description: The loaded certificates.
+          type: list
+          elements: dict
+          contains:
+            name:
+              description: V(pub cert), V(ca1 cert), and so on.
+              type: str
+            subject:
+              description: Subject, V(null) for tools that do not tell.
+              type: str
+            issuer:
+              description: Issuer.
+              type: str
+            start_time:
+              description: As the tool prints it.
+              type: str
+            end_time:
+              description: As the tool prints it.
+              type: str
+            expiration:
+              description: V(normal), V(near_expiration), V(expired) or V(unknown).
+              type: str
+    errors:
+      description: What could not be read, with C(topic), C(code), C(message) and C(hint).
+      type: list
+      elements: dict
+  sample:
+    - id: 0
+      address: 10.78.1.10
+      netmask: 255.255.255.0
+      gateway: 10.78.1.1
+      netdetect: 10.78.1.1
+      link: up
+      health: success
+      tls: {enabled: false, preset_certificate: true, alarm_days: 60, certificates: []}
+      errors: []
+product:
+  description: V(910A), V(A2), V(A3) or V(950), V(null) when only device files told which NPUs there are.
+  returned: always
+  type: str
+dialect:
+  description: Command line of this host's C(hccn_tool), V(910) (also A2 and A3) or V(950).
+  returned: always
+  type: str
+side_effects:
+  description: Keys that the TLS query wrote into C(hccn.conf), with C(device), C(path), C(key), C(value) and C(cause).
+  returned: always
+  type: list
+  elements: dict
+measurements:
+  description: The same as records of kind C(device), for the history.
+  returned: always
+  type: list
+  elements: dict
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
+from ansible_collections.hccn.cluster.plugins.module_utils._device import info, read, session
+
+
+def main() -> None:
+    gather = {"type": "list", "elements": "str", "choices": list(read.TOPICS), "default": list(read.TOPICS)}
+    module = AnsibleModule(argument_spec=session.options("none", gather=gather), supports_check_mode=True)
+    try:
+        with Guard():
+            result = info.gather(module.params, module.check_mode)
+    except HccnError as error:
+        module.fail_json(msg=error.sentence(), error=error.as_dict(), devices=[])
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()

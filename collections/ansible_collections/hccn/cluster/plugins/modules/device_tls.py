@@ -1,0 +1,116 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of device_tls; the logic is in module_utils/_device."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: device_tls
+short_description: Switch TLS of the NPUs of a host on or off
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Sets the TLS switch of NPUs with C(hccn_tool -tls -s enable), which also writes C(tls_enable_N) into C(hccn.conf).
+  - Two NPUs whose switches differ cannot connect. HCCL reports it as EI0016 or, after its connection timeout, as EI0006.
+  - Devices are set one after the other, and only where the device or C(hccn.conf) differs from what is wanted. Each is read again afterwards.
+  - A device that fails does not stop the others. All results are returned.
+  - New connections use the new state, running jobs keep theirs (inferred from the tool's source).
+extends_documentation_fragment:
+  - hccn.cluster._devices
+  - hccn.cluster._devices.conf
+  - hccn.cluster._attributes
+  - hccn.cluster._attributes.devices_group
+attributes:
+  check_mode:
+    support: full
+    details:
+      - Where C(hccn.conf) has no key for a device, its switch is not queried, since the query would write the key. A change is predicted then.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  state:
+    description:
+      - What the switch is to be. Use the same on all hosts of a cluster.
+      - V(enabled) needs a certificate on the device. Certificates of all hosts must have the same CA.
+    type: str
+    choices: [enabled, disabled]
+    required: true
+  fail_on:
+    default: any
+seealso:
+  - module: hccn.cluster.device_info
+notes:
+  - Proven on the simulator, whose answers are compared with recorded runs of the real C(hccn_tool) front end. Not run on NPUs yet.
+"""
+
+EXAMPLES = r"""
+- name: Switch TLS off on all NPUs
+  hccn.cluster.device_tls:
+    state: disabled
+
+- name: Switch TLS on for two NPUs, and show what would change
+  hccn.cluster.device_tls:
+    devices: ["0", "1"]
+    state: enabled
+  check_mode: true
+  diff: true
+"""
+
+RETURN = r"""
+devices:
+  description: One entry for each device, in the order asked for.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: Physical id.
+      type: int
+    before:
+      description: The switch as it was. C(enabled) is the device, C(persistent) what C(hccn.conf) makes of it at boot. V(null) is not known or not set.
+      type: dict
+    after:
+      description: The switch as it is now, or would be in check mode.
+      type: dict
+    changed:
+      description: Was it set without error?
+      type: bool
+    errors:
+      description: What failed, with C(code), C(message) and C(hint).
+      type: list
+      elements: dict
+  sample:
+    - id: 0
+      before: {enabled: true, persistent: true}
+      after: {enabled: false, persistent: false}
+      changed: true
+      errors: []
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
+from ansible_collections.hccn.cluster.plugins.module_utils._device import session, switch
+
+
+def main() -> None:
+    state = {"type": "str", "choices": ["enabled", "disabled"], "required": True}
+    module = AnsibleModule(argument_spec=session.options("any", state=state), supports_check_mode=True)
+    try:
+        with Guard():
+            result = switch.switch(module.params, module.check_mode)
+    except HccnError as error:
+        module.fail_json(msg=error.sentence(), error=error.as_dict(), devices=[])
+    if not module._diff:
+        result.pop("diff")
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

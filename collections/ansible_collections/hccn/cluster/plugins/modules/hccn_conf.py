@@ -1,0 +1,163 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of hccn_conf; the logic is in module_utils/_device."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: hccn_conf
+short_description: Declare keys of hccn.conf and find what is wrong with the file
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - C(/etc/hccn.conf) is what the driver sets on the NPUs at every boot. This module declares keys of it and reports the problems of the whole file.
+  - The file is edited in place under C(flock), as C(hccn_tool) does, so its inode stays and containers that mount it see the change.
+    Lines that are not declared stay as they are, byte for byte. The file ends in a newline afterwards.
+  - The devices themselves are not touched. A change of the file alone takes effect at the next boot or C(hccn_tool -cfg recovery).
+extends_documentation_fragment:
+  - hccn.cluster._devices
+  - hccn.cluster._attributes
+  - hccn.cluster._attributes.devices_group
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  path:
+    description:
+      - The file.
+    type: path
+    default: /etc/hccn.conf
+    aliases: [hccn_conf]
+  settings:
+    description:
+      - Keys without the device's number, and their values, for each device of O(devices).
+      - A key that may stand on several lines (C(arp), C(ip_rule), C(ip_route)) takes a list of values. The list is the whole of it.
+      - With O(state=absent) the values do not matter.
+    type: dict
+  config:
+    description:
+      - Keys and values by device. They win over O(settings).
+    type: list
+    elements: dict
+    suboptions:
+      id:
+        description:
+          - Physical id of the device.
+        type: int
+        required: true
+      settings:
+        description:
+          - As O(settings).
+        type: dict
+        required: true
+  state:
+    description:
+      - V(present) writes the keys, V(absent) removes them. Only the exact key is removed.
+    type: str
+    choices: [present, absent]
+    default: present
+  backup:
+    description:
+      - Copy the file before it is changed.
+    type: bool
+    default: false
+  create:
+    description:
+      - Make an empty file with mode 0644 when there is none, as the driver's installer does.
+    type: bool
+    default: false
+  fail_on:
+    description:
+      - V(any) and V(all) fail when problems of severity error are left in the file, V(none) does not.
+    default: any
+notes:
+  - Option O(hccn_tool) is not used here, it is taken for the action group's sake.
+  - Proven against the rules seen in recorded runs of the real C(hccn_tool) front end. Not run on NPUs yet.
+seealso:
+  - module: hccn.cluster.device_info
+"""
+
+EXAMPLES = r"""
+- name: Declare the address of one NPU, and gratuitous ARP for all
+  hccn.cluster.hccn_conf:
+    settings:
+      send_arp_status: 1
+    config:
+      - id: 0
+        settings:
+          address: 10.78.1.10
+          netmask: 255.255.255.0
+          gateway: 10.78.1.1
+          netdetect: 10.78.1.1
+
+- name: Only look for problems
+  hccn.cluster.hccn_conf:
+  check_mode: true
+"""
+
+RETURN = r"""
+settings:
+  description: All settings of the file as it is now, or would be in check mode, in the order of the file.
+  returned: success, or failed with problems
+  type: list
+  elements: dict
+  sample: [{device: 0, key: address, value: 10.78.1.10}]
+problems:
+  description: What is wrong with the file, with C(rule), C(severity), C(message), C(where), and C(device) and C(hint) where they apply.
+  returned: success, or failed with problems
+  type: list
+  elements: dict
+  sample:
+    - rule: final_newline
+      severity: error
+      message: "the last line has no newline: hccn_tool glues the next key to it"
+      where: line 7
+backup_file:
+  description: The copy.
+  returned: changed and O(backup=true)
+  type: str
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
+from ansible_collections.hccn.cluster.plugins.module_utils._device import declare, session
+
+
+def argument_spec() -> dict:
+    spec = session.options(
+        "any",
+        path={"type": "path", "default": "/etc/hccn.conf", "aliases": ["hccn_conf"]},
+        settings={"type": "dict"},
+        config={"type": "list", "elements": "dict",
+                "options": {"id": {"type": "int", "required": True}, "settings": {"type": "dict", "required": True}}},
+        state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+        backup={"type": "bool", "default": False},
+        create={"type": "bool", "default": False},
+    )
+    del spec["hccn_conf"]
+    return spec
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    try:
+        with Guard():
+            result = declare.declare(module.params, module.check_mode, module.backup_local)
+    except HccnError as error:
+        module.fail_json(msg=error.sentence(), error=error.as_dict())
+    if not module._diff:
+        result.pop("diff")
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

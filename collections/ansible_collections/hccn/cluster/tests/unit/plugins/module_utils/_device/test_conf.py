@@ -1,0 +1,223 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, conf_check, conf_file
+
+TEXT = """# NPU 0
+address_0=10.78.1.10
+netmask_0=255.255.255.0
+gateway_0=10.78.1.1
+arp_0=-i eth0 -s 10.78.1.7 bc:1e:85:00:00:07
+arp_0=-i eth0 -s 10.78.1.8 bc:1e:85:00:00:08
+route_address_20.0.0.0_netmask_255.0.0.0_0=gateway_10.78.1.1
+gateway_11=10.78.1.1
+"""
+
+
+def test_settings_in_the_order_of_the_file():
+    found = [(setting.device, setting.key, setting.line) for setting in conf.settings(TEXT)]
+    assert found == [(0, "address", 2), (0, "netmask", 3), (0, "gateway", 4), (0, "arp", 5), (0, "arp", 6),
+                     (0, "route_address_20.0.0.0_netmask_255.0.0.0", 7), (11, "gateway", 8)]
+
+
+@pytest.mark.parametrize("line", ["", "\n", "a\n", "#address_0=1.2.3.4\n", "address_0 = 1.2.3.4\n", "address=1.2.3.4\n", "some words\n"])
+def test_lines_that_the_tool_ignores(line):
+    assert conf.parse_line(line) is None
+
+
+def test_the_first_line_of_a_key_wins():
+    assert conf.value_of("mtu_0=1500\nmtu_0=4200\n", 0, "mtu") == "1500"
+    assert conf.value_of("mtu_0=1500\n", 1, "mtu") is None
+
+
+@pytest.mark.parametrize("wishes, old, new", [
+    ({(0, "gateway"): ["10.78.1.254"]}, "gateway_0=10.78.1.1\n", "gateway_0=10.78.1.254\n"),
+    ({(0, "netmask"): []}, "netmask_0=255.255.255.0\n", ""),
+    ({(0, "arp"): ["-i eth0 -s 10.78.1.8 bc:1e:85:00:00:08"]}, "arp_0=-i eth0 -s 10.78.1.7 bc:1e:85:00:00:07\n", ""),
+    ({(0, "address"): ["10.78.1.10"]}, "", ""),
+])
+def test_an_edit_touches_only_its_lines(wishes, old, new):
+    assert conf.edit(TEXT, wishes) == TEXT.replace(old, new, 1)
+
+
+def test_new_keys_come_at_the_end():
+    assert conf.edit("mtu_0=1500\n", {(1, "mtu"): ["4200"], (0, "arp"): ["a", "b"]}) == "mtu_0=1500\nmtu_1=4200\narp_0=a\narp_0=b\n"
+    assert conf.edit("", {(0, "mtu"): ["1500"]}) == "mtu_0=1500\n"
+
+
+def test_duplicates_of_a_declared_key_go():
+    assert conf.edit("mtu_0=1\n#mtu_0=2\nmtu_0=3\n", {(0, "mtu"): ["3"]}) == "mtu_0=3\n#mtu_0=2\n"
+
+
+def test_the_last_line_gets_its_newline():
+    assert conf.edit("mtu_0=1500", {}) == "mtu_0=1500\n"
+    assert conf.ends_well("") and conf.ends_well("a\n") and not conf.ends_well("a")
+
+
+def test_lines_end_at_lf_only():
+    assert conf.lines_of("a\x0bb\x0c\u2028\nc") == ["a\x0bb\x0c\u2028\n", "c"]
+
+
+def problems(text, present=None):
+    return [(problem.rule, problem.severity, problem.where, problem.device) for problem in conf_check.check(text, present)]
+
+
+def test_a_good_file_has_no_problem():
+    assert problems(TEXT.replace("gateway_11=10.78.1.1\n", "")) == []
+    assert problems("") == []
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("mtu_0=1500", [("final_newline", "error", "line 1", None)]),
+    ("mtu_0=1500\r\nmtu_1=1500\r\n", [("carriage_return", "error", "line 1", None)]),
+    ("x_0=" + "y" * 381 + "\n", [("line_length", "error", "line 1", None)]),
+    ("tls_enable_0 = 1\n", [("blank_around_equals", "error", "line 1", None)]),
+    ("tls_enable_0= 1\n", [("blank_around_equals", "error", "line 1", None), ("invalid_value", "error", "line 1", 0)]),
+    ("what is this\n", [("ignored_line", "warning", "line 1", None)]),
+    ("   \n\n#comment\n", []),
+    ("netdetect_1=10.0.0.1address_0=10.0.0.10\n", [("glued_key", "error", "line 1", 1)]),
+    ("netdetect_0=10.0.0.300\n", [("invalid_value", "error", "line 1", 0)]),
+    ("tls_enable_0=2\n", [("invalid_value", "error", "line 1", 0)]),
+    ("IPv6address_0=fd00::1\nIPv6netmask_0=129\n", [("invalid_value", "error", "line 2", 0)]),
+    ("IPv6gateway_0=10.0.0.1\n", [("invalid_value", "error", "line 1", 0)]),
+    ("address_0=10.0.0.1\nnetmask_0=255.0.255.0\n", [("invalid_value", "error", "line 2", 0)]),
+    ("address_0=10.0.0.1\nnetmask_0=24\n", [("invalid_value", "error", "line 2", 0)]),
+    ("mtu_0=1500\nmtu_0=4200\n", [("duplicate_key", "warning", "line 2", 0)]),
+    ("address_0=10.0.0.1\n", [("incomplete_address", "error", "line 1", 0)]),
+    ("netmask_0=255.0.0.0\n", [("incomplete_address", "error", "line 1", 0)]),
+    ("IPv6address_0=fd00::1\n", [("incomplete_address", "error", "line 1", 0)]),
+    ("gateway_0=10.0.0.1\n", []),
+    ("address_0=10.0.0.9\nnetmask_0=255.255.255.0\ngateway_0=10.0.1.1\n", [("gateway_outside_network", "error", "line 3", 0)]),
+    ("address_0=10.0.0.9\nnetmask_0=255.255.255.0\naddress_1=10.0.0.9\nnetmask_1=255.255.255.0\n", [("duplicate_address", "error", "line 3", 1)]),
+])
+def test_each_rule(text, expected):
+    assert problems(text) == expected
+
+
+def test_a_wrong_address_beside_a_gateway_is_told_once():
+    assert problems("address_0=10.0.0.x\nnetmask_0=255.255.255.0\ngateway_0=10.0.1.1\n") == [("invalid_value", "error", "line 1", 0)]
+
+
+def test_settings_for_devices_that_are_not_there():
+    assert problems(TEXT, [0]) == [("absent_device", "warning", "line 8", 11)]
+    assert problems(TEXT, [0, 11]) == []
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "hccn.conf"
+    file.write_text(TEXT)
+    return str(file)
+
+
+def text_of(path):
+    with open(path) as stream:
+        return stream.read()
+
+
+def test_a_change_keeps_the_inode(path):
+    inode = os.stat(path).st_ino
+    assert conf_file.change(path, lambda text: text + "mtu_0=1500\n", 5) is True
+    assert conf_file.change(path, lambda text: text, 5) is False
+    assert (os.stat(path).st_ino, text_of(path)) == (inode, TEXT + "mtu_0=1500\n")
+
+
+def test_a_shorter_text_leaves_nothing_behind(path):
+    kept = []
+    assert conf_file.change(path, lambda text: "mtu_0=1500\n", 5, kept.append) is True
+    assert (text_of(path), kept) == ("mtu_0=1500\n", [TEXT])
+
+
+def test_bytes_that_are_no_utf_8_stay(path):
+    with open(path, "wb") as stream:
+        stream.write(b"#\xff\xfe\n")
+    conf_file.change(path, lambda text: text + "mtu_0=1500\n", 5)
+    with open(path, "rb") as stream:
+        assert stream.read() == b"#\xff\xfe\nmtu_0=1500\n"
+
+
+def test_a_locked_file_is_waited_for_and_then_an_error(path):
+    with open(path) as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        with pytest.raises(HccnError) as caught:
+            conf_file.change(path, lambda text: "", 0.2)
+        assert (caught.value.code, text_of(path)) == ("conf_locked", TEXT)
+        release = threading.Timer(0.3, lambda: fcntl.flock(holder, fcntl.LOCK_UN))
+        release.start()
+        assert conf_file.change(path, lambda text: text + "mtu_0=1500\n", 10) is True
+        release.join(10)
+
+
+def test_a_missing_file(tmp_path):
+    path = str(tmp_path / "hccn.conf")
+    assert conf_file.read(path) is None
+    with pytest.raises(HccnError) as caught:
+        conf_file.change(path, lambda text: text, 5)
+    assert (caught.value.code, caught.value.message) == ("conf_missing", path + " does not exist")
+    conf_file.create(path)
+    assert (text_of(path), os.stat(path).st_mode & 0o777 & ~0o644) == ("", 0)
+
+
+def test_what_cannot_be_read_or_written_is_named(tmp_path):
+    folder = str(tmp_path)
+    for call in (lambda: conf_file.read(folder), lambda: conf_file.change(folder, str, 5), lambda: conf_file.create(folder + "/no/hccn.conf")):
+        with pytest.raises(HccnError) as caught:
+            call()
+        assert caught.value.code in ("conf_unreadable", "conf_unwritable")
+
+
+def test_a_file_too_large_is_refused(path, monkeypatch):
+    monkeypatch.setattr(conf_file, "MAX_BYTES", 10)
+    with pytest.raises(HccnError) as caught:
+        conf_file.read(path)
+    assert caught.value.code == "conf_too_large"
+
+
+@pytest.mark.parametrize("name", ["posix_fallocate", "pwrite", "ftruncate"])
+def test_a_full_disk_leaves_the_old_text(path, monkeypatch, name):
+    true = getattr(os, name)
+    calls = []
+
+    def full(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise OSError(28, "No space left on device")
+        return true(*arguments)
+
+    monkeypatch.setattr(os, name, full)
+    with pytest.raises(HccnError) as caught:
+        conf_file.change(path, lambda text: text + "mtu_0=1500\n", 5)
+    assert caught.value.message == path + ": No space left on device; the old content stands"
+    assert text_of(path) == TEXT
+
+
+def test_a_short_write_is_undone(path, monkeypatch):
+    true = os.pwrite
+    calls = []
+
+    def short(descriptor, content, offset):
+        calls.append(content)
+        return true(descriptor, content[:5] if len(calls) == 1 else content, offset)
+
+    monkeypatch.setattr(os, "pwrite", short)
+    with pytest.raises(HccnError):
+        conf_file.change(path, lambda text: "mtu_0=1500\n" + text, 5)
+    assert text_of(path) == TEXT
+
+
+def test_an_error_of_the_lock_itself_is_shown(path, monkeypatch):
+    def broken(descriptor, operation):
+        raise OSError(9, "Bad file descriptor")
+
+    monkeypatch.setattr(fcntl, "flock", broken)
+    with pytest.raises(OSError):
+        conf_file.change(path, str, 0.2)

@@ -1,0 +1,301 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
+from ansible_collections.hccn.cluster.plugins.module_utils._device import declare, host, info, read, session, switch, tool
+
+PRODUCT = host.Host((0, 1), "A2", "Ascend 910B4")
+OK = (0, "Cmd executed successfully!\n", "")
+
+
+class Npus:
+    """Two devices behind one hccn.conf; ``broken`` maps (device, command) to what is said instead."""
+
+    def __init__(self, path, switches):
+        self.path = path
+        self.switches = dict(switches)
+        self.broken = {}
+        self.calls = []
+
+    def __call__(self, argv, timeout):
+        device, words = int(argv[2]), " ".join(argv[3:])
+        self.calls.append((device, words))
+        rc, stdout, stderr = self.broken.get((device, words)) or self.answer(device, words)
+        return Result(tuple(argv), rc, stdout, stderr, False, 0.0, 0.1)
+
+    def answer(self, device, words):
+        if words == "-tls -g":
+            if self.path.exists() and "tls_enable_%d=" % device not in self.path.read_text():
+                self.path.write_text(self.path.read_text() + "tls_enable_%d=%d\n" % (device, self.switches[device]))
+            return 0, "dev_id:%d, tls switch[%d](0:disable, 1:enable), tls alarm time threshold[60]days\n" % (device, self.switches[device]), ""
+        if words.startswith("-tls -s enable"):
+            self.switches[device] = int(words[-1])
+            lines = [line for line in self.path.read_text().splitlines(True) if not line.startswith("tls_enable_%d=" % device)]
+            self.path.write_text("".join(lines) + "tls_enable_%d=%s\n" % (device, words[-1]))
+            return OK
+        return 0, {"-ip -g": "ipaddr:10.78.1.1%d\nnetmask:255.255.255.0\n" % device, "-gateway -g": "default gateway:10.78.1.1, Iface:eth0\n",
+                   "-netdetect -g": "netdetect addr: 0.0.0.0\n", "-link -g": "link status: UP\n",
+                   "-net_health -g": "net health status: Success\n"}[words], ""
+
+
+@pytest.fixture
+def npus(tmp_path, monkeypatch):
+    path = tmp_path / "hccn.conf"
+    path.write_text("tls_enable_0=0\ntls_enable_1=1\n")
+    fake = Npus(path, {0: 0, 1: 1})
+
+    def start(params):
+        return session.Session(tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), PRODUCT, host.expand(params["devices"], (0, 1)), str(path))
+
+    monkeypatch.setattr(session, "start", start)
+    return fake
+
+
+def look(fail_on="none", check_mode=False, gather=read.TOPICS, devices=("all",)):
+    return info.gather({"devices": list(devices), "gather": list(gather), "fail_on": fail_on}, check_mode)
+
+
+def test_all_topics_of_all_devices(npus):
+    result = look()
+    tls = {"enabled": True, "preset_certificate": None, "alarm_days": 60, "certificates": []}
+    assert result["devices"][1] == {
+        "id": 1, "address": "10.78.1.11", "netmask": "255.255.255.0", "gateway": "10.78.1.1", "netdetect": None, "tls": tls, "link": "up",
+        "health": "success", "errors": [],
+    }
+    assert (result["product"], result["dialect"], result["side_effects"]) == ("A2", "910", [])
+    assert len(npus.calls) == 12
+
+
+def test_only_what_is_asked_for_in_the_order_asked_for(npus):
+    result = look(gather=["link"], devices=["1", "0"])
+    assert result["devices"] == [{"id": 1, "link": "up", "errors": []}, {"id": 0, "link": "up", "errors": []}]
+    assert sorted(npus.calls) == [(0, "-link -g"), (1, "-link -g")]
+
+
+def test_a_record_a_device(npus):
+    npus.broken[(0, "-link -g")] = (1, "", "Command execute failed!\n")
+    records = look()["measurements"]
+    assert [(entry["kind"], entry["status"], entry["source"]) for entry in records] == [
+        ("device", "failed", {"device": 0, "address": "10.78.1.10"}), ("device", "ok", {"device": 1, "address": "10.78.1.11"})]
+    assert records[0]["error"]["code"] == "device_failed"
+    assert records[1]["samples"] == [{"address": "10.78.1.11", "netmask": "255.255.255.0", "gateway": "10.78.1.1", "netdetect": None, "link": "up",
+                                      "health": "success", "tls": True}]
+    assert records[1]["context"] == {"product": "A2", "chip": "Ascend 910B4"}
+
+
+def test_nothing_set_is_no_error(npus):
+    npus.broken[(0, "-ip -g")] = (13, "", "Get ipconf failed, because no ip was preset there!\n")
+    npus.broken[(0, "-gateway -g")] = (2, "", "Get gateway failed, because no gateway was preset there!\n")
+    device = look()["devices"][0]
+    assert (device["address"], device["netmask"], device["gateway"], device["errors"]) == (None, None, None, [])
+
+
+@pytest.mark.parametrize("broken, fail_on, failed", [
+    (1, "none", False), (1, "any", True), (1, "all", False), (2, "all", True), (0, "any", False), (0, "all", False),
+])
+def test_when_it_fails(npus, broken, fail_on, failed):
+    for device in range(broken):
+        npus.broken[(device, "-link -g")] = (0, "link status: ODD\n", "")
+    result = look(fail_on)
+    assert result.get("failed", False) is failed
+    assert len(result["devices"]) == 2
+    if broken == 1 and failed:
+        assert result["msg"] == "1 of 2 devices failed: 0 (link: -link -g printed something unknown: 'link status: ODD')"
+
+
+def test_a_query_that_writes_is_told(npus):
+    npus.path.write_text("tls_enable_1=1\n")
+    result = look()
+    assert result["side_effects"] == [
+        {"device": 0, "path": str(npus.path), "key": "tls_enable_0", "value": "0", "cause": "hccn_tool -tls -g"}]
+
+
+def test_check_mode_leaves_a_query_out_that_would_write(npus):
+    npus.path.write_text("tls_enable_1=1\n")
+    first, second = look(check_mode=True)["devices"]
+    assert (first["tls"]["enabled"], first["tls"]["reason"], first["errors"], second["tls"]["enabled"]) == (None, "would_write", [], True)
+    assert npus.path.read_text() == "tls_enable_1=1\n"
+
+
+def test_a_query_that_would_glue_is_never_made(npus):
+    npus.path.write_text("tls_enable_1=1")
+    first = look()["devices"][0]
+    assert (first["tls"]["enabled"], first["tls"]["reason"]) == (None, "no_final_newline")
+    assert first["errors"][0]["code"] == "no_final_newline"
+    assert npus.path.read_text() == "tls_enable_1=1"
+
+
+def test_without_a_file_nothing_can_be_written(npus):
+    npus.path.unlink()
+    assert [device["tls"]["enabled"] for device in look(check_mode=True)["devices"]] == [False, True]
+
+
+def test_no_device_no_thread(npus):
+    assert read.read_devices(None, [], ["link"], None) == []
+
+
+def test_certificates_that_cannot_be_read(npus):
+    npus.broken[(0, "-tls -g")] = (14, "", "No certificate found, please set certs firstly!\n")
+    first = look()["devices"][0]
+    assert (first["tls"]["reason"], first["errors"][0]["topic"], first["errors"][0]["code"]) == ("no_certificate", "tls", "no_certificate")
+
+
+def set_tls(state="disabled", check_mode=False, fail_on="any"):
+    return switch.switch({"devices": ["all"], "state": state, "fail_on": fail_on}, check_mode)
+
+
+def test_the_switch_is_set_where_it_differs(npus):
+    result = set_tls()
+    assert result["changed"] is True
+    assert result["devices"] == [
+        {"id": 0, "before": {"enabled": False, "persistent": False}, "after": {"enabled": False, "persistent": False}, "changed": False, "errors": []},
+        {"id": 1, "before": {"enabled": True, "persistent": True}, "after": {"enabled": False, "persistent": False}, "changed": True, "errors": []},
+    ]
+    assert [call for call in npus.calls if "-s" in call[1]] == [(1, "-tls -s enable 0")]
+    assert result["diff"]["before"] == "device 0: TLS off, after a boot off\ndevice 1: TLS on, after a boot on\n"
+    assert result["diff"]["after"] == "device 0: TLS off, after a boot off\ndevice 1: TLS off, after a boot off\n"
+    assert set_tls()["changed"] is False
+
+
+def test_check_mode_predicts_and_sets_nothing(npus):
+    result = set_tls(check_mode=True)
+    assert (result["changed"], result["devices"][1]["after"]) == (True, {"enabled": False, "persistent": False})
+    assert (npus.switches, npus.path.read_text()) == ({0: 0, 1: 1}, "tls_enable_0=0\ntls_enable_1=1\n")
+
+
+def test_a_file_that_differs_from_the_device_is_mended(npus):
+    npus.path.write_text("tls_enable_0=1\ntls_enable_1=1\n")
+    result = set_tls()
+    assert result["devices"][0]["before"] == {"enabled": False, "persistent": True}
+    assert npus.path.read_text() == "tls_enable_0=0\ntls_enable_1=0\n"
+
+
+def test_a_missing_key_is_a_change_in_check_mode(npus):
+    npus.path.write_text("")
+    result = set_tls(check_mode=True)
+    assert (result["changed"], result["devices"][0]["before"], npus.path.read_text()) == (True, {"enabled": None, "persistent": None}, "")
+
+
+def test_a_device_that_refuses_does_not_stop_the_others(npus):
+    npus.switches[0] = 1
+    npus.broken[(0, "-tls -s enable 0")] = (1, "", "Command execute failed!\n")
+    result = set_tls()
+    assert (result["failed"], result["changed"]) == (True, True)
+    assert result["msg"] == "1 of 2 devices failed: 0 (Command execute failed!)"
+    assert result["devices"][0]["after"] == {"enabled": True, "persistent": False}
+    assert result["devices"][1]["after"] == {"enabled": False, "persistent": False}
+
+
+def test_a_switch_that_did_not_take_is_an_error(npus):
+    npus.broken[(1, "-tls -s enable 0")] = OK
+    result = set_tls()
+    assert (result["changed"], result["devices"][1]["errors"][0]["code"]) == (False, "not_applied")
+
+
+def test_a_device_that_cannot_be_read_is_not_set(npus):
+    npus.broken[(1, "-tls -g")] = (1, "", "Command execute failed!\n")
+    result = set_tls(fail_on="none")
+    assert ("failed" in result, result["changed"], result["devices"][1]["errors"][0]["code"]) == (False, False, "device_failed")
+    assert not [call for call in npus.calls if "-s" in call[1]]
+
+
+def test_a_device_without_certificate_cannot_be_enabled(npus):
+    npus.broken[(0, "-tls -g")] = (14, "", "No certificate found, please set certs firstly!\n")
+    result = set_tls("enabled")
+    assert result["devices"][0]["errors"][0]["code"] == "no_certificate"
+    assert not [call for call in npus.calls if "-s" in call[1]]
+
+
+def test_a_session_finds_tool_and_devices(tmp_path, monkeypatch):
+    monkeypatch.setattr(host, "look", lambda npu_smi: PRODUCT)
+    here = session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "devices": ["1"], "timeout": 7, "hccn_conf": str(tmp_path / "none")})
+    assert (here.tool.path, here.tool.timeout, here.devices, here.conf_text()) == ("/x/hccn_tool", 7.0, [1], None)
+
+
+@pytest.fixture
+def conf(tmp_path, monkeypatch):
+    monkeypatch.setattr(host, "look", lambda npu_smi: PRODUCT)
+    path = tmp_path / "hccn.conf"
+    path.write_text("tls_enable_0=0")
+    return path
+
+
+def settle(path, check_mode=False, **given):
+    params = {"path": str(path), "devices": ["all"], "npu_smi": "npu-smi", "settings": None, "config": None, "state": "present", "create": False,
+              "backup": False, "timeout": 5, "fail_on": "any"}
+    params.update(given)
+    return declare.declare(params, check_mode, lambda name: name + ".backup")
+
+
+def test_keys_are_declared_for_all_devices_and_for_one(conf):
+    result = settle(conf, settings={"send_arp_status": True}, config=[{"id": 1, "settings": {"send_arp_status": 0, "mtu": 4200}}])
+    assert conf.read_text() == "tls_enable_0=0\nsend_arp_status_0=1\nsend_arp_status_1=0\nmtu_1=4200\n"
+    assert (result["changed"], result["problems"]) == (True, [])
+    assert result["settings"][-1] == {"device": 1, "key": "mtu", "value": "4200"}
+    assert result["diff"]["before"] == "tls_enable_0=0"
+    assert settle(conf, settings={"send_arp_status": 1}, devices=["0"])["changed"] is False
+
+
+def test_check_mode_and_backup(conf):
+    assert settle(conf, check_mode=True)["changed"] is True
+    assert conf.read_text() == "tls_enable_0=0"
+    assert settle(conf, backup=True)["backup_file"] == str(conf) + ".backup"
+    assert "backup_file" not in settle(conf, backup=True)
+
+
+def test_keys_are_removed_exactly(conf):
+    conf.write_text("gateway_0=10.0.0.1\nIPv6gateway_0=fd00::1\n#gateway_0=old\n")
+    settle(conf, state="absent", settings={"gateway": None})
+    assert conf.read_text() == "IPv6gateway_0=fd00::1\n#gateway_0=old\n"
+
+
+def test_a_missing_file_is_made_only_on_demand(conf):
+    conf.unlink()
+    with pytest.raises(HccnError) as caught:
+        settle(conf)
+    assert caught.value.code == "conf_missing"
+    assert settle(conf, check_mode=True, create=True, settings={"mtu": 1500})["changed"] is True
+    assert not conf.exists()
+    assert settle(conf, create=True, settings={"mtu": 1500})["changed"] is True
+    assert conf.read_text() == "mtu_0=1500\nmtu_1=1500\n"
+
+
+def test_problems_that_are_left_fail(conf):
+    conf.write_text("address_0=10.0.0.1\n")
+    result = settle(conf)
+    assert (result["failed"], result["changed"]) == (True, False)
+    assert result["msg"].startswith("%s has 1 problem(s) left, the first: line 1, netmask_0 is missing" % conf)
+    assert "failed" not in settle(conf, fail_on="none")
+
+
+def test_a_host_that_cannot_be_looked_at(conf, monkeypatch):
+    def broken(npu_smi):
+        raise HccnError("no_device", "no NPU")
+
+    monkeypatch.setattr(host, "look", broken)
+    with pytest.raises(HccnError):
+        settle(conf, settings={"mtu": 1500})
+    assert settle(conf, settings={"mtu": 1500}, devices=["0"])["changed"] is True
+    assert settle(conf)["changed"] is False
+
+
+@pytest.mark.parametrize("given, message", [
+    ({"settings": {"mtu": [1500, 4200]}},
+     "settings: mtu takes one value, 2 are given; only arp, ip_rule, ip_route, IPv6neigh, IPv6route_address may stand on several lines"),
+    ({"settings": {"mtu\n": 1}}, "settings: 'mtu\\n' is not a key of hccn.conf: give it without '=' and without the device's number"),
+    ({"settings": {"": 1}}, "settings: '' is not a key of hccn.conf: give it without '=' and without the device's number"),
+    ({"settings": {"arp": ["a\nb"]}}, "settings: the value of arp does not fit on one line of 384 characters"),
+    ({"settings": {"arp": "a" * 400}}, "settings: the value of arp does not fit on one line of 384 characters"),
+    ({"config": [{"id": 0, "settings": {"address": "10.0.0.1/24"}}]}, "config[0].settings: address: '10.0.0.1/24' is not an IPv4 address"),
+    ({"config": [{"id": 0, "settings": {}}, {"id": 0, "settings": {}}]}, "config[1]: device 0 stands there twice"),
+])
+def test_bad_input_is_one_sentence(conf, given, message):
+    with pytest.raises(InputError) as caught:
+        settle(conf, **given)
+    assert caught.value.message == message
+    assert conf.read_text() == "tls_enable_0=0"
