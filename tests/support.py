@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 import yaml
@@ -32,3 +35,38 @@ def shared(path: str) -> Path:
     if not (folder / path).exists():
         skip("reference-material", path)
     return folder / path
+
+
+def node(root: Path, *arguments: str, devices: int = 8) -> Path:
+    """A simulated node below ``root``, its devices in the loopback fabric, hccn.conf as they are."""
+    argv = [sys.executable, "-m", "hccn_sim", "init", str(root), "--devices", str(devices), "--fabric", "loopback", "--poll-seconds", "0.05",
+            "--conf-from-state", *arguments]
+    subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(SIMULATOR)}, check=True, timeout=30, stdout=subprocess.DEVNULL)
+    return root
+
+
+def set_state(root: Path, *state: str) -> None:
+    """Changes the state of a simulated node's devices: ``3.link=0``."""
+    argv = [sys.executable, "-m", "hccn_sim", "set", str(root), *state]
+    subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(SIMULATOR)}, check=True, timeout=30, stdout=subprocess.DEVNULL)
+
+
+def tools(root: Path) -> dict[str, Any]:
+    """The options by which a module finds a simulated node."""
+    return {"hccn_tool": str(root / "bin/hccn_tool"), "npu_smi": str(root / "bin/npu-smi"), "hccn_conf": str(root / "etc/hccn.conf")}
+
+
+def ansible_environment(**more: str) -> dict[str, str]:
+    """The environment of an Ansible command that sees this checkout and nothing of the user's."""
+    own = {"ANSIBLE_CONFIG": str(ROOT / "tests/ansible.cfg"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), "ANSIBLE_NOCOLOR": "true",
+           "ANSIBLE_PYTHON_INTERPRETER": sys.executable}
+    return {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), **own, **more}
+
+
+def call_module(name: str, options: dict[str, Any], *arguments: str, timeout: float = 120) -> dict[str, Any]:
+    """One module call through Ansible on this machine: its result as the task would register it."""
+    argv = [str(Path(sys.executable).with_name("ansible")), "localhost", "-i", "localhost,", "-c", "local", "-m", f"hccn.cluster.{name}", "-a", json.dumps(options), *arguments]
+    done = subprocess.run(argv, env=ansible_environment(), capture_output=True, text=True, timeout=timeout)
+    start = done.stdout.find("=> {")
+    assert start > 0, done.stdout + done.stderr
+    return json.loads(done.stdout[start + 3:])

@@ -25,10 +25,11 @@ extends_documentation_fragment:
 options:
   gather:
     description:
-      - What to read.
+      - What to read. Each topic but V(tls) and V(address) is the return key of the same name in RV(devices).
+      - V(counters) are the packet counters of C(-stat -g), V(link_changes) the history of the link, V(lldp) what the switch tells of itself.
     type: list
     elements: str
-    choices: [address, gateway, netdetect, tls, link, health]
+    choices: [address, gateway, netdetect, tls, link, health, lldp, optical, counters, link_changes, mac, mtu, speed, vnic]
     default: [address, gateway, netdetect, tls, link, health]
   fail_on:
     default: none
@@ -121,6 +122,32 @@ devices:
             expiration:
               description: V(normal), V(near_expiration), V(expired) or V(unknown).
               type: str
+    lldp:
+      description:
+        - The neighbour as it tells by LLDP, with C(system_name), C(port), C(chassis), C(management_address) and C(system_description).
+        - It is text from outside.
+      type: dict
+    optical:
+      description: The optical module, keys in snake case with their unit such as C(tx_power0_mw). V(null) where the module does not tell.
+      type: dict
+    counters:
+      description: Packet counters by the tool's names. C(roce_new_pkt_rty_num) counts retransmissions.
+      type: dict
+    link_changes:
+      description: C(ups), C(downs) (V(null) for older tools) and C(records), each a time as printed and V(up) or V(down), newest first.
+      type: dict
+    mac:
+      description: MAC address.
+      type: str
+    mtu:
+      description: Bytes.
+      type: int
+    speed:
+      description: Mbit/s, V(null) when the tool does not know.
+      type: int
+    vnic:
+      description: Port of the super pod's inner network, with C(link), C(address) and C(netmask).
+      type: dict
     errors:
       description: What could not be read, with C(topic), C(code), C(message) and C(hint).
       type: list
@@ -163,7 +190,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import info, 
 
 
 def main() -> None:
-    gather = {"type": "list", "elements": "str", "choices": list(read.TOPICS), "default": list(read.TOPICS)}
+    gather = {"type": "list", "elements": "str", "choices": list(read.TOPICS), "default": list(read.DEFAULT_TOPICS)}
     module = AnsibleModule(argument_spec=session.options("none", gather=gather), supports_check_mode=True)
     try:
         with Guard():

@@ -48,7 +48,8 @@ class Ping:
         return self.sent - self.received
 
 
-def _search(pattern: Pattern[str], text: str, query: str) -> Match[str]:
+def search(pattern: Pattern[str], text: str, query: str) -> Match[str]:
+    """The first match in what ``query`` printed. Raises ParseError with the first line where there is none."""
     found = pattern.search(text)
     if found is None:
         first = text.strip().splitlines()
@@ -62,7 +63,7 @@ _IPV6 = re.compile(r"^ipv6_address:\s*(\S+)\s*^prefix_length:\s*(\d+)", re.MULTI
 
 def parse_address(text: str) -> Address:
     """``-ip [-inet6] -g``."""
-    found = _IPV4.search(text) or _search(_IPV6, text, "-ip -g")
+    found = _IPV4.search(text) or search(_IPV6, text, "-ip -g")
     return Address(found.group(1), found.group(2))
 
 
@@ -71,7 +72,7 @@ _GATEWAY = re.compile(r"^(?:default )?gateway:\s*([^,\s]+)", re.MULTILINE)
 
 def parse_gateway(text: str) -> str:
     """``-gateway [-inet6] -g``."""
-    return _search(_GATEWAY, text, "-gateway -g").group(1)
+    return search(_GATEWAY, text, "-gateway -g").group(1)
 
 
 _NETDETECT = re.compile(r"^netdetect addr(?:ess)?:\s*(\S+)", re.MULTILINE)
@@ -79,7 +80,7 @@ _NETDETECT = re.compile(r"^netdetect addr(?:ess)?:\s*(\S+)", re.MULTILINE)
 
 def parse_netdetect(text: str) -> Optional[str]:
     """``-netdetect [-inet6] -g``; None where no address is set (the tool prints 0.0.0.0 or :: then)."""
-    address = _search(_NETDETECT, text, "-netdetect -g").group(1)
+    address = search(_NETDETECT, text, "-netdetect -g").group(1)
     return None if address in UNSET_ADDRESSES else address
 
 
@@ -88,7 +89,7 @@ _LINK = re.compile(r"^link status:\s*(UP|DOWN)\s*$", re.MULTILINE)
 
 def parse_link(text: str) -> str:
     """``-link -g``: ``up`` or ``down``."""
-    return _search(_LINK, text, "-link -g").group(1).lower()
+    return search(_LINK, text, "-link -g").group(1).lower()
 
 
 _HEALTH = re.compile(r"^net health status:\s*(\S[^\r\n]*?)\s*$", re.MULTILINE)
@@ -96,7 +97,7 @@ _HEALTH = re.compile(r"^net health status:\s*(\S[^\r\n]*?)\s*$", re.MULTILINE)
 
 def parse_health(text: str) -> str:
     """``-net_health -g``: a value of HEALTH_STATES."""
-    said = _search(_HEALTH, text, "-net_health -g").group(1)
+    said = search(_HEALTH, text, "-net_health -g").group(1)
     if said not in HEALTH_STATES:
         raise ParseError("-net_health -g printed an unknown state: %r" % said)
     return HEALTH_STATES[said]
@@ -110,7 +111,7 @@ _PING_SUM = re.compile(r"(\d+) packets transmitted, (\d+) received")
 
 def parse_ping(text: str) -> Ping:
     """``-ping -g``, also with packets lost: the tool then adds "Command execute failed!" and exits 1."""
-    total = _search(_PING_SUM, text, "-ping -g")
+    total = search(_PING_SUM, text, "-ping -g")
     target = _PING_TARGET.search(text)
     return Ping(
         target.group(1) if target else "", int(total.group(1)), int(total.group(2)),

@@ -10,7 +10,7 @@ the key to the last line. So the file is looked at first, and the query is left 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError
@@ -18,6 +18,7 @@ from .._core.record import record, utc
 from . import conf
 from .host import Host
 from .parse_network import parse_address, parse_gateway, parse_health, parse_link, parse_netdetect
+from .parse_port import parse_counters, parse_link_changes, parse_mac, parse_mtu, parse_neighbour, parse_optical, parse_speed, parse_vnic
 from .parse_tls import parse_tls
 from .tool import HccnTool
 
@@ -39,10 +40,18 @@ QUERIES: Mapping[str, Topic] = {
     "netdetect": Topic(("-netdetect", "-g"), parse_netdetect),
     "link": Topic(("-link", "-g"), parse_link),
     "health": Topic(("-net_health", "-g"), parse_health),
+    "lldp": Topic(("-lldp", "-g"), parse_neighbour),
+    "optical": Topic(("-optical", "-g"), parse_optical),
+    "counters": Topic(("-stat", "-g"), parse_counters),
+    "link_changes": Topic(("-link_stat", "-g"), parse_link_changes),
+    "mac": Topic(("-mac", "-g"), parse_mac),
+    "mtu": Topic(("-mtu", "-g"), parse_mtu),
+    "speed": Topic(("-speed", "-g"), parse_speed),
+    "vnic": Topic(("-vnic", "-g"), parse_vnic),
 }
 
-TOPICS = ("address", "gateway", "netdetect", "tls", "link", "health")
-"""All topics; also the default."""
+DEFAULT_TOPICS = ("address", "gateway", "netdetect", "tls", "link", "health")
+TOPICS = DEFAULT_TOPICS + tuple(name for name in QUERIES if name not in DEFAULT_TOPICS)
 
 _TLS_UNKNOWN: Dict[str, Any] = {"enabled": None, "preset_certificate": None, "alarm_days": None, "certificates": []}
 
@@ -63,7 +72,7 @@ def _query(tool: HccnTool, device: int, name: str) -> Dict[str, Any]:
             errors.append(_error(name, error))
     if name == "address":
         return {"address": value.address if value else None, "netmask": value.netmask if value else None, "errors": errors}
-    return {name: value, "errors": errors}
+    return {name: asdict(value) if is_dataclass(value) else value, "errors": errors}
 
 
 def read_plain(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, Any]:

@@ -56,7 +56,7 @@ def npus(tmp_path, monkeypatch):
     return fake
 
 
-def look(fail_on="none", check_mode=False, gather=read.TOPICS, devices=("all",)):
+def look(fail_on="none", check_mode=False, gather=read.DEFAULT_TOPICS, devices=("all",)):
     return info.gather({"devices": list(devices), "gather": list(gather), "fail_on": fail_on}, check_mode)
 
 
@@ -299,3 +299,9 @@ def test_bad_input_is_one_sentence(conf, given, message):
         settle(conf, **given)
     assert caught.value.message == message
     assert conf.read_text() == "tls_enable_0=0"
+
+
+def test_a_topic_with_parts_is_a_dictionary(npus):
+    npus.broken[(0, "-vnic -g")] = (0, "vnic link status: UP\nvnic ipaddr: 192.168.2.199\nvnic netmask: 255.255.255.0\n", "")
+    assert look(gather=["vnic"], devices=["0"])["devices"] == [
+        {"id": 0, "vnic": {"link": "up", "address": "192.168.2.199", "netmask": "255.255.255.0"}, "errors": []}]

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Parsers of the queries that tell about a device's port: speed, MAC, MTU, counters, link changes, neighbour, optical module, vNIC.
+
+Labels differ between versions: "[devid N]" and "[device N]", "link down count" is missing in older tools (source: hicann/driver, manuals, logs).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Dict, Mapping, Optional, Tuple, Union
+
+from .._core.errors import ParseError
+from .parse_network import search
+
+_SPEED = re.compile(r"^Speed:\s*(?:(\d+)\s*Mb/s|Unknown!)\s*$", re.MULTILINE)
+
+
+def parse_speed(text: str) -> Optional[int]:
+    """``-speed -g``: Mbit/s, None where the tool does not know."""
+    found = search(_SPEED, text, "-speed -g").group(1)
+    return int(found) if found else None
+
+
+_MAC = re.compile(r"^mac addr:\s*((?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2})\s*$", re.MULTILINE)
+
+
+def parse_mac(text: str) -> str:
+    """``-mac -g``, in lower case."""
+    return search(_MAC, text, "-mac -g").group(1).lower()
+
+
+_MTU = re.compile(r"^mtu:\s*(\d+)\s*$", re.MULTILINE)
+
+
+def parse_mtu(text: str) -> int:
+    """``-mtu -g``: bytes."""
+    return int(search(_MTU, text, "-mtu -g").group(1))
+
+
+@dataclass(frozen=True)
+class Vnic:
+    """The port of an A3 super pod's inner network; ``link`` is up or down."""
+
+    link: str
+    address: str
+    netmask: str
+
+
+_VNIC = re.compile(r"^vnic link status:\s*(UP|DOWN)\s*^vnic ipaddr:\s*(\S+)\s*^vnic netmask:\s*(\S+)", re.MULTILINE)
+
+
+def parse_vnic(text: str) -> Vnic:
+    """``-vnic -g``."""
+    found = search(_VNIC, text, "-vnic -g")
+    return Vnic(found.group(1).lower(), found.group(2), found.group(3))
+
+
+_COUNTER = re.compile(r"^(\w+):\s*(\d+)\s*$", re.MULTILINE)
+
+
+def parse_counters(text: str) -> Dict[str, int]:
+    """``-stat -g``: counters by the tool's names; they grow until ``-stat -c`` or a reset."""
+    search(re.compile(r"^packet statistics:", re.MULTILINE), text, "-stat -g")
+    return {name: int(value) for name, value in _COUNTER.findall(text)}
+
+
+@dataclass(frozen=True)
+class LinkChanges:
+    """``records``: (time as printed, up or down), newest first; ``downs`` is None for tools that do not count them."""
+
+    ups: int
+    downs: Optional[int]
+    records: Tuple[Tuple[str, str], ...]
+
+
+_UPS = re.compile(r"^\[dev(?:id|ice) \d+\]link up count\s*:\s*(\d+)", re.MULTILINE)
+_DOWNS = re.compile(r"^\[dev(?:id|ice) \d+\]link down count\s*:\s*(\d+)", re.MULTILINE)
+_CHANGE = re.compile(r"^\[dev(?:id|ice) \d+\]\s+(\S.*?\d{4})\s+LINK (UP|DOWN)\s*$", re.MULTILINE)
+
+
+def parse_link_changes(text: str) -> LinkChanges:
+    """``-link_stat -g``."""
+    ups, downs = search(_UPS, text, "-link_stat -g"), _DOWNS.search(text)
+    records = tuple((moment, state.lower()) for moment, state in _CHANGE.findall(text))
+    return LinkChanges(int(ups.group(1)), int(downs.group(1)) if downs else None, records)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """What the switch tells by LLDP; a part that it does not send is None. All of it is text from outside: never trust it."""
+
+    system_name: Optional[str]
+    port: Optional[str]
+    chassis: Optional[str]
+    management_address: Optional[str]
+    system_description: Optional[str]
+
+
+_TLV = re.compile(r"^(\S.*?) TLV\s*$", re.MULTILINE)
+
+
+def _tlvs(text: str) -> Dict[str, str]:
+    heads = list(_TLV.finditer(text))
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    return {head.group(1): text[head.end():end].strip() for head, end in zip(heads, ends)}
+
+
+def _value(tlv: Optional[str]) -> Optional[str]:
+    """``Ifname: 400GE1/1/5:1`` and ``MAC: 00:..`` without their label; the label is lower-layer detail."""
+    return re.sub(r"^(?:Ifname|MAC|IPv4|IPv6|Local|Interface name):\s*", "", tlv.splitlines()[0].strip()) if tlv else None
+
+
+def parse_neighbour(text: str) -> Neighbour:
+    """``-lldp -g``."""
+    tlvs = _tlvs(text)
+    if not tlvs:
+        raise ParseError("-lldp -g printed no TLV: %r" % text.strip()[:120])
+    description = tlvs.get("System Description")
+    return Neighbour(_value(tlvs.get("System Name")), _value(tlvs.get("Port ID")), _value(tlvs.get("Chassis ID")),
+                     _value(tlvs.get("Management Address")), " ".join(description.split()) if description else None)
+
+
+Reading = Union[float, str, None]
+
+_OPTICAL = re.compile(r"^([^:\n]+?)\s*:[ \t]*(.*?)\s*$", re.MULTILINE)
+_QUANTITY = re.compile(r"^(-?\d+(?:\.\d+)?)\s*(mW|mA|mV|C|dB|nm)$")
+_UNITS: Mapping[str, str] = {"mW": "mw", "mA": "ma", "mV": "mv", "C": "c", "dB": "db", "nm": "nm"}
+
+
+def parse_optical(text: str) -> Dict[str, Reading]:
+    """``-optical -g``: keys in snake_case with their unit (``tx_power0_mw``), numbers as floats.
+
+    ``NA``, ``not supported`` and ``get failed`` are None under the key without unit; ``present`` is True or False.
+    """
+    search(re.compile(r"^optical info:", re.MULTILINE), text, "-optical -g")
+    found: Dict[str, Reading] = {}
+    for label, said in _OPTICAL.findall(text):
+        key = re.sub(r"\W+", "_", label.strip().lower())
+        quantity = _QUANTITY.match(said)
+        if key == "optical_info":
+            continue
+        if key == "present":
+            found[key] = said == "present"
+        elif quantity is not None:
+            found["%s_%s" % (key, _UNITS[quantity.group(2)])] = float(quantity.group(1))
+        else:
+            found[key] = None if said in ("NA", "not supported", "get failed", "") else said
+    return found
+
+
+_HCCP = re.compile(r"^device hccp process:\s*(exist|not exist)\s*$", re.MULTILINE)
+
+
+def parse_hccp(text: str) -> bool:
+    """``-process -g``: does the device's communication process run?"""
+    return search(_HCCP, text, "-process -g").group(1) == "exist"
+
+
+@dataclass(frozen=True)
+class Versions:
+    """Of the network part of driver and firmware, as ``-version -g`` prints them."""
+
+    driver: str
+    firmware: str
+
+
+_DRIVER = re.compile(r"^Network Driver Version:\s*(\S+)", re.MULTILINE)
+_FIRMWARE = re.compile(r"^Network Firmware Version:\s*(\S+)", re.MULTILINE)
+
+
+def parse_versions(text: str) -> Versions:
+    """``-version -g``."""
+    return Versions(search(_DRIVER, text, "-version -g").group(1), search(_FIRMWARE, text, "-version -g").group(1))
+

@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""device_info, device_tls and hccn_conf as Ansible runs them, on a simulated node."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support import call_module, node, set_state, tools
+
+CONF = """address_0=10.78.9.10
+netmask_0=255.255.0.0
+gateway_0=10.78.0.1
+netdetect_0=10.78.0.1
+address_1=10.78.9.11
+netmask_1=255.255.0.0
+gateway_1=10.78.0.1
+netdetect_1=10.78.0.1
+"""
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Path:
+    root = node(tmp_path / "npu9", "--address-template", "10.78.9.1{device}", "--netmask", "255.255.0.0", "--switch-address", "10.78.0.1",
+                "--state", "*.gateway=10.78.0.1", "--state", "*.netdetect=10.78.0.1", devices=2)
+    (root / "etc/hccn.conf").write_text(CONF)
+    return root
+
+
+def conf(host: Path) -> str:
+    return (host / "etc/hccn.conf").read_text()
+
+
+def test_a_host_is_read(host: Path) -> None:
+    result = call_module("device_info", tools(host))
+    device = result["devices"][1]
+    tls = device.pop("tls")
+    assert device == {"id": 1, "address": "10.78.9.11", "netmask": "255.255.0.0", "gateway": "10.78.0.1", "netdetect": "10.78.0.1", "link": "up",
+                      "health": "success", "errors": []}
+    assert (tls["enabled"], tls["preset_certificate"], [certificate["name"] for certificate in tls["certificates"]]) == (
+        False, True, ["pub cert", "ca1 cert", "ca2 cert"])
+    assert (result["product"], result["dialect"], result["changed"]) == ("A2", "910", False)
+    assert [effect["key"] for effect in result["side_effects"]] == ["tls_enable_0", "tls_enable_1"]
+    assert conf(host) == CONF + "tls_enable_0=0\ntls_enable_1=0\n"
+
+
+def test_check_mode_leaves_the_file_byte_for_byte(host: Path) -> None:
+    result = call_module("device_info", tools(host), "--check")
+    assert [device["tls"]["reason"] for device in result["devices"]] == ["would_write", "would_write"]
+    assert conf(host) == CONF
+
+
+def test_a_link_that_is_down_is_a_value_and_not_an_error(host: Path) -> None:
+    set_state(host, "1.link=0")
+    result = call_module("device_info", {**tools(host), "gather": ["link", "health"], "fail_on": "any"})
+    assert [(device["link"], device["errors"]) for device in result["devices"]] == [("up", []), ("down", [])]
+
+
+def test_a_device_that_fails_leaves_the_others(host: Path) -> None:
+    set_state(host, "1.dead=1")
+    result = call_module("device_info", {**tools(host), "gather": ["link"], "fail_on": "any"})
+    assert result["msg"] == "1 of 2 devices failed: 1 (link: Command execute failed!)"
+    assert [device["link"] for device in result["devices"]] == ["up", None]
+
+
+def test_tls_is_made_equal_and_stays(host: Path) -> None:
+    set_state(host, "1.tls=1")
+    options = {**tools(host), "state": "disabled"}
+    predicted = call_module("device_tls", options, "--check", "--diff")
+    assert (predicted["changed"], conf(host)) == (True, CONF)
+    first = call_module("device_tls", options)
+    assert [device["after"] for device in first["devices"]] == [{"enabled": False, "persistent": False}] * 2
+    assert conf(host) == CONF + "tls_enable_0=0\ntls_enable_1=0\n"
+    assert call_module("device_tls", options)["changed"] is False
+
+
+def test_a_device_without_certificate_is_named(host: Path) -> None:
+    set_state(host, "1.tls_nocert=1")
+    result = call_module("device_tls", {**tools(host), "state": "enabled"})
+    assert result["msg"].startswith("1 of 2 devices failed: 1 (")
+    assert [device["errors"] == [] for device in result["devices"]] == [True, False]
+    assert result["devices"][1]["errors"][0]["code"] == "no_certificate"
+
+
+def test_a_tool_that_is_not_there_is_named(host: Path) -> None:
+    result = call_module("device_info", {**tools(host), "hccn_tool": str(host / "none")})
+    assert result["devices"][0]["errors"][0]["message"] == f"{host}/none: no such program"
+
+
+def test_the_file_is_completed_verified_and_kept_in_place(host: Path) -> None:
+    path = host / "etc/hccn.conf"
+    path.write_text(CONF.rstrip("\n"))
+    inode = path.stat().st_ino
+    result = call_module("hccn_conf", {**tools(host), "config": [{"id": 1, "settings": {"address": "10.78.9.21"}}]})
+    assert (result["changed"], result["problems"], path.stat().st_ino) == (True, [], inode)
+    assert conf(host) == CONF.replace("10.78.9.11", "10.78.9.21")
+
+
+def test_the_file_is_what_the_simulated_tool_reads(host: Path) -> None:
+    call_module("hccn_conf", {**tools(host), "settings": {"mtu": 4200}, "devices": ["0"]})
+    subprocess.run([str(host / "bin/hccn_tool"), "-i", "0", "-cfg", "recovery"], check=True, timeout=30, stdout=subprocess.DEVNULL)
+    said = subprocess.run([str(host / "bin/hccn_tool"), "-i", "0", "-mtu", "-g"], check=True, timeout=30, capture_output=True, text=True)
+    assert said.stdout == "mtu:4200\n"
