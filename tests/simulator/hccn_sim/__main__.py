@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``python -m hccn_sim init|set|get|stop ROOT ...``: makes nodes and changes them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from . import layout
+from .node import DEFAULTS, Node
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="hccn-sim", description=__doc__)
+    commands = top.add_subparsers(dest="command", required=True)
+    init = commands.add_parser("init", help="lay a node out; one that is there is left as it is")
+    init.add_argument("root")
+    init.add_argument("--product", default="A2", choices=["A2", "A3"])
+    init.add_argument("--devices", type=int, default=8)
+    init.add_argument("--fabric", default="fixed", choices=["fixed", "loopback", "interfaces"])
+    for name in (name for name in DEFAULTS if name.endswith("_seconds")):
+        init.add_argument("--" + name.replace("_", "-"), type=float, default=DEFAULTS[name])
+    init.add_argument("--measure-bytes", type=int, default=DEFAULTS["measure_bytes"])
+    init.add_argument("--switch-address", dest="switch_addresses", action="append", default=[], help="answers to ping and net_health")
+    init.add_argument("--uid", type=int, default=0, help="the user that the tool takes itself to be")
+    init.add_argument("--address-template", default="", help="for example 10.78.1.{device}")
+    init.add_argument("--netmask", default="255.255.255.0")
+    init.add_argument("--state", action="append", default=[], metavar="KEY=VALUE")
+    init.add_argument("--conf-from-state", action="store_true", help="write hccn.conf as the devices are")
+    init.add_argument("--python", default=sys.executable)
+    init.add_argument("--reset", action="store_true", help="make a node that is there anew")
+    change = commands.add_parser("set", help="change the state of devices")
+    change.add_argument("root")
+    change.add_argument("state", nargs="+", metavar="KEY=VALUE")
+    show = commands.add_parser("get", help="print the state of a device")
+    show.add_argument("root")
+    show.add_argument("device")
+    stop = commands.add_parser("stop", help="end what the devices still do")
+    stop.add_argument("root")
+    return top
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parser().parse_args(argv)
+    try:
+        if args.command == "init":
+            config = {name: getattr(args, name) for name in DEFAULTS}
+            how = {name: getattr(args, name) for name in ("address_template", "netmask", "state", "conf_from_state", "python", "reset")}
+            layout.init(args.root, config, **how)
+        elif args.command == "set":
+            layout.set_state(args.root, args.state)
+        elif args.command == "stop":
+            layout.stop(args.root)
+        else:
+            for key, value in sorted(Node(args.root).state.keys(args.device).items()):
+                print(f"{key}={value}")
+    except ValueError as error:
+        print(f"hccn-sim: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who owns an address, and whether a device reaches it: the network between the devices of a cluster."""
+
+from __future__ import annotations
+
+
+from . import inet
+
+TYPE_CHECKING = False  # typing is slow to load
+if TYPE_CHECKING:
+    from .device import Device
+    from .node import Node
+    from .tool import Tool
+
+PROBE_PORT, PROBE_SECONDS = 9, 1.0
+
+
+def reaches(tool: Tool, address: str) -> bool:
+    """fixed: every address answers. loopback: who owns it, with both links up. interfaces: what the kernel says."""
+    device, node = tool.device, tool.node
+    if node.fabric == "fixed":
+        return True
+    if not device.link_up:
+        return False
+    if node.fabric == "interfaces":
+        return _answers(device.get("ip"), address)
+    return _has_way(tool, device, address) and (address in node.config["switch_addresses"] or is_up(node, address))
+
+
+def is_up(node: Node, address: str) -> bool:
+    """A device of the cluster has this address, and its link is up."""
+    for other in node.neighbours():
+        for device in other.devices():
+            if address and address in (other.state.get(device, "ip"), other.state.get(device, "ip6")):
+                return other.state.get(device, "link", "1") != "0"
+    return False
+
+
+def _has_way(tool: Tool, device: Device, address: str) -> bool:
+    """In the own network, or through a gateway that is in it."""
+    own, netmask = device.get("ip"), device.get("netmask", "255.255.255.0")
+    if ":" in address:
+        return bool(device.get("ip6"))
+    if not own:
+        return False
+    return inet.same_network(own, address, netmask) or bool(device.get("gateway"))
+
+
+def _answers(own: str, address: str) -> bool:
+    """A refused connection is an answer as well."""
+    import socket
+
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.settimeout(PROBE_SECONDS)
+        try:
+            if own:
+                probe.bind((own, 0))
+            probe.connect((address, PROBE_PORT))
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False
+    return True
+
+
+def socket_address(fabric: str, address: str) -> str:
+    """Where traffic for a device's address goes on this machine: 10.1.2.3 is 127.1.2.3 in the fabric loopback."""
+    if fabric == "loopback" and "." in address:
+        return "127." + address.split(".", 1)[1]
+    return address

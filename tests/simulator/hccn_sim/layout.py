@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lays out the folder of a node, and changes the state of its devices."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+
+from .node import DEFAULTS, Node
+from .state import State, assignments
+
+TOOLS = ("hccn_tool", "npu-smi")
+# what --conf-from-state writes down: key of hccn.conf and name in the state
+CONF_KEYS = {
+    "address": "ip",
+    "netmask": "netmask",
+    "gateway": "gateway",
+    "netdetect": "netdetect",
+    "IPv6address": "ip6",
+    "IPv6netmask": "prefix",
+    "mtu": "mtu",
+    "mac_addr": "mac",
+    "send_arp_status": "send_arp",
+    "tls_enable": "tls",
+}
+
+
+def init(
+    root: str,
+    config: dict[str, object],
+    address_template: str = "",
+    netmask: str = "255.255.255.0",
+    state: list[str] | None = None,
+    conf_from_state: bool = False,
+    python: str = "",
+    reset: bool = False,
+) -> bool:
+    """True if the node was laid out, False if it was there already (and is as it was)."""
+    root = os.path.abspath(root)
+    if os.path.exists(os.path.join(root, "sim.json")):
+        if not reset:
+            return False
+        clear(root)
+    for folder in ("bin", "etc", "state"):
+        os.makedirs(os.path.join(root, folder), exist_ok=True)
+    unknown = set(config) - set(DEFAULTS)
+    if unknown:
+        raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
+    with open(os.path.join(root, "sim.json"), "w", encoding="utf-8") as stream:
+        json.dump({**DEFAULTS, **config}, stream, indent=1)
+    _launchers(root, python or sys.executable)
+    open(os.path.join(root, "etc", "hccn.conf"), "w", encoding="utf-8").close()
+    node = Node(root)
+    _addresses(node, address_template, netmask)
+    set_state(root, state or [])
+    if conf_from_state:
+        _conf(Node(root))
+    return True
+
+
+def clear(root: str) -> None:
+    """Ends what the devices of a node still do and removes what ``init`` made."""
+    stop(root)
+    for name in ("bin", "etc", "state"):
+        shutil.rmtree(os.path.join(root, name), ignore_errors=True)
+    os.unlink(os.path.join(root, "sim.json"))
+
+
+def stop(root: str) -> None:
+    from .perf_device import PerfDevice
+    from .tool import Output, Tool
+
+    node = Node(os.path.abspath(root))
+    for device in node.devices():
+        tool = Tool(node, Output(sys.stdout, sys.stderr), sys.stdin)
+        tool.device.id = device
+        PerfDevice(tool).reset()
+
+
+def set_state(root: str, items: list[str]) -> None:
+    """``KEY=VALUE`` as ``state.assignments`` reads them."""
+    state = State(os.path.join(os.path.abspath(root), "state"))
+    for device, values in assignments(items).items():
+        state.update(device, values)
+
+
+def _launchers(root: str, python: str) -> None:
+    scripts = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin")
+    for name in TOOLS:
+        path = os.path.join(root, "bin", name)
+        parts = [os.path.abspath(python), "-I", "-S", os.path.join(scripts, name)]
+        command = " ".join(shlex.quote(part) for part in parts)
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(f'#!/bin/sh\nexport HCCN_SIM_ROOT={shlex.quote(root)}\nexec {command} "$@"\n')
+        os.chmod(path, 0o755)
+
+
+def _addresses(node: Node, template: str, netmask: str) -> None:
+    if template:
+        for device in node.devices():
+            address = template.format(device=device)
+            node.state.update(device, {"ip": address, "netmask": netmask})
+
+
+def _conf(node: Node) -> None:
+    lines = []
+    for device in node.devices():
+        for key, name in CONF_KEYS.items():
+            value = node.state.get(device, name)
+            if value:
+                lines.append(f"{key}_{device}={value}\n")
+    with open(node.conf.path, "w", encoding="utf-8") as stream:
+        stream.write("".join(lines))

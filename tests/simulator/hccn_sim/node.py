@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node: the folder that stands for one host, its configuration and its cluster (the folders beside it)."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from .clock import Clock
+from .conf import Conf
+from .state import State
+
+TYPE_CHECKING = False  # typing is slow to load
+if TYPE_CHECKING:
+    from typing import Any
+
+DEFAULTS: dict[str, Any] = {
+    "product": "A2",
+    "devices": 8,
+    "fabric": "fixed",  # fixed | loopback | interfaces
+    "poll_seconds": 1.0,  # the tool's wait between two looks at a running test
+    "retry_seconds": 1.0,  # the tool's wait before it tries again
+    "latency_seconds": 0.0,  # every call takes this long
+    "hang_seconds": 600.0,  # what the fault "hang" waits at most
+    "server_seconds": 60.0,  # a test's server waits this long for its client
+    "measure_seconds": 0.5,  # bounds of what a test really moves
+    "measure_bytes": 64 * 1024 * 1024,
+    "switch_addresses": [],  # answer to ping and net_health, owned by no device
+    "uid": 0,  # the user that the tool takes itself to be
+}
+
+
+class Node:
+    """Everything a call needs to know of its host."""
+
+    def __init__(self, root: str, conf_path: str = "", clock: Any = Clock) -> None:
+        self.root = root
+        self.clock = clock
+        self.config = dict(DEFAULTS)
+        try:
+            with open(os.path.join(root, "sim.json"), encoding="utf-8") as stream:
+                self.config.update(json.load(stream))
+        except FileNotFoundError:
+            pass
+        self.uid = int(self.config["uid"])
+        self.conf = Conf(conf_path or os.path.join(root, "etc", "hccn.conf"), self.uid)
+        self.state = State(os.path.join(root, "state"))
+
+    @property
+    def fabric(self) -> str:
+        return str(self.config["fabric"])
+
+    def seconds(self, name: str) -> float:
+        return float(self.config[name])
+
+    def devices(self) -> list[int]:
+        count = int(self.state.get("*", "devices") or self.config["devices"])
+        return [device for device in range(count) if self.state.get(device, "absent") != "1"]
+
+    def neighbours(self) -> list[Node]:
+        """All nodes of the cluster, this one too."""
+        cluster = os.path.dirname(self.root)
+        names = sorted(os.listdir(cluster))
+        roots = [os.path.join(cluster, name) for name in names if os.path.isdir(os.path.join(cluster, name, "state"))]
+        return [Node(root) for root in roots]
+
+
+def find(called_as: str, environment: dict[str, str]) -> Node:
+    """The node of a call: HCCN_SIM_ROOT, or the folder above the one that holds the called file (links not followed)."""
+    root = environment.get("HCCN_SIM_ROOT") or os.path.dirname(os.path.dirname(os.path.abspath(called_as)))
+    return Node(os.path.abspath(root), environment.get("HCCN_SIM_CONF", ""))

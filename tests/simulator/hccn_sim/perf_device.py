@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The device's end of a test, seen from the tool: state, start, report, reset.
+
+In the fabric "fixed" a test is only a time at which it ends. In the others it is a process of its own that outlives the tool, like
+the device's own processes do: an empty environment, a session of its own, and a deadline after which it ends by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .clock import Clock
+from .state import write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .tool import Tool
+
+DONE, RUNNING, ERROR = 1, 2, 3
+FIXED_POLLS = 1.5  # how long a test of the fabric "fixed" runs, in polls
+READY_SECONDS, GONE_SECONDS, STEP_SECONDS = 10.0, 5.0, 0.005
+GRACE_SECONDS = 10
+PROCESS = "import sys; sys.path.insert(0, {folder!r}); from hccn_sim.perf_process import main; main({path!r})"
+
+
+class PerfDevice:
+    """One test at a time; state/roce_test_<device>.json is what the device knows of it."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.tool, self.device, self.node = tool, tool.device, tool.node
+        self.path = record_path(tool.node.state.folder, tool.device.id)
+
+    def status(self) -> int:
+        if self.device.get("perf_status"):
+            return self.device.number("perf_status")
+        if self.node.fabric == "fixed":
+            until = self.device.get("pt_until")
+            if until and self.tool.clock.now() < float(until):
+                return RUNNING
+            return self.device.number("perf_end_status", DONE) if until else DONE
+        record = self._record()
+        status = int(record.get("status", DONE))
+        return ERROR if status == RUNNING and not self._in_hand(record) else status
+
+    def start(self, order: dict[str, Any]) -> int:
+        """1 is started; anything else is what the device says against it."""
+        if self.device.get("perf_start"):
+            return self.device.number("perf_start")
+        if self.node.fabric == "fixed":
+            length = float(order["duration"] or FIXED_POLLS) * self.node.seconds("poll_seconds")
+            self.device.set(pt_until=f"{self.tool.clock.now() + length:.3f}", pt_order=json.dumps(order))
+            return DONE
+        with self.node.state.locked():
+            if self.status() == RUNNING:
+                return RUNNING
+            write_json(self.path, {"status": RUNNING, "asked_at": Clock.now(), "order": self._complete(order)})
+        folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        _spawn([sys.executable, "-I", "-S", "-c", PROCESS.format(folder=folder, path=self.path)])
+        return DONE if _wait(lambda: bool(self._record().get("ready")), READY_SECONDS) else ERROR
+
+    def report(self) -> str:
+        if self.device.get("perf_report"):
+            return self.device.get("perf_report").replace("\\n", "\n")
+        if self.node.fabric == "fixed":
+            from .perf_report import fixed
+
+            return fixed(json.loads(self.device.get("pt_order")))
+        return str(self._record().get("report", ""))
+
+    def reset(self) -> None:
+        """Ends the device's process by its id and start time, and forgets the test; one that is only about to start finds nothing."""
+        with self.node.state.locked():
+            record = self._record()
+            if alive(record):
+                os.kill(record["pid"], signal.SIGKILL)
+            if record:
+                os.unlink(self.path)
+        _wait(lambda: not alive(record), GONE_SECONDS)
+        gone = ("pt_until", "pt_order", "pt_type", "pt_client", "perf_status")
+        self.device.set(**dict.fromkeys(name for name in gone if self.device.get(name)))
+
+    def _record(self) -> dict[str, Any]:
+        try:
+            with open(self.path, encoding="utf-8") as stream:
+                record: dict[str, Any] = json.load(stream)
+                return record
+        except FileNotFoundError:
+            return {}
+
+    def _in_hand(self, record: dict[str, Any]) -> bool:
+        return alive(record) or ("pid" not in record and Clock.now() - record["asked_at"] < READY_SECONDS)
+
+    def _complete(self, order: dict[str, Any]) -> dict[str, Any]:
+        """The order with what the device knows of itself and of its network."""
+        from .fabric import socket_address
+
+        node, get = self.node, self.device.get
+        both = get("rate_mbit")
+        own = get("ip6") if ":" in str(order["peer"]) else get("ip")
+        return {
+            **order,
+            "device": self.device.id,
+            "state": node.state.folder,
+            "own": own,
+            "own_socket": socket_address(node.fabric, own),
+            "peer_socket": socket_address(node.fabric, str(order["peer"])),
+            "link": self.device.link_up,
+            "tx_mbit": _slowest(both, get("tx_rate_mbit")),
+            "rx_mbit": _slowest(both, get("rx_rate_mbit")),
+            "server_seconds": node.seconds("server_seconds"),
+            "measure_seconds": node.seconds("measure_seconds"),
+            "measure_bytes": int(node.config["measure_bytes"]),
+            "deadline_seconds": int(node.seconds("server_seconds") + 4 * node.seconds("measure_seconds")) + GRACE_SECONDS,
+        }
+
+
+def _slowest(*rates: str) -> float:
+    """0 is without a limit."""
+    return min((float(rate) for rate in rates if rate), default=0.0)
+
+
+def record_path(state_folder: str, device: int) -> str:
+    return os.path.join(state_folder, f"roce_test_{device}.json")
+
+
+def alive(record: dict[str, Any]) -> bool:
+    return bool(record.get("pid")) and start_time(record["pid"]) == record["started"]
+
+
+def _wait(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline = Clock.now() + seconds
+    while not condition():
+        if Clock.now() > deadline:
+            return False
+        Clock.sleep(STEP_SECONDS)
+    return True
+
+
+def start_time(pid: int) -> str:
+    """The kernel's start time of a process, empty if there is none (or only its exit code is left)."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stream:
+            fields = stream.read().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return "" if fields[0] in ("Z", "X") else fields[19]
+
+
+def _spawn(argv: list[str]) -> None:
+    """Starts a process that nothing of this one is left in: parent, session, environment, folder, files."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    try:
+        os.setsid()
+        if os.fork() == 0:
+            os.chdir("/")
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(nothing, descriptor)
+            os.closerange(3, 1024)
+            os.execve(argv[0], argv, {})
+    finally:
+        os._exit(0)

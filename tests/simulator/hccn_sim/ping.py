@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""-ping between devices, and -hccs_ping of super pods."""
+
+from __future__ import annotations
+
+
+from . import inet
+from .errors import Refused
+
+TYPE_CHECKING = False  # typing is slow to load
+if TYPE_CHECKING:
+    from .tool import Tool
+
+PACKETS = 3
+TIMES = "1.418000", "0.034000", "0.040000"
+TIMES_AFTER_LOSS = "", "0.097000", "0.066000"
+BUSY_ANSWER = "12299"
+MAX_PACKET = 65507
+
+
+def ping(tool: Tool, args: list[str]) -> None:
+    inet6 = args[:1] == ["-inet6"]
+    args = args[1:] if inet6 else args
+    if len(args) not in (3, 5):
+        raise Refused("count")
+    if args[0] != "-g" or args[1] != ("ipv6_address" if inet6 else "address") or args[3:4] not in ([], ["pkt"]):
+        raise Refused("option")
+    address = args[2]
+    inet.ipv6(address) if inet6 else inet.ipv4(address)
+    if len(args) == 5 and not (args[4].isdigit() and int(args[4]) <= MAX_PACKET):
+        raise Refused("parameters")
+    tool.device.call("ping")
+    answer = tool.device.get("ping")
+    if answer == BUSY_ANSWER:
+        raise Refused("busy")
+    tool.info(f"device {tool.device.id} {'PING6' if inet6 else 'PING'} {address}")
+    received = _answers(tool, address, answer)
+    tool.info(f"{PACKETS} packets transmitted, {received} received, {100 * (PACKETS - received) / PACKETS:.2f}% packet loss")
+    if received < PACKETS:
+        raise Refused("device")
+
+
+def _answers(tool: Tool, address: str, forced: str) -> int:
+    from .fabric import reaches
+
+    if forced == "loss1":
+        times = TIMES_AFTER_LOSS
+    elif forced == "unreach" or (forced in ("", "ok") and not reaches(tool, address)):
+        for sequence in range(PACKETS):
+            tool.info(f"Destination Host Unreachable seq={sequence}")
+        return 0
+    else:
+        times = TIMES
+    for sequence, milliseconds in enumerate(times):
+        tool.info(f"recv seq={sequence},time={milliseconds}ms" if milliseconds else f"recv time out seq={sequence}")
+    return sum(1 for milliseconds in times if milliseconds)
+
+
+def hccs_ping(tool: Tool, args: list[str]) -> None:
+    """Only A3, only root: packets over the bus between the dies."""
+    if not tool.device.is_a3:
+        raise Refused("product")
+    tool.require_root()
+    if len(args) < 3 or len(args) % 2 == 0:
+        raise Refused("count")
+    options = dict(zip(args[1::2], args[2::2]))
+    if args[0] != "-g" or not {"address", "sdid"} & set(options):
+        raise Refused("option")
+    tool.device.call("hccs_ping")
+    count = int(options.get("cnt", PACKETS))
+    tool.info(f"device {tool.device.id} PING {options.get('address') or options['sdid']}\n")
+    microseconds = [24.13 - 0.07 * packet for packet in range(count)]
+    for packet, taken in enumerate(microseconds):
+        tool.info(f"This pkt ping success!\nrecv seq {packet}, time = {taken:.3f}us, L1 plane check result = 0x0\n")
+    tool.info(f"{count} packets transmitted, {count} received, 0.00% packets loss")
+    tool.info(f"max time {max(microseconds):.3f}us\nmin time {min(microseconds):.3f}us")
+    tool.info(f"average time {sum(microseconds) / count:.3f}us\nTP95 time {max(microseconds):.3f}us")
