@@ -1,0 +1,313 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""One collective over hosts: find the tools, place the ranks, run, judge, one record."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from .._core import process
+from .._core.errors import HccnError, InputError
+from .._core.guard import Guard
+from .._core.record import record, utc
+from . import hccl_test, mpirun
+from .hccl_errors import CONSEQUENCES, find_errors
+
+GRACE_SECONDS = 15
+"""Between the launcher's own time limit and the kill: it needs a moment to end the ranks of all hosts."""
+PLACEMENT_SECONDS = 60
+"""A host that starts nothing within this time would not start the collective either."""
+VERSION_SECONDS = 20
+OUTPUT_LIMIT = 8000
+"""Characters of a failed run's output that a result carries; the end tells why."""
+
+CANN_HOMES = ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest")
+"""CANN's install folders of the manual, newer first; $ASCEND_HOME_PATH stands before them."""
+DRIVER_LIBRARIES = ("/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call. ``hosts`` empty: this host alone. ``timeout``: seconds that the collective may take."""
+
+    options: hccl_test.Options
+    hosts: Tuple[str, ...] = ()
+    hccl_test_dir: str = ""
+    mpirun: str = "mpirun"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    timeout: int = 600
+    check_hosts: bool = True
+    run_id: str = ""
+    attempt: int = 1
+
+    @property
+    def ranks(self) -> int:
+        return self.options.ranks_per_host * max(1, len(self.hosts))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would be run: the command, the host file's text (empty: none), where, with which additions to the environment."""
+
+    launcher: mpirun.Launcher
+    argv: Tuple[str, ...]
+    hostfile: str
+    folder: str
+    environment: Mapping[str, str]
+    placement_argv: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The record, and the end of the output where the run was not good."""
+
+    record: Dict[str, Any]
+    output: str = ""
+    warnings: Tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.record["status"] != "ok")
+
+    @property
+    def sentence(self) -> str:
+        """What was wrong and what to do, for a person; empty when all is well."""
+        error = self.record.get("error", {"message": ""})
+        return "%s (%s)" % (error["message"], error["hint"]) if "hint" in error else str(error["message"])
+
+    def result(self) -> Dict[str, Any]:
+        """The keys of the module's result."""
+        whole: Dict[str, Any] = {"changed": False, "measurements": [self.record]}
+        if "command" in self.record:
+            whole["command"] = self.record["command"]
+        if self.output:
+            whole["output"] = self.output
+        return whole
+
+
+def new_run_id(moment: Optional[float] = None) -> str:
+    """Time, then eight random digits: sorts by time, unique without a register."""
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(moment)) + "-" + uuid.uuid4().hex[:8]
+
+
+def validate(request: Request) -> None:
+    """Raises InputError before anything is looked at."""
+    if request.timeout < 1:
+        raise InputError("timeout is %d seconds, it must be 1 or more" % request.timeout)
+    hccl_test.validate(request.options, request.ranks)
+    mpirun.check_environment(request.environment)
+    mpirun.check_hosts(mpirun.OPENMPI, request.hosts)
+
+
+def plan(request: Request, hostfile_path: str = "hostfile") -> Plan:
+    """Finds the tools on this host and builds the command. Runs ``mpirun --version`` only.
+
+    Raises InputError; HccnError tool_missing, hccl_test_missing, unknown_mpi.
+    """
+    validate(request)
+    folder = find_hccl_test(request)
+    launcher = find_launcher(request)
+    mpirun.check_hosts(launcher.flavour, request.hosts)
+    environment = _environment(request, launcher, folder)
+    hostfile = mpirun.hostfile_text(launcher.flavour, request.hosts, request.options.ranks_per_host) if request.hosts else ""
+    whole = dict(os.environ, **environment)
+    names = [name for name in whole if name in environment or name == "LD_LIBRARY_PATH" or name.startswith(mpirun.RECORDED_PREFIX)]
+    program = [os.path.join(folder, "bin", hccl_test.program(request.options.operation))] + hccl_test.arguments(request.options)
+
+    def command(argv: Sequence[str], show_map: bool) -> Tuple[str, ...]:
+        path = hostfile_path if hostfile else ""
+        return tuple(mpirun.command(launcher, request.ranks, argv, path, os.geteuid() == 0, names, show_map))
+
+    placement = command(mpirun.placement_argv(), True) if hostfile and request.check_hosts else ()
+    return Plan(launcher, command(program, False), hostfile, folder, environment, placement)
+
+
+def find_hccl_test(request: Request) -> str:
+    """The folder whose ``bin`` holds the program. With hosts, a folder that was given need not exist here. Raises hccl_test_missing."""
+    name = hccl_test.program(request.options.operation)
+    if request.hccl_test_dir and request.hosts and not os.path.isdir(request.hccl_test_dir):
+        return request.hccl_test_dir
+    home = request.environment.get("ASCEND_HOME_PATH") or os.environ.get("ASCEND_HOME_PATH")
+    homes = ([home] if home else []) + list(CANN_HOMES)
+    folders = [request.hccl_test_dir] if request.hccl_test_dir else [os.path.join(path, "tools", "hccl_test") for path in homes]
+    for folder in folders:
+        if os.access(os.path.join(folder, "bin", name), os.X_OK):
+            return folder
+    raise HccnError("hccl_test_missing", "no bin/%s in %s" % (name, ", ".join(folders)),
+                    "build hccl_test (role hccn.cluster.perf_tools) or name its folder in hccl_test_dir")
+
+
+def find_launcher(request: Request) -> mpirun.Launcher:
+    """The mpirun and its flavour. Raises tool_missing, unknown_mpi."""
+    search = request.environment.get("PATH") or os.environ.get("PATH", os.defpath)
+    for path in mpirun.candidates(request.mpirun, search):
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            result = process.run([path, "--version"], VERSION_SECONDS)
+            return mpirun.parse_version(path, result.stdout + result.stderr)
+    raise HccnError("tool_missing", "%s: no such program" % request.mpirun,
+                    "install MPICH or Open MPI (role hccn.cluster.perf_tools) or give its path in mpirun")
+
+
+def _environment(request: Request, launcher: mpirun.Launcher, folder: str) -> Dict[str, str]:
+    """The user's variables; to LD_LIBRARY_PATH is appended what hccl_test's manual puts there, as far as it exists here."""
+    whole = dict(request.environment)
+    prefix = os.path.dirname(os.path.dirname(os.path.realpath(launcher.path)))
+    cann = os.path.dirname(os.path.dirname(folder))
+    wanted = ([] if prefix == "/usr" else [os.path.join(prefix, "lib")]) + [os.path.join(cann, "lib64")] + list(DRIVER_LIBRARIES)
+    present = whole.get("LD_LIBRARY_PATH") or os.environ.get("LD_LIBRARY_PATH", "")
+    paths = [path for path in present.split(":") if path]
+    paths += [path for path in wanted if path not in paths and os.path.isdir(path)]
+    if paths:
+        whole["LD_LIBRARY_PATH"] = ":".join(paths)
+    return whole
+
+
+def run(request: Request) -> Outcome:
+    """Runs the collective and judges it; whatever happens, nothing is left running and a record comes back.
+
+    Raises InputError only.
+    """
+    started = time.time()
+    handle, path = tempfile.mkstemp(prefix="hccn-hostfile-")
+    os.close(handle)
+    limit = request.timeout + PLACEMENT_SECONDS + 2 * GRACE_SECONDS + VERSION_SECONDS
+    with Guard(cleanup=[["rm", "-f", path]], deadline=limit + GRACE_SECONDS):
+        try:
+            made = plan(request, path)
+        except InputError:
+            raise
+        except HccnError as error:
+            return _outcome(request, None, error, "not_run", started)
+        with open(path, "w") as stream:
+            stream.write(made.hostfile)
+        try:
+            _check_placement(request, made)
+            result = _launch(made.argv, made, request.timeout)
+        except _NotPlaced as trouble:
+            return _outcome(request, made, trouble.error, "not_run", started, output=trouble.output)
+        except HccnError as error:
+            return _outcome(request, made, error, "not_run", started)
+    return _judged(request, made, result)
+
+
+class _NotPlaced(Exception):
+    def __init__(self, error: HccnError, output: str) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.output = output
+
+
+def _launch(argv: Sequence[str], made: Plan, seconds: int) -> process.Result:
+    environment = dict(made.environment)
+    environment.update(mpirun.timeout_environment(seconds))
+    # The ranks start in the launcher's folder, which must exist on every host.
+    folder = made.folder if os.path.isdir(made.folder) else "/"
+    return process.run(argv, seconds + GRACE_SECONDS, env=environment, cwd=folder)
+
+
+def _check_placement(request: Request, made: Plan) -> None:
+    """Starts a harmless program in the same way and compares where its ranks were. Raises _NotPlaced."""
+    if not made.placement_argv:
+        return
+    result = _launch(made.placement_argv, made, min(PLACEMENT_SECONDS, request.timeout))
+    placement = mpirun.parse_placement(made.launcher.flavour, result.stdout, request.hosts)
+    wrong = mpirun.misplaced(placement, request.hosts, request.options.ranks_per_host)
+    known = find_errors(result.stdout, result.stderr)
+    # A launcher under another name for the variables: nothing is known, and nothing speaks against it.
+    silent = result.rc == 1 and not result.stdout.strip() and not known
+    if not wrong or silent:
+        return
+    text = ", ".join("%s has %d" % pair for pair in wrong[:5]) + (" and %d more" % (len(wrong) - 5) if len(wrong) > 5 else "")
+    causes = [error for error in known if error.code not in CONSEQUENCES]
+    if causes:
+        raise _NotPlaced(causes[0], _tail(result.stdout, result.stderr))
+    if result.timed_out or known:
+        error = HccnError("hosts_not_started", "the ranks did not start on all hosts within the time: of %d ranks each, %s" % (
+            request.options.ranks_per_host, text), "log in to each of them by ssh as the same user, without a password, and run this mpirun")
+    else:
+        error = HccnError("placement_mismatch", "the ranks were not placed as asked: of %d ranks each, %s" % (request.options.ranks_per_host, text),
+                          "look for a batch system or a default host file that overrides the host file")
+    raise _NotPlaced(error, _tail(result.stdout, result.stderr))
+
+
+def _judged(request: Request, made: Plan, result: process.Result) -> Outcome:
+    options = request.options
+    report = hccl_test.parse(result.stdout, result.stderr)
+    expected = hccl_test.expected_sizes(
+        options.operation, request.ranks, hccl_test.parse_size(options.begin), hccl_test.parse_size(options.end), factor=options.factor)
+    error = hccl_test.judge(report, expected, options.check, result.rc, result.timed_out)
+    return _outcome(request, made, error, "failed" if error else "ok", result.started_at, result.duration_s, report,
+                    "" if error is None else _tail(result.stdout, result.stderr))
+
+
+def judge_log_file(request: Request, path: str, sizes_given: bool) -> Outcome:
+    """``judge_log`` of a file. Raises InputError for one that cannot be read or is larger than any output that is kept."""
+    validate(request)
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(process.OUTPUT_LIMIT + 1)
+    except OSError as error:
+        raise InputError("log: %s: %s" % (path, error.strerror)) from None
+    if len(data) > process.OUTPUT_LIMIT:
+        raise InputError("log: %s has more than %d bytes" % (path, process.OUTPUT_LIMIT), "cut it to one run of hccl_test")
+    return judge_log(request, data.decode("utf-8", "replace"), sizes_given)
+
+
+def judge_log(request: Request, text: str, sizes_given: bool) -> Outcome:
+    """The record of a run that somebody else made. ``sizes_given`` false: the sizes are read off the log itself."""
+    options = request.options
+    report = hccl_test.parse(text)
+    expected: List[int] = hccl_test.sizes_of_log(report)
+    if sizes_given:
+        expected = hccl_test.expected_sizes(
+            options.operation, request.ranks, hccl_test.parse_size(options.begin), hccl_test.parse_size(options.end), factor=options.factor)
+    error = hccl_test.judge(report, expected, options.check, rc=None)
+    return _outcome(request, None, error, "failed" if error else "ok", None, None, report, "" if error is None else _tail(text, ""))
+
+
+def _outcome(request: Request, made: Optional[Plan], error: Optional[HccnError], status: str, started: Optional[float],
+             duration: Optional[float] = None, report: Optional[hccl_test.Report] = None, output: str = "") -> Outcome:
+    options = request.options
+    iterations = report.banner[2] if report and report.banner else (options.iterations if made else None)
+    whole = record(
+        "collective", "%s/collective/%s/%d" % (request.run_id, options.operation, request.attempt), status,
+        tool={"name": hccl_test.program(options.operation)}, operation=options.operation, measure="bandwidth",
+        hosts=list(request.hosts) or [os.uname().nodename], ranks=request.ranks, options=_options(request, made, report),
+        samples=hccl_test.samples(report, options.operation, request.ranks, iterations) if report and report.rows else None,
+        error=error.as_dict() if error else None, command=list(made.argv) if made else None,
+        started_at=utc(started) if started is not None else None, duration_s=round(duration, 3) if duration is not None else None,
+    )
+    return Outcome(whole, output, report.warnings if report else ())
+
+
+def _options(request: Request, made: Optional[Plan], report: Optional[hccl_test.Report]) -> Dict[str, Any]:
+    """What was asked; of a log (a report without a plan) only what the caller or the log's banner can know."""
+    options = request.options
+    whole: Dict[str, Any] = {"ranks_per_host": options.ranks_per_host, "data_type": options.data_type, "check": options.check}
+    if options.operation in hccl_test.REDUCING:
+        whole["reduction"] = options.reduction
+    if made is None and report is not None:
+        if report.banner:
+            whole.update(zip(("begin_bytes", "end_bytes", "iterations", "warmup"), report.banner))
+        return whole
+    whole.update(begin_bytes=hccl_test.parse_size(options.begin), end_bytes=hccl_test.parse_size(options.end), factor=options.factor,
+                 iterations=options.iterations, warmup=options.warmup, root=options.root, timeout_s=request.timeout)
+    if made is not None:
+        whole["mpi"] = "%s %s" % (made.launcher.flavour, made.launcher.version)
+    kept = mpirun.recorded(dict(os.environ, **request.environment))
+    if kept:
+        whole["environment"] = kept
+    return whole
+
+
+def _tail(stdout: str, stderr: str) -> str:
+    """The end of both streams, bounded."""
+    half = OUTPUT_LIMIT // 2
+    parts = [text.strip()[-half:] for text in (stdout, stderr)]
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,308 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""hccl_test: the command line of its programs, and what their output proves.
+
+Source of every text and rule: the public source of hccl_test (oam-tools, src/hccl_test). Its exit status proves nothing: a failed
+communicator, a failed collective and a wrong result all end with 0, and a row says ``success`` when only another rank was wrong.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from .._core.errors import HccnError, InputError
+from .hccl_errors import CONSEQUENCES, find_errors, timed_out_error
+
+REDUCING = ("all_reduce", "reduce_scatter", "reduce_scatterv", "reduce")
+"""The operations on which ``-o`` has an effect; the others only warn about it."""
+
+OPERATIONS = (
+    "all_reduce", "all_gather", "all_gatherv", "broadcast", "reduce", "reduce_scatter", "reduce_scatterv",
+    "scatter", "alltoall", "alltoallv", "alltoallvc",
+)
+ALIGNED = tuple(name for name in OPERATIONS if name not in ("all_reduce", "broadcast", "reduce"))
+"""The operations whose sizes hccl_test moves down to what divides over the ranks."""
+
+REDUCTIONS = ("sum", "prod", "max", "min")
+DATA_TYPES = (
+    "int8", "int16", "int32", "fp16", "fp32", "int64", "uint64", "uint8", "uint16", "uint32", "fp64", "bfp16",
+    "int128", "hif8", "fp8e4m3", "fp8e5m2", "fp8e8m0",
+)
+
+ALIGN_BYTES = 512
+"""BUF_ALGIN_SIZE: bytes a rank's part is a multiple of, above ALIGN_ABOVE."""
+ALIGN_ABOVE = 16 * 1024 * 1024
+"""BUF_ALGIN_LINE: up to here a size is only made divisible by the number of ranks."""
+DEFAULT_STEPS = 10
+"""Without ``-i`` and ``-f`` the step is this part of the range."""
+MAX_ROWS = 10000
+"""More sizes than this are a mistake in the options: a table of that many rows takes hours."""
+
+_UNITS = {"": 1, "K": 1024, "M": 1024 ** 2, "G": 1024 ** 3}
+_SIZE = re.compile(r"(0|[1-9][0-9]*)([KMG]?)", re.IGNORECASE)
+_NUMBER = r"(-?nan|-?inf|[0-9]+(?:\.[0-9]+)?)"
+_COLUMNS = r"([0-9]+)[ \t]*\|[ \t]*" + _NUMBER + r"[ \t]*\|[ \t]*" + _NUMBER + r"[ \t]*\|[ \t]*"
+# Lines of different ranks may be glued together: everything is searched inside the text, nothing is anchored.
+_ROW = re.compile(r"(?<![0-9.])" + _COLUMNS + "(success|failed|NULL)")
+_RANK_FAILED = re.compile(r"rank[_ ]id ([0-9]+), check result failed(?:,?[ \t]*" + _COLUMNS + "failed)?")
+_BANNER = re.compile(r"the minbytes is ([0-9]+), maxbytes is ([0-9]+), iters is ([0-9]+), warmup_iters is ([0-9]+)")
+_UNVERIFIED = re.compile(r"Warning: The (?:calculation result|initdata) overflows, No verification is performed\.")
+_WARNING = re.compile(r"Warning: [^\n]*")
+_FAILED = re.compile(r"failed", re.IGNORECASE)
+# Said by launchers on standard error in runs that succeed: ssh with X11Forwarding, Open MPI's rsh starter.
+_HARMLESS = re.compile(r"X11 forwarding request failed|Warning: setpgid\([0-9,]+\) failed")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one run asks of hccl_test. ``begin`` and ``end`` as hccl_test takes them (``8K``); ``factor`` above 1."""
+
+    operation: str = "all_reduce"
+    ranks_per_host: int = 8
+    begin: str = "8K"
+    end: str = "64M"
+    factor: int = 2
+    iterations: int = 20
+    warmup: int = 10
+    data_type: str = "fp32"
+    reduction: str = "sum"
+    root: int = 0
+    check: bool = True
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table: ``time_us`` is the mean of the iterations; ``printed_gbyte_s`` decimal, in old builds GiB/s."""
+
+    size_bytes: int
+    time_us: float
+    printed_gbyte_s: float
+    check: str
+
+
+@dataclass(frozen=True)
+class RankFailure:
+    """One rank's own line about a wrong result; ``size_bytes`` None where the line was cut."""
+
+    rank: int
+    size_bytes: Optional[int]
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that one output says. ``banner``: (minbytes, maxbytes, iterations, warm-up); ``unverified``: the program itself could
+    not check the results; ``errors``: known errors, the likely cause first; ``failures``: every line with ``failed`` in it."""
+
+    banner: Optional[Tuple[int, int, int, int]]
+    rows: Tuple[Row, ...]
+    rank_failures: Tuple[RankFailure, ...]
+    errors: Tuple[HccnError, ...]
+    failures: Tuple[str, ...]
+    unverified: bool
+    warnings: Tuple[str, ...]
+
+
+def program(operation: str) -> str:
+    """Name of the program of an operation."""
+    return operation + "_test"
+
+
+def parse_size(text: str) -> int:
+    """``8K``, ``64M``, ``1G`` or plain bytes. Raises InputError; leading zeros are refused, hccl_test reads them as octal."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or int(match.group(1)) == 0:
+        raise InputError("size %r is not a positive number of bytes with an optional K, M or G" % text, "write 8K, 64M or 1048576")
+    return int(match.group(1)) * _UNITS[match.group(2).upper()]
+
+
+def validate(options: Options, ranks: int) -> None:
+    """Refuses what hccl_test would refuse, crash on or never end with, before anything runs. Raises InputError."""
+    for name, value, least in (("ranks_per_host", options.ranks_per_host, 1), ("iterations", options.iterations, 1),
+                               ("warmup", options.warmup, 0), ("root", options.root, 0), ("sizes.factor", options.factor, 2)):
+        if value < least:
+            raise InputError("%s is %d, it must be %d or more" % (name, value, least))
+    if options.root >= ranks:
+        raise InputError("root is %d, but the ranks are 0 to %d" % (options.root, ranks - 1))
+    expected_sizes(options.operation, ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
+
+
+def arguments(options: Options) -> List[str]:
+    """The program's own arguments. ``-i`` is never given: 0 would run for ever."""
+    argv = ["-p", str(options.ranks_per_host), "-b", options.begin, "-e", options.end, "-f", str(options.factor),
+            "-d", options.data_type]
+    if options.operation in REDUCING:
+        argv += ["-o", options.reduction]
+    argv += ["-n", str(options.iterations), "-w", str(options.warmup)]
+    if options.root:
+        argv += ["-r", str(options.root)]
+    return argv + ["-c", "1" if options.check else "0"]
+
+
+def _align(size: int, ranks: int) -> int:
+    unit = ranks * ALIGN_BYTES if size > ALIGN_ABOVE else ranks
+    return max(size, ranks) // unit * unit
+
+
+def expected_sizes(operation: str, ranks: int, begin: int, end: int, factor: Optional[float] = None, step: Optional[int] = None) -> List[int]:
+    """The sizes of the rows, in bytes, as hccl_test counts them: ``-f`` before ``-i``; without both a tenth of the range.
+
+    The last one need not be ``end``. Raises InputError where the program would refuse, or never end.
+    """
+    if end < begin:
+        raise InputError("sizes: end (%d bytes) is smaller than begin (%d bytes)" % (end, begin))
+    if step is None:
+        step = 1 if begin == end else (end - begin) // DEFAULT_STEPS
+    if operation in ALIGNED:
+        begin, end = _align(begin, ranks), _align(end, ranks)
+        step = -(-step // ranks) * ranks
+    sizes = []
+    size = begin
+    while size <= end:
+        sizes.append(size)
+        following = int(size * factor) if factor is not None else size + step
+        if following <= size or len(sizes) > MAX_ROWS:
+            raise InputError("sizes: from %d to %d bytes hccl_test would not end in reasonable time" % (begin, end), "use a larger factor or step")
+        size = following
+    return sizes
+
+
+def sizes_of_log(report: Report) -> List[int]:
+    """The sizes that a log must hold by its own banner, when nobody says how it was run: the steps are read off its first rows.
+
+    Empty where there is no banner, or where one row stands for a range: then the table cannot be told complete.
+    """
+    if report.banner is None:
+        return []
+    begin, end = report.banner[:2]
+    found = [row.size_bytes for row in report.rows[:3]]
+    if begin == end:
+        return [begin]
+    if len(found) < 2 or found[0] != begin or found[1] <= begin:
+        return []
+    # Sizes in a banner are aligned already, so no operation is named here.
+    by_step = expected_sizes("", 1, begin, end, step=found[1] - begin)
+    by_factor = expected_sizes("", 1, begin, end, factor=found[1] / begin)
+    if len(found) == 2 and len(by_step) > len(by_factor) == 2:
+        return []
+    return by_step if by_step[:3] == found else by_factor
+
+
+def parse(stdout: str, stderr: str = "") -> Report:
+    """Reads the output of one run, or one log (then all of it is ``stdout``)."""
+    banner = _BANNER.search(stdout)
+    ranks = [RankFailure(int(match.group(1)), int(match.group(2)) if match.group(2) else None) for match in _RANK_FAILED.finditer(stdout)]
+    table = _RANK_FAILED.sub("", stdout)
+    rows = [Row(int(size), float(time), float(bandwidth), check) for size, time, bandwidth, check in _ROW.findall(table)]
+    failures = [line.strip() for line in stdout.splitlines() if _FAILED.search(line)]
+    failures += [line.strip() for line in stderr.splitlines() if _FAILED.search(line) and not _HARMLESS.search(line)]
+    return Report(
+        banner=(int(banner.group(1)), int(banner.group(2)), int(banner.group(3)), int(banner.group(4))) if banner else None,
+        rows=tuple(rows), rank_failures=tuple(ranks), errors=tuple(find_errors(stdout, stderr)), failures=tuple(failures),
+        unverified=_UNVERIFIED.search(stdout) is not None, warnings=tuple(dict.fromkeys(_WARNING.findall(stdout))),
+    )
+
+
+def judge(report: Report, expected: Sequence[int], check: bool = True, rc: Optional[int] = 0, timed_out: bool = False) -> Optional[HccnError]:
+    """None when the output proves a good run, else what was wrong, the cause before its consequences.
+
+    Good is: one row for every expected size and no other, every result checked (``check`` false: none), no known error, no
+    ``failed`` anywhere, and status 0 (``rc`` None: unknown, a log).
+    """
+    causes = [error for error in report.errors if error.code not in CONSEQUENCES]
+    if causes:
+        return causes[0]
+    wrong = _no_measurement(report) or _wrong_result(report)
+    if wrong:
+        return wrong
+    if report.errors:
+        return report.errors[0]
+    if timed_out:
+        return timed_out_error("%d of %d sizes were measured when the run was stopped" % (len(report.rows), len(expected)))
+    return _incomplete(report, expected) or _unchecked(report, check) or _ending(report, rc)
+
+
+def _no_measurement(report: Report) -> Optional[HccnError]:
+    odd = [row for row in report.rows if not math.isfinite(row.time_us) or row.time_us <= 0]
+    if not odd:
+        return None
+    return HccnError("no_measurement", "no time was measured for %d bytes (time %s)" % (odd[0].size_bytes, odd[0].time_us),
+                     "the number of iterations must be 1 or more")
+
+
+def _wrong_result(report: Report) -> Optional[HccnError]:
+    wrong = [row.size_bytes for row in report.rows if row.check == "failed"]
+    if not wrong and not report.rank_failures:
+        return None
+    ranks = sorted({failure.rank for failure in report.rank_failures})
+    wrong += [failure.size_bytes for failure in report.rank_failures if failure.size_bytes is not None]
+    where = "on rank %s" % ", ".join(map(str, ranks)) if ranks else "on the root rank"
+    sizes = " for %s bytes" % ", ".join(map(str, sorted(set(wrong)))) if wrong else ""
+    return HccnError("check_failed", "check result failed %s%s" % (where, sizes),
+                     "the data arrived wrong: run once more with the ranks named, then look at these NPUs' health and ECC counters")
+
+
+def _incomplete(report: Report, expected: Sequence[int]) -> Optional[HccnError]:
+    found = [row.size_bytes for row in report.rows]
+    if found == list(expected) and found:
+        return None
+    if not found:
+        return HccnError("no_table", "the output holds no row of the result table", "see the output for the reason")
+    missing = [size for size in expected if size not in found]
+    if missing:
+        return HccnError("rows_missing", "%d of %d sizes have no row, the first is %d bytes" % (len(missing), len(expected), missing[0]),
+                         "the program stopped early; see the output for the reason")
+    if not expected:
+        return HccnError("rows_missing", "%d row(s), but the log does not tell which sizes were asked for" % len(found), "give sizes")
+    extra = [size for size in found if size not in expected]
+    return HccnError("unexpected_rows", "rows for %s bytes do not fit what was asked for" % (extra[0] if extra else found),
+                     "the output is of another run, or of several")
+
+
+def _unchecked(report: Report, check: bool) -> Optional[HccnError]:
+    if not check or report.unverified or all(row.check == "success" for row in report.rows):
+        return None
+    return HccnError("not_checked", "the results were not checked, though a check was asked for", "hccl_test was run with -c 0")
+
+
+def _ending(report: Report, rc: Optional[int]) -> Optional[HccnError]:
+    if report.failures:
+        return HccnError("tool_failed", report.failures[0][:300])
+    if rc:
+        return HccnError("exit_status", "the table is complete, but mpirun ended with status %d" % rc, "see the output for the reason")
+    return None
+
+
+def bus_factor(operation: str, ranks: int) -> float:
+    """What turns algorithm into bus bandwidth: the share of the data that crosses the busiest link.
+
+    The factors of nccl-tests (doc/PERFORMANCE.md), so that both tools' figures compare: all_reduce 2(n-1)/n; broadcast and
+    reduce 1; all others (n-1)/n.
+    """
+    if operation in ("broadcast", "reduce"):
+        return 1.0
+    return (2.0 if operation == "all_reduce" else 1.0) * (ranks - 1) / ranks
+
+
+def samples(report: Report, operation: str, ranks: int, iterations: Optional[int]) -> List[Dict[str, Any]]:
+    """The record's samples: ``{size_bytes, iterations, time_us, algbw_gbyte_s, busbw_gbyte_s, check}`` of every row with a time.
+
+    algbw is size / time in 10^9 bytes/s and is computed here: old builds print GiB/s under the same heading. The size column
+    is the whole buffer (for all_gather, reduce_scatter and scatter the parts of all ranks together), so one formula serves all.
+    """
+    found = []
+    for row in report.rows:
+        sample: Dict[str, Any] = {"size_bytes": row.size_bytes, "iterations": iterations, "check": row.check}
+        if math.isfinite(row.time_us) and row.time_us > 0:
+            algbw = row.size_bytes / row.time_us / 1000.0
+            sample.update(time_us=row.time_us, algbw_gbyte_s=_rounded(algbw), busbw_gbyte_s=_rounded(algbw * bus_factor(operation, ranks)))
+        found.append({key: value for key, value in sample.items() if value is not None})
+    return found
+
+
+def _rounded(value: float) -> float:
+    """Six significant digits; the time that it is computed from has fewer."""
+    return float("%.6g" % value)

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""MPI launchers: MPICH (Hydra) and Open MPI. Command lines, host files, where ranks were placed.
+
+What differs and matters: Open MPI takes a host without ``slots=`` as having as many as cores, refuses root and forwards no
+variable unasked; MPICH waits for ever on a host that does not start, unless MPIEXEC_TIMEOUT is set (both honour it).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from .._core.errors import HccnError, InputError
+
+MPICH = "mpich"
+OPENMPI = "openmpi"
+
+PREFIXES = ("/usr/local/mpich", "/usr/local/openmpi")
+"""Where hccl_test's manual installs them."""
+ALLOWED_PREFIXES = ("HCCL_", "ASCEND_", "HYDRA_", "MPICH_", "MPIR_", "UCX_", "FI_", "OMPI_", "PMIX_")
+ALLOWED_NAMES = ("PATH", "LD_LIBRARY_PATH")
+RECORDED_PREFIX = "HCCL_"
+"""Only these variables are kept in records: others may hold paths, keys or options of logins."""
+_FORWARDED_PREFIXES = ("HCCL_", "ASCEND_", "UCX_", "FI_")
+
+# MPICH 5 / MPICH 4 / MPICH 3 tell a rank its host, as the host file has it, under these names.
+_HOST_VARIABLES = ("PMI_HOSTNAME", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "MPICH_INTERFACE_HOSTNAME")
+_OPENMPI_NODE = re.compile(r"Data for node: (\S+)[^\n]*Num procs: ([0-9]+)")
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_VERSIONS = (
+    (MPICH, re.compile(r"HYDRA build details:.*?Version:\s*(\S+)", re.DOTALL)),
+    (OPENMPI, re.compile(r"\((?:Open MPI|OpenRTE)\)\s*(\S+)")),
+    (MPICH, re.compile(r"Intel\(R\) MPI Library.*?Version (\S+)", re.DOTALL)),
+)
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """One mpirun: ``path`` to call, ``flavour`` mpich or openmpi, ``version`` as it says."""
+
+    path: str
+    flavour: str
+    version: str
+
+
+def parse_version(path: str, text: str) -> Launcher:
+    """Reads ``mpirun --version``. Raises HccnError unknown_mpi."""
+    for flavour, pattern in _VERSIONS:
+        match = pattern.search(text)
+        if match:
+            return Launcher(path, flavour, match.group(1))
+    raise HccnError("unknown_mpi", "%s --version does not say MPICH (Hydra) or Open MPI" % path, "name the mpirun of one of them in mpirun")
+
+
+def candidates(name: str, path: str) -> List[str]:
+    """Where an mpirun may be: a path as it is, a bare name in ``path`` (a PATH) and then at the places of hccl_test's manual."""
+    if os.sep in name:
+        return [name]
+    folders = [folder for folder in path.split(os.pathsep) if folder] + [prefix + "/bin" for prefix in PREFIXES]
+    return [os.path.join(folder, name) for folder in folders]
+
+
+def check_hosts(flavour: str, hosts: Sequence[str]) -> None:
+    """Raises InputError for a host that the host file cannot hold, or that stands there twice."""
+    for index, host in enumerate(hosts):
+        if flavour == MPICH and ":" in host:
+            raise InputError("hosts[%d]: MPICH's host file takes no IPv6 address (%s)" % (index, host), "use IPv4 addresses, names, or Open MPI")
+        if not _HOST.fullmatch(host.replace(":", "")):
+            raise InputError("hosts[%d]: %r is not a host name or address" % (index, host))
+        if host in hosts[:index]:
+            raise InputError("hosts[%d]: %s stands at hosts[%d] already" % (index, host, hosts.index(host)), "raise ranks_per_host instead")
+
+
+def check_environment(environment: Mapping[str, str]) -> None:
+    """Raises InputError for a variable that is not the collective's or the launcher's business."""
+    for name in environment:
+        if name not in ALLOWED_NAMES and not name.startswith(ALLOWED_PREFIXES):
+            raise InputError("environment: %s is not passed on" % name, "allowed are %s and names that begin with %s" % (
+                ", ".join(ALLOWED_NAMES), ", ".join(ALLOWED_PREFIXES)))
+
+
+def recorded(environment: Mapping[str, str]) -> Dict[str, str]:
+    """What of the environment may be kept."""
+    return {name: environment[name] for name in sorted(environment) if name.startswith(RECORDED_PREFIX)}
+
+
+def hostfile_text(flavour: str, hosts: Sequence[str], ranks_per_host: int) -> str:
+    """``10.0.0.1:8`` lines for MPICH, ``10.0.0.1 slots=8`` lines for Open MPI, in rank order."""
+    line = "%s:%d\n" if flavour == MPICH else "%s slots=%d\n"
+    return "".join(line % (host, ranks_per_host) for host in hosts)
+
+
+def command(launcher: Launcher, ranks: int, argv: Sequence[str], hostfile: str = "", as_root: bool = False,
+            environment: Sequence[str] = (), show_map: bool = False) -> List[str]:
+    """The whole command line. ``hostfile`` empty: this host alone, no ssh. ``environment``: names that the ranks must see."""
+    if launcher.flavour == MPICH:
+        return [launcher.path] + (["-f", hostfile] if hostfile else []) + ["-n", str(ranks)] + list(argv)
+    whole = [launcher.path] + (["--hostfile", hostfile] if hostfile else ["--oversubscribe"])
+    whole += ["--allow-run-as-root"] if as_root else []
+    whole += ["--display-map"] if show_map else []
+    for name in sorted(environment):
+        if name in ALLOWED_NAMES or name.startswith(_FORWARDED_PREFIXES):
+            whole += ["-x", name]
+    return whole + ["-n", str(ranks)] + list(argv)
+
+
+def timeout_environment(seconds: int) -> Dict[str, str]:
+    """Makes either launcher end its ranks on all hosts by itself."""
+    return {"MPIEXEC_TIMEOUT": str(seconds)}
+
+
+def placement_argv() -> List[str]:
+    """A program that every host has and that says where each rank is; it ends with 1, since not all names are set."""
+    return ["printenv"] + list(_HOST_VARIABLES)
+
+
+def parse_placement(flavour: str, stdout: str, hosts: Sequence[str]) -> Dict[str, int]:
+    """Ranks by host, of the run of ``placement_argv``; Open MPI says it in its map. Hosts of ``hosts`` without a rank count 0."""
+    found = dict.fromkeys(hosts, 0)
+    if flavour == MPICH:
+        for line in stdout.split():
+            found[line] = found.get(line, 0) + 1
+        return found
+    # Open MPI's starter on each host may print the map again.
+    found.update({host: int(count) for host, count in _OPENMPI_NODE.findall(stdout)})
+    return found
+
+
+def misplaced(placement: Mapping[str, int], hosts: Sequence[str], ranks_per_host: int) -> List[Tuple[str, int]]:
+    """``(host, ranks)`` of every host whose ranks are not as asked; empty when all is well."""
+    return [(host, count) for host, count in placement.items() if count != (ranks_per_host if host in hosts else 0)]

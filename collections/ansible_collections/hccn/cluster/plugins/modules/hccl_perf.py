@@ -1,0 +1,370 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Runs hccl_test over one host or over several and judges it."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: hccl_perf
+short_description: Measure an HCCL collective over one host or over several
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Runs one program of C(hccl_test) by C(mpirun), over the NPUs of this host or of several, and returns what it measured as one record.
+  - The exit status of C(hccl_test) proves nothing, it is 0 for failed communicators, failed collectives and wrong results. A run
+    counts as good only when there is one row for every size, every result was checked and right on every rank, and no error stands
+    in the output.
+  - Bandwidth is computed here from size and time, in 10^9 bytes per second, since old builds print GiB/s under the heading GB/s.
+    The bus bandwidth is the algorithm bandwidth times the factor of C(nccl-tests), so that both tools' figures compare,
+    with n ranks 2(n-1)/n for V(all_reduce), 1 for V(broadcast) and V(reduce), (n-1)/n for all others.
+  - Nothing is left running, neither after a failure nor when the module itself is killed.
+  - C(mpirun) logs in to the other hosts by C(ssh) itself. The user of this task needs to log in to them by key, without a password.
+requirements:
+  - C(hccl_test) built at the same path on every host
+  - MPICH or Open MPI on every host
+extends_documentation_fragment:
+  - hccn.cluster._attributes
+attributes:
+  check_mode:
+    support: full
+    details:
+      - Nothing is run except C(mpirun --version). RV(command) and RV(hostfile) show what would be.
+  diff_mode:
+    support: N/A
+    details:
+      - This module does not change anything.
+  idempotent:
+    support: N/A
+    details:
+      - Every run measures anew, and never reports a change.
+options:
+  operation:
+    description:
+      - The collective. V(all_reduce) is C(all_reduce_test), and so on.
+    type: str
+    default: all_reduce
+    choices:
+      - all_reduce
+      - all_gather
+      - all_gatherv
+      - broadcast
+      - reduce
+      - reduce_scatter
+      - reduce_scatterv
+      - scatter
+      - alltoall
+      - alltoallv
+      - alltoallvc
+  hosts:
+    description:
+      - The hosts in rank order, by the addresses or names that C(mpirun) is to log in to. MPICH takes names and IPv4 addresses only.
+      - Empty stands for this host alone, without C(ssh).
+      - On Atlas A3 the hosts of one super pod must stand next to each other.
+    type: list
+    elements: str
+    default: []
+  ranks_per_host:
+    description:
+      - Ranks, and so NPUs, on each host. Also the C(-p) of the program.
+    type: int
+    default: 8
+  sizes:
+    description:
+      - The sizes to measure. Each is O(sizes.factor) times the one before.
+      - The size of V(all_gather), V(reduce_scatter) and V(scatter) is that of the parts of all ranks together.
+        For all operations except V(all_reduce), V(broadcast) and V(reduce) the program moves sizes down to what divides over the ranks.
+      - With O(log), the default is what the log's own first lines say.
+    type: dict
+    suboptions:
+      begin:
+        description:
+          - The smallest size, in bytes or with V(K), V(M) or V(G).
+        type: str
+        default: 8K
+      end:
+        description:
+          - The largest size. The last one measured is the largest that is not above it.
+        type: str
+        default: 64M
+      factor:
+        description:
+          - The factor from one size to the next, 2 or more.
+        type: int
+        default: 2
+  iterations:
+    description:
+      - Iterations of which a size's time is the mean.
+    type: int
+    default: 20
+  warmup:
+    description:
+      - Iterations before these, not measured.
+    type: int
+    default: 10
+  data_type:
+    description:
+      - Data type of the elements. Which ones an NPU can do depends on the product.
+    type: str
+    default: fp32
+    choices: [int8, int16, int32, fp16, fp32, int64, uint64, uint8, uint16, uint32, fp64, bfp16, int128, hif8, fp8e4m3, fp8e5m2, fp8e8m0]
+  reduction:
+    description:
+      - What the reducing operations do. Without effect on the others.
+    type: str
+    default: sum
+    choices: [sum, prod, max, min]
+  root:
+    description:
+      - The root rank of V(broadcast), V(reduce) and V(scatter). This rank prints the table, whatever the operation.
+    type: int
+    default: 0
+  check:
+    description:
+      - Whether the result of every size is verified on every rank.
+      - Where the program cannot verify, since the numbers would overflow, it says so. The run counts as good then and a warning is given.
+    type: bool
+    default: true
+  hccl_test_dir:
+    description:
+      - The folder of C(hccl_test), which holds C(bin/all_reduce_test) and the others. The programs are started in it.
+      - By default C($ASCEND_HOME_PATH/tools/hccl_test), C(/usr/local/Ascend/cann/tools/hccl_test) or
+        C(/usr/local/Ascend/ascend-toolkit/latest/tools/hccl_test), the first that holds the program on this host.
+    type: path
+  mpirun:
+    description:
+      - Name or path of C(mpirun). A bare name is looked up in C(PATH), then in C(/usr/local/mpich/bin) and C(/usr/local/openmpi/bin).
+      - MPICH and Open MPI are told apart by what C(mpirun --version) says.
+    type: str
+    default: mpirun
+  environment:
+    description:
+      - Variables for C(mpirun) and for the ranks. Names that begin with C(HCCL_), C(ASCEND_), C(HYDRA_), C(MPICH_), C(MPIR_), C(UCX_), C(FI_),
+        C(OMPI_) or C(PMIX_), and C(PATH) and C(LD_LIBRARY_PATH).
+      - The C(lib) folders of MPI, CANN and the driver are appended to C(LD_LIBRARY_PATH) where they exist on this host.
+      - Only those that begin with C(HCCL_) are kept in the record.
+    type: dict
+    default: {}
+  timeout:
+    description:
+      - Seconds that the collective may take. C(mpirun) ends the ranks on all hosts then. If it does not, it is killed 15 seconds later.
+      - Starting the ranks for O(check_hosts) may take up to 60 seconds more.
+    type: int
+    default: 600
+  check_hosts:
+    description:
+      - Whether C(printenv) is started on O(hosts) in the same way first, to see that every host starts its ranks and that the ranks are where they
+        were asked for. A host that cannot be reached is named within a minute, where MPICH would wait until O(timeout).
+    type: bool
+    default: true
+  log:
+    description:
+      - Judge this output of C(hccl_test) instead of running it. Standard output and standard error may both be in it.
+      - O(operation), O(hosts) and O(ranks_per_host) say how it was run. They are needed for the bus bandwidth.
+    type: path
+  run_id:
+    description:
+      - The first part of the record's id. Records of one run share it.
+      - By default made of the time and a random number.
+    type: str
+  attempt:
+    description:
+      - The last part of the record's id. Tells runs of the same operation with the same O(run_id) apart.
+    type: int
+    default: 1
+seealso:
+  - module: hccn.cluster.rdma_perf
+"""
+
+EXAMPLES = r"""
+# mpirun -n 8 /usr/local/Ascend/cann/tools/hccl_test/bin/all_reduce_test -p 8 -b 8K -e 64M -f 2 -d fp32 -o sum -n 20 -w 10 -c 1
+- name: Measure all_reduce over the eight NPUs of this host
+  hccn.cluster.hccl_perf:
+
+# mpirun -f hostfile -n 16 .../all_reduce_test -p 8 -b 8K -e 64M -f 2 -d fp32 -o sum ...   with the host file
+# 10.10.130.22:8
+# 10.10.130.21:8
+- name: Measure all_reduce over two hosts
+  hccn.cluster.hccl_perf:
+    hosts:
+      - 10.10.130.22
+      - 10.10.130.21
+    environment:
+      HCCL_SOCKET_IFNAME: "=eth0"
+      HCCL_BUFFSIZE: "2048"
+  register: collective
+
+- name: Show the bus bandwidth of the largest size
+  ansible.builtin.debug:
+    msg: "{{ collective.measurements[0].samples[-1].busbw_gbyte_s }} GB/s"
+
+- name: Measure all_gather of larger buffers over all hosts of the group, from its first host
+  hccn.cluster.hccl_perf:
+    operation: all_gather
+    hosts: "{{ groups['npu'] | map('extract', hostvars, 'ansible_host') | list }}"
+    sizes:
+      begin: 64M
+      end: 4G
+    mpirun: /usr/local/mpich/bin/mpirun
+    environment:
+      HYDRA_LAUNCHER_EXTRA_ARGS: "-p 2222"
+    timeout: 1800
+  run_once: true
+
+- name: Judge the log of a Kubernetes job
+  hccn.cluster.hccl_perf:
+    log: /var/log/hccl-job.log
+    hosts: [node-a, node-b]
+"""
+
+RETURN = r"""
+measurements:
+  description: The record of this run, as a list of one. In check mode the list is empty. Also returned when the module fails.
+  returned: success and failure, except for invalid options
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: Run id, C(collective), operation and attempt, joined by slashes.
+      type: str
+      sample: 20260102T030405Z-1a2b3c4d/collective/all_reduce/1
+    kind:
+      description: Always V(collective).
+      type: str
+      sample: collective
+    status:
+      description: V(ok), V(failed), or V(not_run) when the ranks could not be started at all.
+      type: str
+      sample: ok
+    hosts:
+      description: The hosts that took part, in rank order.
+      type: list
+      elements: str
+      sample: [10.10.130.22, 10.10.130.21]
+    ranks:
+      description: Number of ranks.
+      type: int
+      sample: 16
+    samples:
+      description: One entry per size, also of a run that failed later. Sizes without a measured time have no bandwidth.
+      type: list
+      elements: dict
+      sample:
+        - size_bytes: 67108864
+          iterations: 20
+          time_us: 2630.2
+          algbw_gbyte_s: 25.5147
+          busbw_gbyte_s: 47.8401
+          check: success
+    error:
+      description: What was wrong. RV(measurements[].error.code) is stable, V(hccl_7) is the return code 7 of HCCL, V(EI0016) its error number.
+      type: dict
+      contains:
+        code:
+          description: A word for programs.
+          type: str
+          sample: host_unreachable
+        message:
+          description: What the tool said.
+          type: str
+          sample: "ssh: connect to host 10.10.130.21 port 22: No route to host"
+        hint:
+          description: What to do.
+          type: str
+          sample: the host is down, its sshd is not running, or a firewall is between
+    options:
+      description: The options that matter for comparing, and the C(HCCL_) variables.
+      type: dict
+      sample: {begin_bytes: 8192, end_bytes: 67108864, factor: 2, iterations: 20, warmup: 10, data_type: fp32, reduction: sum}
+command:
+  description: The command line that was run, or would be. Absent with O(log).
+  returned: when it could be made
+  type: list
+  elements: str
+  sample: [/usr/local/mpich/bin/mpirun, -n, "8", /usr/local/Ascend/cann/tools/hccl_test/bin/all_reduce_test, -p, "8"]
+hostfile:
+  description: Content of the host file that would be used. Empty without O(hosts).
+  returned: in check mode
+  type: str
+  sample: "10.10.130.22:8\n10.10.130.21:8\n"
+hint:
+  description: What to do about invalid options.
+  returned: when options are invalid or, in check mode, a tool is missing
+  type: str
+  sample: write 8K, 64M or 1048576
+output:
+  description: The end of the program's output, at most 8000 characters.
+  returned: when the run was not good
+  type: str
+  sample: "the minbytes is 8192, maxbytes is 67108864, iters is 20, warmup_iters is 10\n..."
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test import DATA_TYPES, OPERATIONS, REDUCTIONS, Options
+
+
+def argument_spec() -> dict:
+    return {
+        "operation": {"type": "str", "default": "all_reduce", "choices": list(OPERATIONS)},
+        "hosts": {"type": "list", "elements": "str", "default": []},
+        "ranks_per_host": {"type": "int", "default": 8},
+        "sizes": {"type": "dict", "options": {
+            "begin": {"type": "str", "default": "8K"},
+            "end": {"type": "str", "default": "64M"},
+            "factor": {"type": "int", "default": 2},
+        }},
+        "iterations": {"type": "int", "default": 20},
+        "warmup": {"type": "int", "default": 10},
+        "data_type": {"type": "str", "default": "fp32", "choices": list(DATA_TYPES)},
+        "reduction": {"type": "str", "default": "sum", "choices": list(REDUCTIONS)},
+        "root": {"type": "int", "default": 0},
+        "check": {"type": "bool", "default": True},
+        "hccl_test_dir": {"type": "path"},
+        "mpirun": {"type": "str", "default": "mpirun"},
+        "environment": {"type": "dict", "default": {}},
+        "timeout": {"type": "int", "default": 600},
+        "check_hosts": {"type": "bool", "default": True},
+        "log": {"type": "path"},
+        "run_id": {"type": "str"},
+        "attempt": {"type": "int", "default": 1},
+    }
+
+
+def request(params: dict) -> collective.Request:
+    sizes = params["sizes"] or {}
+    plain = ("operation", "ranks_per_host", "iterations", "warmup", "data_type", "reduction", "root", "check")
+    return collective.Request(
+        options=Options(**dict({name: params[name] for name in plain}, **sizes)),
+        hosts=tuple(params["hosts"]), hccl_test_dir=params["hccl_test_dir"] or "", mpirun=params["mpirun"],
+        environment={name: str(value) for name, value in params["environment"].items()}, timeout=params["timeout"],
+        check_hosts=params["check_hosts"], run_id=params["run_id"] or collective.new_run_id(), attempt=params["attempt"],
+    )
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    wanted = request(module.params)
+    try:
+        if module.params["log"]:
+            outcome = collective.judge_log_file(wanted, module.params["log"], bool(module.params["sizes"]))
+        elif module.check_mode:
+            made = collective.plan(wanted)
+            module.exit_json(changed=False, measurements=[], command=list(made.argv), hostfile=made.hostfile)
+        else:
+            outcome = collective.run(wanted)
+    except HccnError as error:
+        module.fail_json(msg=error.message, hint=error.hint)
+    for warning in outcome.warnings:
+        module.warn(warning)
+    if outcome.failed:
+        module.fail_json(msg=outcome.sentence, **outcome.result())
+    module.exit_json(**outcome.result())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,301 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A whole call, with an mpirun that prints what the test wants."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective import Request
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test import Options
+
+HYDRA = "HYDRA build details:\n    Version:                                 4.1.3\n"
+OPEN_MPI = "mpirun (Open MPI) 4.1.5\n"
+BANNER = "the minbytes is 8192, maxbytes is 16384, iters is 5, warmup_iters is 1\n"
+TABLE = "8192 | 40.00 | 0.20480 | success\n16384 | 50.00 | 0.32768 | success\n"
+OPTIONS = Options(ranks_per_host=2, end="16K", iterations=5, warmup=1)
+SCRIPT = """#!/bin/sh
+cd "${0%/*}"
+[ "$1" = --version ] && { cat version; exit 0; }
+case "$*" in *printenv*) cat placement; cat trouble >&2; exit 1 ;; esac
+echo "$*" > arguments
+echo "$MPIEXEC_TIMEOUT $HCCL_BUFFSIZE $LD_LIBRARY_PATH" > environment
+[ "$2" = -f ] || [ "$1" != -f ] || cat "$2" > hostfile
+cat output
+exit "$(cat status)"
+"""
+
+
+class Fake:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "mpi" / "bin"
+        self.folder.mkdir(parents=True)
+        self.path = self.folder / "mpirun"
+        self.path.write_text(SCRIPT)
+        self.path.chmod(0o755)
+        self.write(version=HYDRA, placement="n1\nn1\nn2\nn2\n", trouble="", output=BANNER + TABLE, status="0")
+        self.hccl_test = folder / "cann" / "tools" / "hccl_test"
+        (self.hccl_test / "bin").mkdir(parents=True)
+        program = self.hccl_test / "bin" / "all_reduce_test"
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+
+    def write(self, **files: str) -> None:
+        for name, text in files.items():
+            (self.folder / name).write_text(text)
+
+    def read(self, name: str) -> str:
+        return (self.folder / name).read_text()
+
+    def request(self, **changes: object) -> Request:
+        whole = {"options": OPTIONS, "hccl_test_dir": str(self.hccl_test), "mpirun": str(self.path), "timeout": 20, "run_id": "r1"}
+        whole.update(changes)
+        return Request(**whole)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
+    for name in [name for name in os.environ if name.startswith("HCCL_")] + ["ASCEND_HOME_PATH", "LD_LIBRARY_PATH"]:
+        monkeypatch.delenv(name, raising=False)
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    return Fake(tmp_path)
+
+
+def left(fake: Fake) -> "list[str]":
+    return sorted(path.name for path in (fake.folder.parents[1] / "tmp").iterdir())
+
+
+def test_one_host(fake: Fake) -> None:
+    outcome = collective.run(fake.request())
+    record = outcome.record
+    program = str(fake.hccl_test / "bin" / "all_reduce_test")
+    assert record["command"] == [str(fake.path), "-n", "2", program] + (
+        "-p 2 -b 8K -e 16K -f 2 -d fp32 -o sum -n 5 -w 1 -c 1".split())
+    assert fake.read("arguments").split() == record["command"][1:]
+    assert fake.read("environment").split() == ["20"]
+    assert {key: value for key, value in record.items() if key not in ("command", "started_at", "duration_s")} == {
+        "schema": "hccn.cluster/measurement/1", "id": "r1/collective/all_reduce/1", "kind": "collective", "status": "ok",
+        "tool": {"name": "all_reduce_test"}, "operation": "all_reduce", "measure": "bandwidth", "hosts": [os.uname().nodename], "ranks": 2,
+        "options": {"ranks_per_host": 2, "data_type": "fp32", "check": True, "reduction": "sum", "begin_bytes": 8192, "end_bytes": 16384,
+                    "factor": 2, "iterations": 5, "warmup": 1, "root": 0, "timeout_s": 20, "mpi": "mpich 4.1.3"},
+        "samples": [
+            {"size_bytes": 8192, "iterations": 5, "check": "success", "time_us": 40.0, "algbw_gbyte_s": 0.2048, "busbw_gbyte_s": 0.2048},
+            {"size_bytes": 16384, "iterations": 5, "check": "success", "time_us": 50.0, "algbw_gbyte_s": 0.32768, "busbw_gbyte_s": 0.32768},
+        ],
+    }
+    assert record["duration_s"] >= 0 and record["started_at"].endswith("Z")
+    assert outcome.result() == {"changed": False, "measurements": [record], "command": record["command"]}
+    assert (outcome.failed, outcome.sentence, outcome.warnings) == (False, "", ())
+    assert left(fake) == []
+
+
+def test_two_hosts(fake: Fake) -> None:
+    environment = {"HCCL_BUFFSIZE": "512", "HYDRA_IFACE": "eth0", "LD_LIBRARY_PATH": "/mine"}
+    (fake.path.parents[1] / "lib").mkdir()
+    (fake.hccl_test.parents[1] / "lib64").mkdir()
+    record = collective.run(fake.request(hosts=("n1", "n2"), environment=environment, attempt=3)).record
+    assert record["command"][1] == "-f" and record["command"][3:5] == ["-n", "4"]
+    assert fake.read("hostfile") == "n1:2\nn2:2\n"
+    assert fake.read("environment").split() == [
+        "20", "512", "/mine:%s:%s" % (fake.path.parents[1] / "lib", fake.hccl_test.parents[1] / "lib64")]
+    assert (record["id"], record["hosts"], record["ranks"], record["status"]) == ("r1/collective/all_reduce/3", ["n1", "n2"], 4, "ok")
+    assert record["options"]["environment"] == {"HCCL_BUFFSIZE": "512"}
+    assert record["samples"][0]["busbw_gbyte_s"] == 0.3072
+    assert left(fake) == []
+
+
+def test_inherited_hccl_variables_are_recorded(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HCCL_CONNECT_TIMEOUT", "300")
+    assert collective.run(fake.request()).record["options"]["environment"] == {"HCCL_CONNECT_TIMEOUT": "300"}
+
+
+def test_open_mpi(fake: Fake) -> None:
+    fake.write(version=OPEN_MPI, placement=" Data for node: n1\tNum slots: 2\tMax slots: 0\tNum procs: 2\n Data for node: n2\tNum procs: 2\n")
+    command = collective.run(fake.request(hosts=("n1", "n2"), environment={"HCCL_BUFFSIZE": "512"})).record["command"]
+    launcher = command[:command.index("-p") - 1]
+    assert [word for word in launcher[3:] if word != "--allow-run-as-root"] == ["-x", "HCCL_BUFFSIZE", "-n", "4"]
+    assert launcher[:2] == [str(fake.path), "--hostfile"]
+
+
+def test_failed_run(fake: Fake) -> None:
+    fake.write(output=BANNER + "hccl interface return err ./a.cc:1, retcode: 7 \n")
+    outcome = collective.run(fake.request())
+    assert outcome.failed
+    assert outcome.record["status"] == "failed"
+    assert outcome.record["error"]["code"] == "hccl_7"
+    assert outcome.sentence.startswith("hccl interface returned 7 (resource unavailable) at ./a.cc:1 (look on every host")
+    assert outcome.result()["output"] == (BANNER + "hccl interface return err ./a.cc:1, retcode: 7").strip()
+    assert "samples" not in outcome.record
+
+
+def test_error_without_a_hint(fake: Fake) -> None:
+    fake.write(output=BANNER + TABLE + "this failed\n")
+    assert collective.run(fake.request()).sentence == "this failed"
+
+
+def test_output_is_bounded(fake: Fake) -> None:
+    fake.write(output="x" * 50000 + "\n")
+    assert len(collective.run(fake.request()).output) == 4000
+
+
+def test_warnings(fake: Fake) -> None:
+    warning = "Warning: The calculation result overflows, No verification is performed."
+    fake.write(output=BANNER + warning + "\n" + TABLE.replace("success", "NULL"))
+    outcome = collective.run(fake.request())
+    assert (outcome.failed, outcome.warnings) == (False, (warning,))
+
+
+def test_host_without_ranks(fake: Fake) -> None:
+    fake.write(placement="n1\nn1\n", trouble="ssh: connect to host n2 port 22: No route to host\n[mpiexec@n1] Launch proxy failed.\n")
+    outcome = collective.run(fake.request(hosts=("n1", "n2")))
+    assert (outcome.record["status"], outcome.record["error"]["code"]) == ("not_run", "host_unreachable")
+    assert "No route to host" in outcome.output
+    assert not (fake.folder / "arguments").exists()
+    assert left(fake) == []
+
+
+def test_hosts_that_only_do_not_start(fake: Fake) -> None:
+    fake.write(placement="n1\nn1\n", trouble="[mpiexec@n1] APPLICATION TIMED OUT, TIMEOUT = 60s\n")
+    error = collective.run(fake.request(hosts=("n1", "n2"))).record["error"]
+    assert error["code"] == "hosts_not_started"
+    assert error["message"] == "the ranks did not start on all hosts within the time: of 2 ranks each, n2 has 0"
+
+
+def test_ranks_on_other_hosts(fake: Fake) -> None:
+    fake.write(placement="n1\n" * 4)
+    error = collective.run(fake.request(hosts=("n1", "n2"))).record["error"]
+    assert error["code"] == "placement_mismatch"
+    assert error["message"] == "the ranks were not placed as asked: of 2 ranks each, n1 has 4, n2 has 0"
+
+
+def test_many_hosts_without_ranks(fake: Fake) -> None:
+    fake.write(placement="n1\nn1\n")
+    message = collective.run(fake.request(hosts=tuple("n%d" % number for number in range(1, 9)))).record["error"]["message"]
+    assert message.endswith("n2 has 0, n3 has 0, n4 has 0, n5 has 0, n6 has 0 and 2 more")
+
+
+def test_launcher_that_tells_no_hosts(fake: Fake) -> None:
+    fake.write(placement="")
+    assert collective.run(fake.request(hosts=("n1", "n2"))).record["status"] == "ok"
+
+
+def test_placement_not_wanted(fake: Fake) -> None:
+    fake.write(placement="elsewhere\n")
+    assert collective.run(fake.request(hosts=("n1", "n2"), check_hosts=False)).record["status"] == "ok"
+
+
+def test_missing_mpirun(fake: Fake) -> None:
+    outcome = collective.run(fake.request(mpirun="/nowhere/mpirun"))
+    assert (outcome.record["status"], outcome.record["error"]["code"]) == ("not_run", "tool_missing")
+    assert outcome.result() == {"changed": False, "measurements": [outcome.record]}
+
+
+def test_mpirun_in_the_path_of_the_environment(fake: Fake) -> None:
+    assert collective.plan(fake.request(mpirun="mpirun", environment={"PATH": str(fake.folder)})).launcher.path == str(fake.path)
+
+
+def test_mpirun_that_cannot_be_started(fake: Fake) -> None:
+    made = collective.plan(fake.request())
+    fake.path.write_text("#!/nowhere/sh\n")
+    with pytest.raises(HccnError) as caught:
+        collective.find_launcher(fake.request())
+    assert caught.value.code == "tool_missing"
+    assert made.launcher.version == "4.1.3"
+
+
+def test_mpirun_that_vanishes_between(fake: Fake) -> None:
+    fake.path.write_text(SCRIPT.replace("cat version;", "cat version; rm mpirun;"))
+    record = collective.run(fake.request()).record
+    assert (record["status"], record["error"]["code"]) == ("not_run", "tool_missing")
+    assert record["command"][0] == str(fake.path)
+
+
+def test_missing_hccl_test(fake: Fake) -> None:
+    with pytest.raises(HccnError) as caught:
+        collective.plan(fake.request(hccl_test_dir="", environment={"ASCEND_HOME_PATH": "/nowhere/cann"}))
+    assert caught.value.code == "hccl_test_missing"
+    assert caught.value.message.startswith("no bin/all_reduce_test in /nowhere/cann/tools/hccl_test, /usr/local/Ascend/cann/tools/hccl_test, ")
+
+
+def test_hccl_test_of_the_environment(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASCEND_HOME_PATH", str(fake.hccl_test.parents[1]))
+    assert collective.plan(fake.request(hccl_test_dir="")).folder == str(fake.hccl_test)
+
+
+def test_hccl_test_on_the_other_hosts_only(fake: Fake) -> None:
+    request = fake.request(hosts=("n1", "n2"), hccl_test_dir="/nowhere/hccl_test")
+    assert "/nowhere/hccl_test/bin/all_reduce_test" in collective.plan(request).argv
+    assert collective.run(request).record["status"] == "ok"
+
+
+def test_plan_of_check_mode(fake: Fake) -> None:
+    made = collective.plan(fake.request(hosts=("n1", "n2")))
+    assert made.argv[:5] == (str(fake.path), "-f", "hostfile", "-n", "4")
+    assert made.hostfile == "n1:2\nn2:2\n"
+    assert made.placement_argv[5:] == ("printenv", "PMI_HOSTNAME", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "MPICH_INTERFACE_HOSTNAME")
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"timeout": 0}, "timeout is 0 seconds, it must be 1 or more"),
+    ({"hosts": ("n1", "n1")}, "hosts[1]: n1 stands at hosts[0] already"),
+    ({"hosts": ("fd00::1",)}, "hosts[0]: MPICH's host file takes no IPv6 address (fd00::1)"),
+    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not passed on"),
+    ({"options": Options(root=2, ranks_per_host=2)}, "root is 2, but the ranks are 0 to 1"),
+])
+def test_refused(fake: Fake, changes: "dict[str, object]", message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        collective.run(fake.request(**changes))
+    assert caught.value.message == message
+    assert left(fake) == []
+
+
+def test_log(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("# mpirun -n 2 ./bin/all_gather_test\n" + BANNER + TABLE)
+    request = Request(Options("all_gather", ranks_per_host=2), run_id="r2")
+    record = collective.judge_log_file(request, str(path), sizes_given=False).record
+    assert (record["status"], record["id"], record["ranks"]) == ("ok", "r2/collective/all_gather/1", 2)
+    assert record["options"] == {
+        "ranks_per_host": 2, "data_type": "fp32", "check": True, "begin_bytes": 8192, "end_bytes": 16384, "iterations": 5, "warmup": 1,
+    }
+    assert record["samples"][0] == {
+        "size_bytes": 8192, "iterations": 5, "check": "success", "time_us": 40.0, "algbw_gbyte_s": 0.2048, "busbw_gbyte_s": 0.1024}
+    assert not {"command", "started_at", "duration_s", "error"} & set(record)
+
+
+def test_log_with_sizes(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text(BANNER + TABLE)
+    outcome = collective.judge_log_file(Request(Options(end="32K")), str(path), sizes_given=True)
+    assert outcome.record["error"]["message"] == "1 of 3 sizes have no row, the first is 32768 bytes"
+    assert outcome.output == (BANNER + TABLE).strip()
+
+
+def test_log_without_a_banner(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("bash: orted: command not found\n")
+    record = collective.judge_log_file(Request(Options()), str(path), sizes_given=False).record
+    assert record["error"]["code"] == "mpi_missing"
+    assert "iterations" not in record["options"]
+
+
+def test_unreadable_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="No such file or directory"):
+        collective.judge_log_file(Request(Options()), str(tmp_path / "none"), sizes_given=False)
+    monkeypatch.setattr(collective.process, "OUTPUT_LIMIT", 10)
+    path = tmp_path / "log"
+    path.write_text("x" * 11)
+    with pytest.raises(InputError, match="has more than 10 bytes"):
+        collective.judge_log_file(Request(Options()), str(path), sizes_given=False)
+
+
+def test_run_id() -> None:
+    assert collective.new_run_id(0)[:17] == "19700101T000000Z-"
+    assert len({collective.new_run_id(0) for number in range(20)}) == 20

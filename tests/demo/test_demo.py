@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The main job on the simulated cluster, as `make demo` runs it: twice, with a broken node, in check mode, killed in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import ROOT, ansible_environment, set_state, skip
+
+HOSTS = ("npu1", "npu2", "npu3", "npu4")
+DEADLINE = 300
+
+
+def environment(place: Path, **more: str) -> dict[str, str]:
+    return ansible_environment(ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), HCCN_DEMO_FOLDER=str(place / "nodes"), HCCN_RESULTS_PATH=str(place / "history"), **more)
+
+
+def command(playbook: str, *arguments: str) -> list[str]:
+    return [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "inventories/demo/hosts", f"playbooks/{playbook}.yml", *arguments]
+
+
+def play(place: Path, playbook: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command(playbook, *arguments), cwd=ROOT, env=environment(place), capture_output=True, text=True, timeout=DEADLINE)
+    done.stdout = re.sub(r"\n {8}", " ", done.stdout)  # long messages are folded
+    return done
+
+
+def recap(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, int]]:
+    found = {}
+    for line in done.stdout.split("PLAY RECAP")[-1].splitlines():
+        name, _, counts = line.partition(":")
+        if "ok=" in counts:
+            found[name.strip()] = {key: int(value) for key, value in (word.split("=") for word in counts.split())}
+    return found
+
+
+def records(place: Path) -> list[dict[str, Any]]:
+    newest = max((place / "history").rglob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+    return [json.loads(line) for line in newest.read_text().splitlines()]
+
+
+def left_behind(place: Path) -> list[str]:
+    """Processes that know this cluster's folder: its tools, device processes and runners."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            try:
+                words = Path("/proc", name, "cmdline").read_bytes().decode("utf-8", "replace").replace("\0", " ")
+            except OSError:
+                continue
+            if str(place) in words:
+                found.append(words)
+    return found
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    place = tmp_path_factory.mktemp("demo")
+    return place, play(place, "demo")
+
+
+def test_the_demo_ends_well(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    place, done = demo
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {host: (counts["failed"], counts["unreachable"]) for host, counts in recap(done).items()} == dict.fromkeys(HOSTS, (0, 0))
+    assert not left_behind(place)
+
+
+def test_every_host_has_its_lines(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    said = demo[1].stdout
+    for host in HOSTS:
+        assert f"{host}: 8 NPUs (A2), 8 links up, TLS on 0 of them, hccn.conf with 0 problems" in said
+        assert f"{host}: good. pairs: 16 with 2 of the other hosts" in said
+    assert "Rank table: 4 servers, 32 ranks, " in said
+    assert "quick: 32 pairs of NPUs over 4 hosts in 2 rounds" in said
+
+
+def test_a_collective_was_measured(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    if not shutil.which("mpirun", path=environment(demo[0])["PATH"]):
+        skip("mpirun")
+    collective = [record for record in records(demo[0]) if record.get("kind") == "collective"]
+    assert [(record["status"], record["ranks"], record["operation"]) for record in collective] == [("ok", 8, "all_reduce")]
+    assert [sample["size_bytes"] for sample in collective[0]["samples"]] == [8192, 16384, 32768, 65536]
+
+
+def test_the_history_holds_all_of_it(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    kept = records(demo[0])
+    pairs = [record for record in kept if record.get("kind") == "rdma"]
+    verdicts = {record["source"]["host"]: record["samples"][0]["class"] for record in kept if record.get("kind") == "verdict"}
+    assert (len(pairs), {record["status"] for record in pairs}) == (32, {"ok"})
+    assert verdicts == dict.fromkeys(HOSTS, "good")
+    assert kept[-1]["end"] is True
+
+
+def test_the_report_lies_where_the_last_line_says(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    paths = re.findall(r"Report: (\S+?)'?$", demo[1].stdout, re.MULTILINE)
+    page = Path(paths[-1]).read_text()
+    for word in ("npu1", "npu4", "all_reduce", "good"):
+        assert word in page
+    assert not re.search(r"(?:src|href)=[\"']?https?:", page)
+
+
+def test_the_rank_table_is_the_same_on_all_hosts(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    tables = {(demo[0] / "nodes" / host / "etc/rank_table.json").read_text() for host in HOSTS}
+    assert len(tables) == 1
+    table = json.loads(tables.pop())
+    assert [server["server_id"] for server in table["server_list"]] == ["127.77.0.1", "127.77.0.2", "127.77.0.3", "127.77.0.4"]
+    assert table["server_list"][3]["device"][7] == {"device_id": "7", "device_ip": "10.78.4.17", "rank_id": "31"}
+
+
+def test_a_second_run_changes_nothing(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    place = demo[0]
+    before = [(place / "nodes" / host / "etc/hccn.conf").read_bytes() for host in HOSTS]
+    for job in ("bring_up", "rank_table"):
+        done = play(place, job)
+        assert done.returncode == 0, done.stdout
+        assert {host: counts["changed"] for host, counts in recap(done).items()} == dict.fromkeys(HOSTS, 0)
+    assert [(place / "nodes" / host / "etc/hccn.conf").read_bytes() for host in HOSTS] == before
+
+
+def test_check_mode_of_the_whole_job_changes_nothing(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    place = demo[0]
+    set_state(place / "nodes/npu2", "*.tls=1")
+    path = place / "nodes/npu2/etc/hccn.conf"
+    before = path.read_bytes()
+    done = play(place, "site", "--check", "--diff")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert path.read_bytes() == before
+    assert "+device 7: TLS off, after a boot off" in done.stdout
+    play(place, "tls", "-e", "tls_state=disabled")
+
+
+def test_switches_that_differ_stop_the_play(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    place = demo[0]
+    done = play(place, "tls", "-e", "tls_state=enabled", "--limit", "npu3")
+    assert "npu3: TLS enabled on 8 of 8 NPUs, 8 of them set now" in done.stdout
+    done = play(place, "bring_up", "-e", "bring_up_tls_state=unchanged")
+    assert done.returncode == 2
+    assert "The TLS switch differs over the hosts" in done.stdout and "On: npu3." in done.stdout
+    assert play(place, "tls", "-e", "tls_state=disabled").returncode == 0
+
+
+def test_a_slow_and_a_dead_port_are_named_and_the_page_is_made(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    place = demo[0]
+    set_state(place / "nodes/npu3", "5.link=0", "2.rate_mbit=10")
+    try:
+        done = play(place, "site", "-e", "bring_up_fail_on=none", "-e", "check_fabric_plan=full")
+    finally:
+        set_state(place / "nodes/npu3", "5.link=1", "2.rate_mbit=40")
+    assert done.returncode == 2, done.stdout
+    assert "npu3: 8 NPUs (A2), 7 links up" in done.stdout
+    assert {host for host in HOSTS if f"{host}: good." in done.stdout} == {"npu1", "npu2", "npu4"}
+    verdict = next(record for record in records(place) if record.get("kind") == "verdict" and record["source"]["host"] == "npu3")
+    assert verdict["samples"][0]["class"] == "failed"
+    assert "npu 5" in verdict["samples"][0]["message"] and "npu 2" in verdict["samples"][0]["message"]
+    assert "Report: " in done.stdout
+    assert not left_behind(place)
+
+
+def test_a_run_killed_in_the_middle_is_readable_up_to_its_last_task(demo: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    place = demo[0]
+    env = {**environment(place), "HCCN_RESULTS_PATH": str(tmp_path / "history")}
+    running = subprocess.Popen(command("check_fabric"), cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    end = time.monotonic() + DEADLINE
+    part = None
+    while time.monotonic() < end and (part is None or part.read_text().count('"kind":"device"') < 32):
+        time.sleep(0.05)
+        part = next(iter((tmp_path / "history").rglob("*.part")), None)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait(DEADLINE)
+    assert part is not None
+    kept = [json.loads(line) for line in part.read_text().splitlines()]
+    assert kept[0]["schema"] == "hccn.cluster/history/1"
+    assert len([record for record in kept if record.get("kind") == "device"]) == 32
+    assert not any("end" in record for record in kept)
+    page = subprocess.run(command("report", "-e", f"report_history={tmp_path / 'history'}", "-e", f"report_path={tmp_path / 'page.html'}"),
+                          cwd=ROOT, env={**environment(place), "HCCN_RESULTS_PATH": str(tmp_path / "other")}, capture_output=True, text=True, timeout=DEADLINE)
+    assert page.returncode == 0, page.stdout + page.stderr
+    assert (tmp_path / "page.html").exists()
+    while left_behind(place) and time.monotonic() < end:
+        time.sleep(0.5)
+    assert not left_behind(place)
