@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What other readers of a table of version 1.0 refuse: MindIE-LLM, ClusterD.
+
+Sources: Ascend/MindIE-LLM src/config_manager/ranktable_config.cpp; Ascend/mind-cluster component/clusterd/pkg/domain/epranktable.
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, Tuple
+
+from .finding import Finding, Rule, shortened
+from .view import Table, number_of, text_of
+
+MINDIE_SERVERS = (2, 60)
+MINDIE_DEVICES = (1, 32)
+"""Devices a server."""
+MINDIE_MAX_DEVICE_ID = 63
+MINDIE_MAX_RANK = 511
+MINDIE_MAX_MODE = 0o640
+"""Mode of the file, unless MINDIE_CHECK_INPUTFILES_PERMISSION=0."""
+
+
+def _server_count(table: Table) -> Iterator[Finding]:
+    count = table.fields.get("server_count")
+    if not isinstance(count, str):
+        yield Finding("server_count", "server_count is %s" % ("no string" if "server_count" in table.fields else "missing"))
+    elif number_of(table.fields, "server_count") != len(table.servers):
+        yield Finding("server_count", "server_count is %s, but the length of server_list %d" % (shortened(count), len(table.servers)))
+    if not MINDIE_SERVERS[0] <= len(table.servers) <= MINDIE_SERVERS[1]:
+        yield Finding("server_list", "the length of server_list is %d: MindIE-LLM takes %d to %d servers" % ((len(table.servers),) + MINDIE_SERVERS))
+
+
+def _device_count(table: Table) -> Iterator[Finding]:
+    counts = [len(server.devices) for server in table.servers]
+    for index, count in enumerate(counts):
+        where = "server_list[%d].device" % index
+        if count != counts[0]:
+            yield Finding(where, "the number of devices is %d, but %d in the first server: MindIE-LLM wants as many in each" % (count, counts[0]))
+        elif not MINDIE_DEVICES[0] <= count <= MINDIE_DEVICES[1]:
+            yield Finding(where, "the number of devices is %d: MindIE-LLM takes %d to %d in each server" % ((count,) + MINDIE_DEVICES))
+
+
+def _container_ip(table: Table) -> Iterator[Finding]:
+    for server in table.servers:
+        if not text_of(server.fields, "container_ip"):
+            yield Finding(server.where + ".container_ip", "container_ip is missing", hint="the address of the pod or container on that server")
+
+
+def _device_values(table: Table) -> Iterator[Finding]:
+    for device in table.devices:
+        for key, number, limit in (("device_id", device.id, MINDIE_MAX_DEVICE_ID), ("rank_id", device.rank, MINDIE_MAX_RANK)):
+            if number is None or number > limit:
+                yield Finding("%s.%s" % (device.where, key), "%s %s is no number from 0 to %d" % (key, shortened(device.fields.get(key)), limit),
+                              device=device.id)
+        if len(device.addresses) != 1 or device.addresses[0][1] is None:
+            yield Finding(device.where + ".device_ip", "%s is no IP address" % shortened(device.fields.get("device_ip")), device=device.id)
+
+
+def _completed(table: Table) -> Iterator[Finding]:
+    if table.fields.get("status") != "completed":
+        yield Finding("status", "ClusterD skips the table without a word until status is 'completed'")
+
+
+def _pod_addresses(table: Table) -> Iterator[Finding]:
+    for server in table.servers:
+        for key, target in (("host_ip", "server_id"), ("container_ip", "server_ip")):
+            if not text_of(server.fields, key):
+                yield Finding("%s.%s" % (server.where, key), "%s is missing: the global rank table of ClusterD then has an empty %s" % (key, target),
+                              severity="warning")
+
+
+MINDIE_LLM: Tuple[Rule, ...] = (
+    Rule("server_count", None, _server_count),
+    Rule("device_count", None, _device_count),
+    Rule("container_ip", None, _container_ip),
+    Rule("device_values", None, _device_values),
+)
+
+CLUSTERD: Tuple[Rule, ...] = (
+    Rule("status", None, _completed),
+    Rule("pod_addresses", None, _pod_addresses),
+)

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the action decides by itself; the whole of it runs in tests/rank_table."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from ansible.errors import AnsibleError
+
+from ansible_collections.hccn.cluster.plugins.action import rank_table
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem
+
+
+@pytest.mark.parametrize("host, given, variables, expected", [
+    ("n1", {"n1": "192.0.2.1"}, {"rank_table_server_id": "192.0.2.2", "ansible_host": "192.0.2.3"}, "192.0.2.1"),
+    ("n1", {"n2": "192.0.2.1"}, {"rank_table_server_id": "192.0.2.2", "ansible_host": "192.0.2.3"}, "192.0.2.2"),
+    ("n1", {}, {"ansible_host": "192.0.2.3"}, "192.0.2.3"),
+    ("n1", {}, {"ansible_host": "fd00::3"}, "fd00::3"),
+    ("192.0.2.4", {}, {}, "192.0.2.4"),
+    ("192.0.2.4", {}, {"ansible_host": "known"}, "192.0.2.4"),
+    ("n1", {}, {"ansible_host": "known"}, "192.0.2.9"),
+    ("known", {}, {"ansible_host": "unknown"}, "192.0.2.9"),
+])
+def test_where_a_server_id_comes_from(host, given, variables, expected):
+    assert rank_table.server_id(host, given, lambda: variables, {"known": "192.0.2.9"}.get) == expected
+
+
+@pytest.mark.parametrize("host, ansible_host", [("n1", "192.0.2.3"), ("192.0.2.4", "known")])
+def test_names_are_not_looked_up_where_there_is_an_address(host, ansible_host):
+    def look_up(name):
+        raise AssertionError
+
+    assert rank_table.server_id(host, {}, lambda: {"ansible_host": ansible_host}, look_up).startswith("192.0.2.")
+
+
+def test_no_server_id():
+    with pytest.raises(InputError, match="neither ansible_host nor the host's name is an IP address or resolves to one; set the variable"):
+        rank_table.server_id("n1", {}, lambda: {"ansible_host": "unknown"}, {}.get)
+
+
+def test_the_variables_of_a_host_are_not_read_where_the_option_has_its_address():
+    def variables():
+        raise AssertionError
+
+    assert rank_table.server_id("n1", {"n1": "node_0"}, variables) == "node_0"
+
+
+@pytest.mark.parametrize("answers, expected", [
+    (["192.0.2.10", "192.0.2.9"], "192.0.2.9"),
+    (["fd00::1", "192.0.2.9"], "192.0.2.9"),
+    (["fd00::2", "fd00::1"], "fd00::1"),
+    ([], None),
+])
+def test_of_several_addresses_of_a_name_the_same_one_is_always_taken(monkeypatch, answers, expected):
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_more: [(0, 0, 0, "", (answer, 0)) for answer in answers])
+    assert rank_table.resolve("n1") == expected
+
+
+def test_a_name_without_an_address(monkeypatch):
+    def fail(*_args, **_more):
+        raise socket.gaierror
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    assert rank_table.resolve("n1") is None
+
+
+class Undefined(dict):
+    def get(self, key, default=None):
+        raise AnsibleError("'site' is undefined")
+
+
+def test_variables_of_hosts():
+    hosts = rank_table._HostVars({"n1": {"npu": {"devices": []}, "ansible_host": "192.0.2.1"}, "n2": Undefined()})
+    assert hosts.result("n1", "npu") == {"devices": []}
+    assert hosts.result("n1", "other") is None
+    assert hosts.result("n2", "npu").message == "the variable npu cannot be read: 'site' is undefined"
+    assert hosts.result("n3", "npu").message == "not in the inventory"
+    assert hosts.server_id("n1", {}) == "192.0.2.1"
+    with pytest.raises(InputError, match="no server_id: 'site' is undefined"):
+        hosts.server_id("n2", {})
+
+
+def test_problems_of_a_table_get_the_name_of_the_host():
+    problems = [Problem("device_ip", "error", "m", where="server_list[1].device[0].device_ip"), Problem("status", "error", "m", where="status"),
+                Problem("file_name", "error", "m")]
+    assert [problem.host for problem in rank_table.with_hosts(problems, ("n1", "n2"))] == ["n2", None, None]

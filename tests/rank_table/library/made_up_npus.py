@@ -1,0 +1,19 @@
+#!/usr/bin/python
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Returns what the test wants hccn.cluster.device_info to have found."""
+
+from __future__ import annotations
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec={"devices": {"type": "list", "elements": "dict"}, "msg": {"type": "str"}}, supports_check_mode=True)
+    if module.params["msg"]:
+        module.fail_json(msg=module.params["msg"])
+    module.exit_json(changed=False, product="A2", dialect="910", side_effects=[], devices=module.params["devices"])
+
+
+if __name__ == "__main__":
+    main()
