@@ -67,6 +67,13 @@ options:
     type: list
     elements: str
     default: []
+  host_names:
+    description:
+      - What the record calls the hosts, one name for each of O(hosts) in the same order. One name where O(hosts) is empty.
+      - Give the inventory's names, so that history and report know whose result it is. By default O(hosts), or this host's own name.
+    type: list
+    elements: str
+    default: []
   ranks_per_host:
     description:
       - Ranks, and so NPUs, on each host. Also the C(-p) of the program.
@@ -312,6 +319,7 @@ def argument_spec() -> dict:
     return {
         "operation": {"type": "str", "default": "all_reduce", "choices": list(OPERATIONS)},
         "hosts": {"type": "list", "elements": "str", "default": []},
+        "host_names": {"type": "list", "elements": "str", "default": []},
         "ranks_per_host": {"type": "int", "default": 8},
         "sizes": {"type": "dict", "options": {
             "begin": {"type": "str", "default": "8K"},
@@ -340,7 +348,7 @@ def request(params: dict) -> collective.Request:
     plain = ("operation", "ranks_per_host", "iterations", "warmup", "data_type", "reduction", "root", "check")
     return collective.Request(
         options=Options(**dict({name: params[name] for name in plain}, **sizes)),
-        hosts=tuple(params["hosts"]), hccl_test_dir=params["hccl_test_dir"] or "", mpirun=params["mpirun"],
+        hosts=tuple(params["hosts"]), names=tuple(params["host_names"]), hccl_test_dir=params["hccl_test_dir"] or "", mpirun=params["mpirun"],
         environment={name: str(value) for name, value in params["environment"].items()}, timeout=params["timeout"],
         check_hosts=params["check_hosts"], run_id=params["run_id"] or collective.new_run_id(), attempt=params["attempt"],
     )

@@ -2,6 +2,7 @@
 # -*- coding: utf-8 -*-
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Shell of hccn_conf; the logic is in module_utils/_device."""
 
 from __future__ import annotations

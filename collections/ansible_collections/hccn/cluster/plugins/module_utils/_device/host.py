@@ -12,6 +12,7 @@ from typing import Iterable, List, Optional, Tuple
 
 from .._core import process
 from .._core.errors import HccnError, InputError
+from .parse_npu_smi import Chip, parse_chips
 from .tool import Runner, find_program
 
 MAX_DEVICE_ID = 63
@@ -25,11 +26,15 @@ _RANGE = re.compile(r"^(\d{1,3})(?:-(\d{1,3}))?$")
 
 @dataclass(frozen=True)
 class Host:
-    """``product``: 910A, A2, A3, 950, or None where only device files told; ``chip``: the name that npu-smi prints."""
+    """``product``: 910A, A2, A3, 950, or None where only device files told; ``chip``: the name that npu-smi prints.
+
+    ``chips`` tells how npu-smi calls each device; empty where only device files told.
+    """
 
     devices: Tuple[int, ...]
     product: Optional[str]
     chip: Optional[str]
+    chips: Tuple[Chip, ...] = ()
 
     @property
     def dialect(self) -> str:
@@ -62,38 +67,6 @@ def expand(wanted: Iterable[str], present: Iterable[int]) -> List[int]:
     return ids
 
 
-_COLUMNS = re.compile(r"\s{2,}|\t+")
-
-
-def parse_chips(text: str) -> Host:
-    """``npu-smi info -m``: a row a chip; the physical id stands under "Chip Phy-ID" (A3, 950) or "Chip Logic ID" (910A, A2).
-
-    Rows of the board's controller carry "-" there. Raises HccnError ``no_device`` where there is no chip.
-    """
-    rows = [_COLUMNS.split(line.strip()) for line in text.splitlines() if line.strip()]
-    heads = [row for row in rows if "Chip Name" in row]
-    if not heads:
-        raise HccnError("no_device", "npu-smi info -m shows no NPU: %r" % text.strip()[:120], "is the driver loaded?")
-    head = heads[0]
-    id_column = head.index("Chip Phy-ID" if "Chip Phy-ID" in head else "Chip Logic ID")
-    name_column = head.index("Chip Name")
-    chips = [(int(row[id_column]), row[name_column]) for row in rows if len(row) == len(head) and row[id_column].isdigit()]
-    if not chips:
-        raise HccnError("no_device", "npu-smi info -m lists no NPU", "is the driver loaded?")
-    name = chips[0][1]
-    return Host(tuple(sorted(number for number, _name in chips)), _product(name, "Chip Phy-ID" in head, "Slot ID" in head), name)
-
-
-def _product(name: str, physical_ids: bool, slots: bool) -> Optional[str]:
-    if "950" in name or slots:
-        return "950"
-    if "910B" in name:
-        return "A2"
-    if physical_ids and "910" in name:
-        return "A3"
-    return "910A" if re.search(r"910A?\b", name) else None
-
-
 _DAVINCI = re.compile(r"^davinci(\d+)$")
 
 
@@ -116,4 +89,5 @@ def look(npu_smi: str, run: Runner = process.run, dev: str = "/dev") -> Host:
         return parse_device_files(os.listdir(dev))
     if result.timed_out:
         raise HccnError("timeout", "npu-smi info -m did not answer within %.0f s" % _NPU_SMI_TIMEOUT, "see dmesg and /var/log/npu")
-    return parse_chips(result.stdout)
+    seen = parse_chips(result.stdout)
+    return Host(tuple(chip.device for chip in seen.chips), seen.product, seen.name, seen.chips)

@@ -34,10 +34,11 @@ DRIVER_LIBRARIES = ("/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/
 
 @dataclass(frozen=True)
 class Request:
-    """One call. ``hosts`` empty: this host alone. ``timeout``: seconds that the collective may take."""
+    """One call. ``hosts`` empty: this host alone. ``names``: what the record calls the hosts. ``timeout``: seconds that the collective may take."""
 
     options: hccl_test.Options
     hosts: Tuple[str, ...] = ()
+    names: Tuple[str, ...] = ()
     hccl_test_dir: str = ""
     mpirun: str = "mpirun"
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -100,6 +101,8 @@ def validate(request: Request) -> None:
     """Raises InputError before anything is looked at."""
     if request.timeout < 1:
         raise InputError("timeout is %d seconds, it must be 1 or more" % request.timeout)
+    if request.names and len(request.names) != max(1, len(request.hosts)):
+        raise InputError("host_names has %d names for %d hosts" % (len(request.names), max(1, len(request.hosts))), "give one for each, in the same order")
     hccl_test.validate(request.options, request.ranks)
     mpirun.check_environment(request.environment)
     mpirun.check_hosts(mpirun.OPENMPI, request.hosts)
@@ -140,7 +143,7 @@ def find_hccl_test(request: Request) -> str:
         if os.access(os.path.join(folder, "bin", name), os.X_OK):
             return folder
     raise HccnError("hccl_test_missing", "no bin/%s in %s" % (name, ", ".join(folders)),
-                    "build hccl_test (role hccn.cluster.perf_tools) or name its folder in hccl_test_dir")
+                    "build hccl_test from CANN's tools/hccl_test, or name its folder in hccl_test_dir")
 
 
 def find_launcher(request: Request) -> mpirun.Launcher:
@@ -151,7 +154,7 @@ def find_launcher(request: Request) -> mpirun.Launcher:
             result = process.run([path, "--version"], VERSION_SECONDS)
             return mpirun.parse_version(path, result.stdout + result.stderr)
     raise HccnError("tool_missing", "%s: no such program" % request.mpirun,
-                    "install MPICH or Open MPI (role hccn.cluster.perf_tools) or give its path in mpirun")
+                    "install MPICH or Open MPI, or give its path in mpirun")
 
 
 def _environment(request: Request, launcher: mpirun.Launcher, folder: str) -> Dict[str, str]:
@@ -278,7 +281,7 @@ def _outcome(request: Request, made: Optional[Plan], error: Optional[HccnError],
     whole = record(
         "collective", "%s/collective/%s/%d" % (request.run_id, options.operation, request.attempt), status,
         tool={"name": hccl_test.program(options.operation)}, operation=options.operation, measure="bandwidth",
-        hosts=list(request.hosts) or [os.uname().nodename], ranks=request.ranks, options=_options(request, made, report),
+        hosts=list(request.names or request.hosts) or [os.uname().nodename], ranks=request.ranks, options=_options(request, made, report),
         samples=hccl_test.samples(report, options.operation, request.ranks, iterations) if report and report.rows else None,
         error=error.as_dict() if error else None, command=list(made.argv) if made else None,
         started_at=utc(started) if started is not None else None, duration_s=round(duration, 3) if duration is not None else None,

@@ -174,14 +174,14 @@ CHIPS_950 = "NPU ID    Slot ID    Chip ID    Chip Phy-ID    Chip Name\n0        
     (CHIPS_A2.replace("910B4", "310P3"), (0, 1), None, "910"),
 ])
 def test_chips_tell_devices_and_product(text, devices, product, dialect):
-    seen = host.parse_chips(text)
+    seen = host.look("/x/npu-smi", Script(run_result(0, text)))
     assert (seen.devices, seen.product, seen.dialect) == (devices, product, dialect)
 
 
 @pytest.mark.parametrize("text", ["There is no NPU card on this server.\n", CHIPS_A2.splitlines()[0] + "\n"])
 def test_a_host_without_npu_is_an_error(text):
     with pytest.raises(HccnError) as caught:
-        host.parse_chips(text)
+        host.look("/x/npu-smi", Script(run_result(0, text)))
     assert caught.value.code == "no_device"
 
 

@@ -299,3 +299,16 @@ def test_unreadable_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_run_id() -> None:
     assert collective.new_run_id(0)[:17] == "19700101T000000Z-"
     assert len({collective.new_run_id(0) for number in range(20)}) == 20
+
+
+def test_names_stand_for_the_hosts_in_the_record(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text(BANNER + TABLE)
+    request = Request(Options(ranks_per_host=1), hosts=("10.0.0.1", "10.0.0.2"), names=("n1", "n2"))
+    assert collective.judge_log_file(request, str(path), sizes_given=False).record["hosts"] == ["n1", "n2"]
+
+
+def test_a_name_for_each_host(fake: Fake) -> None:
+    with pytest.raises(InputError, match="host_names has 1 names for 2 hosts"):
+        collective.run(fake.request(hosts=("n1", "n2"), names=("n1",)))
+    assert left(fake) == []

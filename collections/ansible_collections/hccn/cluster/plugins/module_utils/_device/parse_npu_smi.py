@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Parsers of npu-smi: which chips there are, what runs on them, where they sit in a super pod, which versions they have.
+
+Widths change with the version, cells may be empty or glued: rows are cut at "|" or at runs of blanks, never at columns
+(source: hicann/driver npucli, and output of 910A, A2 and A3 hosts).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Dict, List, Optional, Tuple
+
+from .._core.errors import HccnError, ParseError
+
+_COLUMNS = re.compile(r"\s{2,}|\t+")
+
+
+@dataclass(frozen=True)
+class Chip:
+    """``npu`` and ``chip`` are what npu-smi takes as -i and -c, ``device`` is the physical id that hccn_tool takes."""
+
+    npu: int
+    chip: int
+    device: int
+
+
+@dataclass(frozen=True)
+class Chips:
+    """``product``: 910A, A2, A3, 950 or None; ``name`` as printed."""
+
+    chips: Tuple[Chip, ...]
+    product: Optional[str]
+    name: str
+
+
+def parse_chips(text: str) -> Chips:
+    """``npu-smi info -m``: a row a chip; the physical id stands under "Chip Phy-ID" (A3, 950) or "Chip Logic ID" (910A, A2).
+
+    Rows of the board's controller carry "-" there. Raises HccnError ``no_device`` where there is no chip.
+    """
+    rows = [_COLUMNS.split(line.strip()) for line in text.splitlines() if line.strip()]
+    heads = [row for row in rows if "Chip Name" in row and "Chip ID" in row]
+    if not heads:
+        raise HccnError("no_device", "npu-smi info -m shows no NPU: %r" % text.strip()[:120], "is the driver loaded?")
+    head = heads[0]
+    npu, chip, name = head.index("NPU ID"), head.index("Chip ID"), head.index("Chip Name")
+    device = head.index("Chip Phy-ID" if "Chip Phy-ID" in head else "Chip Logic ID")
+    found = [row for row in rows if len(row) == len(head) and all(row[column].isdigit() for column in (npu, chip, device))]
+    if not found:
+        raise HccnError("no_device", "npu-smi info -m lists no NPU", "is the driver loaded?")
+    chips = sorted((Chip(int(row[npu]), int(row[chip]), int(row[device])) for row in found), key=lambda one: one.device)
+    return Chips(tuple(chips), _product(found[0][name], "Chip Phy-ID" in head, "Slot ID" in head), found[0][name])
+
+
+def _product(name: str, physical_ids: bool, slots: bool) -> Optional[str]:
+    if "950" in name or slots:
+        return "950"
+    if "910B" in name:
+        return "A2"
+    if physical_ids and "910" in name:
+        return "A3"
+    return "910A" if re.search(r"910A?\b", name) else None
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process on a chip; ``name`` is empty where npu-smi does not see it (a container)."""
+
+    npu: int
+    chip: int
+    pid: int
+    name: str
+    memory_mb: int
+
+
+def parse_processes(text: str) -> Tuple[Process, ...]:
+    """The process table of ``npu-smi info``. Raises ParseError where the table is missing: no table does not mean idle."""
+    lines = text.splitlines()
+    starts = [index for index, line in enumerate(lines) if "Process id" in line]
+    if not starts:
+        raise ParseError("npu-smi info shows no process table")
+    found: List[Process] = []
+    for line in lines[starts[0] + 1:]:
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        place = cells[0].split()
+        if len(cells) != 4 or not cells[1].isdigit() or not place or not all(word.isdigit() for word in place):
+            continue
+        memory = re.match(r"\d+", cells[3])
+        found.append(Process(int(place[0]), int(place[1]) if len(place) > 1 else 0, int(cells[1]), cells[2], int(memory.group(0)) if memory else 0))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class SuperPod:
+    """Where an A3 die sits: ``sdid`` is its super device id."""
+
+    sdid: int
+    super_pod_size: int
+    super_pod_id: int
+    server_index: int
+
+
+_FIELD = re.compile(r"^\s*([^:\n]+?)\s*:\s*(.*?)\s*$", re.MULTILINE)
+
+
+def _fields(text: str) -> Dict[str, str]:
+    return {label: value for label, value in reversed(_FIELD.findall(text))}
+
+
+def parse_super_pod(text: str) -> SuperPod:
+    """``npu-smi info -t spod-info -i NPU -c CHIP``. Raises HccnError ``unsupported_on_product`` outside super pods."""
+    if "does not support querying spod-info" in text:
+        raise HccnError("unsupported_on_product", "This device does not support querying spod-info.")
+    fields = _fields(text)
+    try:
+        return SuperPod(*(int(fields[label]) for label in ("SDID", "Super Pod Size", "Super Pod ID", "Server Index")))
+    except (KeyError, ValueError):
+        raise ParseError("npu-smi info -t spod-info printed something unknown: %r" % text.strip()[:120]) from None
+
+
+@dataclass(frozen=True)
+class Board:
+    """Versions of an NPU; ``software`` is the driver's."""
+
+    software: Optional[str]
+    firmware: Optional[str]
+
+
+def parse_board(text: str) -> Board:
+    """``npu-smi info -t board -i NPU``. Raises ParseError where neither version is told."""
+    fields = _fields(text)
+    board = Board(fields.get("Software Version"), fields.get("Firmware Version"))
+    if board == Board(None, None):
+        raise ParseError("npu-smi info -t board printed no version: %r" % text.strip()[:120])
+    return board

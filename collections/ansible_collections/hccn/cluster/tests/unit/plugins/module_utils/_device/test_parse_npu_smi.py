@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, ParseError
+from ansible_collections.hccn.cluster.plugins.module_utils._device import parse_npu_smi
+
+PROCESSES = """
++---------------------------+---------------+----------------------------------------------------+
+| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |
++===========================+===============+====================================================+
+| 0       0                 | 4711          | python3.11               | 19502                   |
+| 0       1                 | 4712          |                          | 19498                   |
++===========================+===============+====================================================+
+| No running processes found in NPU 2                                                            |
++===========================+===============+====================================================+
+"""
+
+
+def test_processes():
+    assert parse_npu_smi.parse_processes("| 7     910B1    | OK            | 92.7 |" + PROCESSES) == (
+        parse_npu_smi.Process(0, 0, 4711, "python3.11", 19502), parse_npu_smi.Process(0, 1, 4712, "", 19498))
+
+
+def test_processes_of_a_product_without_chips():
+    text = "| NPU ID                    | Process id    | Process name             | Process memory(MB)       |\n| 3 | 99 | a b | - |\n"
+    assert parse_npu_smi.parse_processes(text) == (parse_npu_smi.Process(3, 0, 99, "a b", 0),)
+
+
+def test_a_missing_process_table_does_not_mean_idle():
+    with pytest.raises(ParseError):
+        parse_npu_smi.parse_processes("| 7     910B1    | OK            | 92.7 |\n")
+
+
+def test_chips_know_how_npu_smi_calls_them():
+    text = "\tNPU ID      Chip ID      Chip Logic ID      Chip Phy-ID      Chip Name\n\t1           1            3                  3                Ascend910\n"
+    text += "\t0           0            0                  0                Ascend910\n\t0           2            -                  -                Mcu\n"
+    assert parse_npu_smi.parse_chips(text) == parse_npu_smi.Chips((parse_npu_smi.Chip(0, 0, 0), parse_npu_smi.Chip(1, 1, 3)), "A3", "Ascend910")
+
+
+def test_super_pods():
+    text = "\tSDID                           : 4194305\n\tSuper Pod Size                 : 384\n\tSuper Pod ID                   : 2\n"
+    text += "\tServer Index                   : 1\n"
+    assert parse_npu_smi.parse_super_pod(text) == parse_npu_smi.SuperPod(4194305, 384, 2, 1)
+    with pytest.raises(HccnError) as caught:
+        parse_npu_smi.parse_super_pod("This device does not support querying spod-info.\n")
+    assert caught.value.code == "unsupported_on_product"
+    with pytest.raises(ParseError):
+        parse_npu_smi.parse_super_pod(text.replace("384", "many"))
+
+
+def test_boards():
+    assert parse_npu_smi.parse_board("\tNPU ID     : 0\n\tSoftware Version    : 24.1.0\n\tFirmware Version    : 7.5.0.1\n") == parse_npu_smi.Board("24.1.0", "7.5.0.1")
+    with pytest.raises(ParseError):
+        parse_npu_smi.parse_board("Error parameter of -t\n")
