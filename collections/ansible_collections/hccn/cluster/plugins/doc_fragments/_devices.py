@@ -48,3 +48,14 @@ options:
     type: path
     default: /etc/hccn.conf
 """
+
+    # Members that set something or send test traffic.
+    BUSY = r"""
+options:
+  allow_busy:
+    description:
+      - Whether devices that are at work may be touched. A device is at work when C(npu-smi) shows a process on it or it has queue pairs.
+      - With V(false) such a device is refused with its pid, and so is every device when C(npu-smi) cannot tell.
+    type: bool
+    default: false
+"""

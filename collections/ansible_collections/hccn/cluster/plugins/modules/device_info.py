@@ -30,7 +30,7 @@ options:
       - V(counters) are the packet counters of C(-stat -g), V(link_changes) the history of the link, V(lldp) what the switch tells of itself.
     type: list
     elements: str
-    choices: [address, gateway, netdetect, tls, link, health, lldp, optical, counters, link_changes, mac, mtu, speed, vnic]
+    choices: [address, gateway, netdetect, tls, link, health, lldp, optical, counters, link_changes, mac, mtu, speed, vnic, processes, versions, super_pod]
     default: [address, gateway, netdetect, tls, link, health]
   fail_on:
     default: none
@@ -148,6 +148,16 @@ devices:
       type: int
     vnic:
       description: Port of the super pod's inner network, with C(link), C(address) and C(netmask).
+      type: dict
+    processes:
+      description: Processes on the device as C(npu-smi) shows them, with C(pid), C(name) (empty for some containers) and C(memory_mb).
+      type: list
+      elements: dict
+    versions:
+      description: C(driver) and C(firmware), as C(npu-smi info -t board) prints them.
+      type: dict
+    super_pod:
+      description: C(sdid), C(super_pod_size), C(super_pod_id) and C(server_index) of an A3 die, V(null) outside super pods.
       type: dict
     errors:
       description: What could not be read, with C(topic), C(code), C(message) and C(hint).

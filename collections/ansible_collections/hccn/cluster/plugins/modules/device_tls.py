@@ -18,10 +18,13 @@ description:
   - Two NPUs whose switches differ cannot connect. HCCL reports it as EI0016 or, after its connection timeout, as EI0006.
   - Devices are set one after the other, and only where the device or C(hccn.conf) differs from what is wanted. Each is read again afterwards.
   - A device that fails does not stop the others. All results are returned.
+  - A device whose certificates have expired, that has none, or that is at work is not switched on. In check mode this is found out too, so a
+    run in check mode over all hosts before the real one keeps a cluster from ending half and half. The playbook C(hccn.cluster.tls) does so.
   - New connections use the new state, running jobs keep theirs (inferred from the tool's source).
 extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.conf
+  - hccn.cluster._devices.busy
   - hccn.cluster._attributes
   - hccn.cluster._attributes.devices_group
 attributes:
@@ -81,6 +84,10 @@ devices:
     changed:
       description: Was it set without error?
       type: bool
+    authorities:
+      description: Subjects of the CA certificates on the device, sorted. With TLS on they must be the same on all hosts.
+      type: list
+      elements: str
     errors:
       description: What failed, with C(code), C(message) and C(hint).
       type: list
@@ -90,6 +97,7 @@ devices:
       before: {enabled: true, persistent: true}
       after: {enabled: false, persistent: false}
       changed: true
+      authorities: [/C=CN/O=Huawei/CN=Huawei IT Product CA]
       errors: []
 """
 
@@ -102,7 +110,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import sessio
 
 def main() -> None:
     state = {"type": "str", "choices": ["enabled", "disabled"], "required": True}
-    module = AnsibleModule(argument_spec=session.options("any", state=state), supports_check_mode=True)
+    module = AnsibleModule(argument_spec=session.options("any", state=state, allow_busy=session.ALLOW_BUSY), supports_check_mode=True)
     try:
         with Guard():
             result = switch.switch(module.params, module.check_mode)

@@ -11,6 +11,7 @@ from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts
 from . import conf, conf_check, conf_file, host
 from .host import expand
+from .smi import NpuSmi
 
 Wishes = Dict[Tuple[int, str], List[str]]
 
@@ -61,7 +62,7 @@ def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[in
     """The devices that ``settings`` is for, and those of the host (None where it cannot be known and nobody asks for all)."""
     present: Optional[Sequence[int]]
     try:
-        present = host.look(params["npu_smi"]).devices
+        present = host.look(NpuSmi(params["npu_smi"])).devices
     except HccnError:
         if params["settings"] and [word.strip() for word in params["devices"]] == ["all"]:
             raise

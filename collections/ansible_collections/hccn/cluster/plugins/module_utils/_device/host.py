@@ -10,16 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import Iterable, List, Optional, Tuple
 
-from .._core import process
 from .._core.errors import HccnError, InputError
-from .parse_npu_smi import Chip, parse_chips
-from .tool import Runner, find_program
+from .parse_npu_smi import Chip
+from .smi import NpuSmi
 
 MAX_DEVICE_ID = 63
 """The largest physical id that any reader of rank tables takes (MindIE-LLM, ranktable_config.cpp)."""
-
-NPU_SMI_FOLDERS = ("/usr/local/sbin", "/usr/local/bin")
-_NPU_SMI_TIMEOUT = 60.0
 
 _RANGE = re.compile(r"^(\d{1,3})(?:-(\d{1,3}))?$")
 
@@ -78,16 +74,12 @@ def parse_device_files(names: Iterable[str]) -> Host:
     return Host(tuple(ids), None, None)
 
 
-def look(npu_smi: str, run: Runner = process.run, dev: str = "/dev") -> Host:
+def look(smi: NpuSmi, dev: str = "/dev") -> Host:
     """The devices of this host, by npu-smi, else by the device files. Raises HccnError."""
     try:
-        path = find_program(npu_smi, NPU_SMI_FOLDERS)
-        result = run((path, "info", "-m"), _NPU_SMI_TIMEOUT)
+        seen = smi.chips()
     except HccnError as error:
         if error.code != "tool_missing":
             raise
         return parse_device_files(os.listdir(dev))
-    if result.timed_out:
-        raise HccnError("timeout", "npu-smi info -m did not answer within %.0f s" % _NPU_SMI_TIMEOUT, "see dmesg and /var/log/npu")
-    seen = parse_chips(result.stdout)
     return Host(tuple(chip.device for chip in seen.chips), seen.product, seen.name, seen.chips)

@@ -18,7 +18,7 @@ def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     topics = params["gather"]
     before = here.conf_text() if "tls" in topics else None
     reader = read.TlsReader(here.tool, before, here.path, check_mode)
-    devices = read.read_devices(here.tool, here.devices, topics, reader)
+    devices = read.read_devices(here.tool, here.devices, topics, reader, read.SmiReader(here.smi, here.host, topics))
     effects = read.side_effects(here.path, before, here.conf_text()) if "tls" in topics else []
     result = {
         "devices": devices, "product": here.host.product, "dialect": here.host.dialect, "side_effects": effects,

@@ -19,7 +19,9 @@ from . import conf
 from .host import Host
 from .parse_network import parse_address, parse_gateway, parse_health, parse_link, parse_netdetect
 from .parse_port import parse_counters, parse_link_changes, parse_mac, parse_mtu, parse_neighbour, parse_optical, parse_speed, parse_vnic
+from .parse_npu_smi import Chip
 from .parse_tls import parse_tls
+from .smi import NpuSmi
 from .tool import HccnTool
 
 MAX_PARALLEL = 16
@@ -50,8 +52,11 @@ QUERIES: Mapping[str, Topic] = {
     "vnic": Topic(("-vnic", "-g"), parse_vnic),
 }
 
+SMI_TOPICS = ("processes", "versions", "super_pod")
+"""What npu-smi tells instead of hccn_tool."""
+
 DEFAULT_TOPICS = ("address", "gateway", "netdetect", "tls", "link", "health")
-TOPICS = DEFAULT_TOPICS + tuple(name for name in QUERIES if name not in DEFAULT_TOPICS)
+TOPICS = DEFAULT_TOPICS + tuple(name for name in QUERIES if name not in DEFAULT_TOPICS) + SMI_TOPICS
 
 _TLS_UNKNOWN: Dict[str, Any] = {"enabled": None, "preset_certificate": None, "alarm_days": None, "certificates": []}
 
@@ -76,7 +81,7 @@ def _query(tool: HccnTool, device: int, name: str) -> Dict[str, Any]:
 
 
 def read_plain(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, Any]:
-    """All topics of one device but TLS."""
+    """All topics of one device that hccn_tool tells, but TLS."""
     found: Dict[str, Any] = {"id": device, "errors": []}
     for name in topics:
         if name in QUERIES:
@@ -84,6 +89,47 @@ def read_plain(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, 
             found["errors"] += answer.pop("errors")
             found.update(answer)
     return found
+
+
+class SmiReader:
+    """Topics that npu-smi tells. The process table is one call for the whole host."""
+
+    def __init__(self, smi: NpuSmi, host: Host, topics: Sequence[str]) -> None:
+        self._smi = smi
+        self._chips = {chip.device: chip for chip in host.chips}
+        self._topics = [name for name in SMI_TOPICS if name in topics]
+        self._table: Any = None
+        if "processes" in self._topics:
+            try:
+                self._table = smi.processes()
+            except HccnError as error:
+                self._table = error
+
+    def read(self, found: Dict[str, Any]) -> Dict[str, Any]:
+        """``found`` of one device with the wanted topics added."""
+        for name in self._topics:
+            chip = self._chips.get(found["id"])
+            try:
+                if chip is None:
+                    raise HccnError("tool_missing", "npu-smi does not show device %d" % found["id"], "install npu-smi, or give its path")
+                found[name] = getattr(self, "_" + name)(chip)
+            except HccnError as error:
+                found[name] = None
+                if error.code != "unsupported_on_product":
+                    found["errors"].append(_error(name, error))
+        return found
+
+    def _processes(self, chip: Chip) -> List[Dict[str, Any]]:
+        if isinstance(self._table, HccnError):
+            raise self._table
+        return [{"pid": one.pid, "name": one.name, "memory_mb": one.memory_mb} for one in self._table if (one.npu, one.chip) == (chip.npu, chip.chip)]
+
+    def _versions(self, chip: Chip) -> Dict[str, Any]:
+        board = self._smi.board(chip)
+        return {"driver": board.software, "firmware": board.firmware}
+
+    def _super_pod(self, chip: Chip) -> Dict[str, Any]:
+        return asdict(self._smi.super_pod(chip))
 
 
 class TlsReader:
@@ -120,12 +166,12 @@ class TlsReader:
         return {"tls": dict(tls, certificates=list(tls["certificates"])), "errors": []}
 
 
-def read_devices(tool: HccnTool, devices: Sequence[int], topics: Sequence[str], tls: TlsReader) -> List[Dict[str, Any]]:
+def read_devices(tool: HccnTool, devices: Sequence[int], topics: Sequence[str], tls: TlsReader, smi: SmiReader) -> List[Dict[str, Any]]:
     """One result a device, in the order of ``devices``: its id, a key for each topic, ``errors``."""
     if not devices:
         return []
     with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:
-        found = list(pool.map(lambda device: read_plain(tool, device, topics), devices))
+        found = list(pool.map(lambda device: smi.read(read_plain(tool, device, topics)), devices))
     if "tls" in topics:
         for result in found:
             answer = tls.read(result["id"])
@@ -149,12 +195,17 @@ def failed(results: Sequence[Mapping[str, Any]], fail_on: str) -> bool:
     return (fail_on == "any" and bad > 0) or (fail_on == "all" and 0 < bad == len(results))
 
 
+def _told(error: Mapping[str, Any]) -> str:
+    told = "%s: %s" % (error["topic"], error["message"]) if error.get("topic") else str(error["message"])
+    return "%s (%s)" % (told, error["hint"]) if error.get("hint") else told
+
+
 def sentence(results: Sequence[Mapping[str, Any]]) -> str:
     """The failed devices in one sentence: "2 of 8 devices failed: 3 (link: ...), 5 (...)"."""
     bad = [result for result in results if result["errors"]]
     parts = []
     for result in bad:
-        said = "; ".join("%s: %s" % (error["topic"], error["message"]) if error.get("topic") else error["message"] for error in result["errors"])
+        said = "; ".join(_told(error) for error in result["errors"])
         parts.append("%d (%s)" % (result["id"], said))
     return "%d of %d devices failed: %s" % (len(bad), len(results), ", ".join(parts))
 

@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Sequence
 
-from . import conf_file, host
+from . import busy, conf_file, host
+from .smi import NpuSmi
 from .tool import DRIVER_TOOLS, HccnTool, find_program
 
 FAIL_ON = ("any", "all", "none")
+
+ALLOW_BUSY = {"type": "bool", "default": False}
+"""Option of every member that sets something or measures (documented in the fragment hccn.cluster._devices.busy)."""
 
 
 def options(fail_on: str, **own: Any) -> Dict[str, Any]:
@@ -36,6 +40,11 @@ class Session:
     host: host.Host
     devices: List[int]
     path: str
+    smi: NpuSmi = NpuSmi("npu-smi")
+
+    def refusals(self, devices: Sequence[int], allow_busy: bool) -> Dict[int, Dict[str, Any]]:
+        """The error of each of ``devices`` that is at work and must be left alone."""
+        return busy.refusals(self.tool, self.smi, self.host, devices, allow_busy)
 
     def conf_text(self) -> Any:
         """hccn.conf as it is now, None where there is none. Raises HccnError."""
@@ -45,5 +54,6 @@ class Session:
 def start(params: Mapping[str, Any]) -> Session:
     """Finds the tool and the devices. Raises HccnError: tool missing, no device, or a bad option."""
     tool = HccnTool(find_program(params["hccn_tool"], (DRIVER_TOOLS,)), float(params["timeout"]))
-    seen = host.look(params["npu_smi"])
-    return Session(tool, seen, host.expand(params["devices"], seen.devices), params["hccn_conf"])
+    smi = NpuSmi(params["npu_smi"])
+    seen = host.look(smi)
+    return Session(tool, seen, host.expand(params["devices"], seen.devices), params["hccn_conf"], smi)

@@ -29,6 +29,7 @@ def switch(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     here = session.start(params)
     text = here.conf_text()
     changes = tls.plan(TlsReader(here.tool, text, here.path, check_mode), text, here.devices, wanted)
+    tls.spare_busy(changes, here.refusals([change.device for change in changes if change.needed], params["allow_busy"]))
     if not check_mode:
         tls.apply(here.tool, changes, wanted)
         text = here.conf_text()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
 from . import conf
@@ -39,10 +39,35 @@ class Change:
     after: Switch
     needed: bool
     errors: List[Dict[str, Any]]
+    authorities: Sequence[str] = ()
 
     def as_dict(self) -> Dict[str, Any]:
         return {"id": self.device, "before": self.before.as_dict(), "after": self.after.as_dict(), "changed": self.needed and not self.errors,
-                "errors": self.errors}
+                "authorities": list(self.authorities), "errors": self.errors}
+
+
+SET_CERTIFICATE = "hccn_tool -i %d -tls -s path FOLDER pri KEY.pem pub CERTIFICATE.pem ca1 CA1.pem ca2 CA2.pem"
+
+
+def _authorities(tls: Mapping[str, Any]) -> Sequence[str]:
+    """The CAs that a device trusts, each with its issuer where that is another (older tools print issuers only)."""
+    named = [(one["subject"] or one["issuer"], one["issuer"]) for one in tls["certificates"] if one["name"].startswith("ca")]
+    return sorted({str(name) if name == issuer else "%s, issued by %s" % (name, issuer) for name, issuer in named})
+
+
+def _expired(device: int, tls: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    names = [one["name"] for one in tls["certificates"] if one["expiration"] == "expired"]
+    if not names:
+        return []
+    return [HccnError("certificate_expired", "expired on device %d: %s" % (device, ", ".join(names)), "set valid ones: " + SET_CERTIFICATE % device).as_dict()]
+
+
+def _hindrances(device: int, answer: Mapping[str, Any], wanted: bool) -> List[Dict[str, Any]]:
+    """Why the switch must not be touched. To switch off, no certificate is needed."""
+    if not wanted:
+        return [error for error in answer["errors"] if error["code"] != "no_certificate"]
+    errors = [dict(error, hint="set one: " + SET_CERTIFICATE % device) if error["code"] == "no_certificate" else error for error in answer["errors"]]
+    return errors + _expired(device, answer["tls"])
 
 
 def plan(reader: TlsReader, text: Optional[str], devices: Sequence[int], wanted: bool) -> List[Change]:
@@ -52,9 +77,18 @@ def plan(reader: TlsReader, text: Optional[str], devices: Sequence[int], wanted:
         answer = reader.read(device)
         before = Switch(answer["tls"]["enabled"], _persistent(text, device))
         target = Switch(wanted, wanted)
-        errors = [error for error in answer["errors"] if error["code"] != "no_certificate" or wanted]
-        changes.append(Change(device, before, before if errors else target, not errors and before != target, errors))
+        errors = _hindrances(device, answer, wanted)
+        needed = not errors and before != target
+        changes.append(Change(device, before, before if errors else target, needed, errors, _authorities(answer["tls"])))
     return changes
+
+
+def spare_busy(changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
+    """Devices at work keep their switch; that is their error."""
+    for change in changes:
+        if change.needed and change.device in refusals:
+            change.errors.append(refusals[change.device])
+            change.needed, change.after = False, change.before
 
 
 def apply(tool: HccnTool, changes: Sequence[Change], wanted: bool) -> None:

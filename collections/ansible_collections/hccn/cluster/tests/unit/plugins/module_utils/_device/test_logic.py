@@ -7,9 +7,13 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import declare, host, info, read, session, switch, tool
+from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, declare, host, info, read, session, smi, switch, tool
+from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip
 
-PRODUCT = host.Host((0, 1), "A2", "Ascend 910B4")
+PRODUCT = host.Host((0, 1), "A2", "Ascend 910B4", (Chip(0, 0, 0), Chip(1, 0, 1)))
+HEAD = "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |\n"
+IDLE = HEAD + "| No running processes found in NPU 0       |\n| No running processes found in NPU 1       |\n"
+AT_WORK = HEAD + "| 1       0                 | 4711          | python3                  | 19502                   |\n"
 OK = (0, "Cmd executed successfully!\n", "")
 
 
@@ -21,12 +25,17 @@ class Npus:
         self.switches = dict(switches)
         self.broken = {}
         self.calls = []
+        self.smi = {"info": IDLE}
 
     def __call__(self, argv, timeout):
         device, words = int(argv[2]), " ".join(argv[3:])
         self.calls.append((device, words))
         rc, stdout, stderr = self.broken.get((device, words)) or self.answer(device, words)
         return Result(tuple(argv), rc, stdout, stderr, False, 0.0, 0.1)
+
+    def npu_smi(self, argv, timeout):
+        said = self.smi.get(" ".join(argv[1:]))
+        return Result(tuple(argv), 0 if said else -9, said or "", "", said is None, 0.0, 0.1)
 
     def answer(self, device, words):
         if words == "-tls -g":
@@ -40,7 +49,7 @@ class Npus:
             return OK
         return 0, {"-ip -g": "ipaddr:10.78.1.1%d\nnetmask:255.255.255.0\n" % device, "-gateway -g": "default gateway:10.78.1.1, Iface:eth0\n",
                    "-netdetect -g": "netdetect addr: 0.0.0.0\n", "-link -g": "link status: UP\n",
-                   "-net_health -g": "net health status: Success\n"}[words], ""
+                   "-net_health -g": "net health status: Success\n", "-qp_info -g": "qpn status\ntotal_qp_count: 0\n"}[words], ""
 
 
 @pytest.fixture
@@ -50,7 +59,8 @@ def npus(tmp_path, monkeypatch):
     fake = Npus(path, {0: 0, 1: 1})
 
     def start(params):
-        return session.Session(tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), PRODUCT, host.expand(params["devices"], (0, 1)), str(path))
+        return session.Session(tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), PRODUCT, host.expand(params["devices"], (0, 1)), str(path),
+                               smi.NpuSmi("/x/npu-smi", fake.npu_smi))
 
     monkeypatch.setattr(session, "start", start)
     return fake
@@ -136,7 +146,7 @@ def test_without_a_file_nothing_can_be_written(npus):
 
 
 def test_no_device_no_thread(npus):
-    assert read.read_devices(None, [], ["link"], None) == []
+    assert read.read_devices(None, [], ["link"], None, None) == []
 
 
 def test_certificates_that_cannot_be_read(npus):
@@ -145,16 +155,18 @@ def test_certificates_that_cannot_be_read(npus):
     assert (first["tls"]["reason"], first["errors"][0]["topic"], first["errors"][0]["code"]) == ("no_certificate", "tls", "no_certificate")
 
 
-def set_tls(state="disabled", check_mode=False, fail_on="any"):
-    return switch.switch({"devices": ["all"], "state": state, "fail_on": fail_on}, check_mode)
+def set_tls(state="disabled", check_mode=False, fail_on="any", allow_busy=False):
+    return switch.switch({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy}, check_mode)
 
 
 def test_the_switch_is_set_where_it_differs(npus):
     result = set_tls()
     assert result["changed"] is True
     assert result["devices"] == [
-        {"id": 0, "before": {"enabled": False, "persistent": False}, "after": {"enabled": False, "persistent": False}, "changed": False, "errors": []},
-        {"id": 1, "before": {"enabled": True, "persistent": True}, "after": {"enabled": False, "persistent": False}, "changed": True, "errors": []},
+        {"id": 0, "before": {"enabled": False, "persistent": False}, "after": {"enabled": False, "persistent": False}, "changed": False,
+         "authorities": [], "errors": []},
+        {"id": 1, "before": {"enabled": True, "persistent": True}, "after": {"enabled": False, "persistent": False}, "changed": True,
+         "authorities": [], "errors": []},
     ]
     assert [call for call in npus.calls if "-s" in call[1]] == [(1, "-tls -s enable 0")]
     assert result["diff"]["before"] == "device 0: TLS off, after a boot off\ndevice 1: TLS on, after a boot on\n"
@@ -207,19 +219,20 @@ def test_a_device_that_cannot_be_read_is_not_set(npus):
 def test_a_device_without_certificate_cannot_be_enabled(npus):
     npus.broken[(0, "-tls -g")] = (14, "", "No certificate found, please set certs firstly!\n")
     result = set_tls("enabled")
-    assert result["devices"][0]["errors"][0]["code"] == "no_certificate"
+    assert result["devices"][0]["errors"][0]["hint"] == (
+        "set one: hccn_tool -i 0 -tls -s path FOLDER pri KEY.pem pub CERTIFICATE.pem ca1 CA1.pem ca2 CA2.pem")
     assert not [call for call in npus.calls if "-s" in call[1]]
 
 
 def test_a_session_finds_tool_and_devices(tmp_path, monkeypatch):
-    monkeypatch.setattr(host, "look", lambda npu_smi: PRODUCT)
+    monkeypatch.setattr(host, "look", lambda smi: PRODUCT)
     here = session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "devices": ["1"], "timeout": 7, "hccn_conf": str(tmp_path / "none")})
     assert (here.tool.path, here.tool.timeout, here.devices, here.conf_text()) == ("/x/hccn_tool", 7.0, [1], None)
 
 
 @pytest.fixture
 def conf(tmp_path, monkeypatch):
-    monkeypatch.setattr(host, "look", lambda npu_smi: PRODUCT)
+    monkeypatch.setattr(host, "look", lambda smi: PRODUCT)
     path = tmp_path / "hccn.conf"
     path.write_text("tls_enable_0=0")
     return path
@@ -274,7 +287,7 @@ def test_problems_that_are_left_fail(conf):
 
 
 def test_a_host_that_cannot_be_looked_at(conf, monkeypatch):
-    def broken(npu_smi):
+    def broken(smi):
         raise HccnError("no_device", "no NPU")
 
     monkeypatch.setattr(host, "look", broken)
@@ -305,3 +318,70 @@ def test_a_topic_with_parts_is_a_dictionary(npus):
     npus.broken[(0, "-vnic -g")] = (0, "vnic link status: UP\nvnic ipaddr: 192.168.2.199\nvnic netmask: 255.255.255.0\n", "")
     assert look(gather=["vnic"], devices=["0"])["devices"] == [
         {"id": 0, "vnic": {"link": "up", "address": "192.168.2.199", "netmask": "255.255.255.0"}, "errors": []}]
+
+
+def test_a_device_at_work_keeps_its_switch(npus):
+    npus.smi["info"] = AT_WORK
+    result = set_tls()
+    assert result["msg"] == "1 of 2 devices failed: 1 (device 1 is at work: pid 4711 (python3))"
+    assert (result["changed"], result["devices"][1]["errors"][0]["code"], npus.switches) == (False, "device_busy", {0: 0, 1: 1})
+    assert set_tls(check_mode=True)["failed"] is True
+    assert set_tls(allow_busy=True)["changed"] is True
+
+
+def test_queue_pairs_are_work_too(npus):
+    npus.broken[(1, "-qp_info -g")] = (0, "total_qp_count: 12\n", "")
+    assert set_tls()["devices"][1]["errors"][0]["message"] == "device 1 is at work: 12 queue pairs"
+
+
+def test_a_tool_that_cannot_count_queue_pairs_leaves_npu_smi(npus):
+    npus.broken[(1, "-qp_info -g")] = (3, "", "Get invalid major cmd.\n")
+    assert set_tls()["changed"] is True
+
+
+def test_not_knowing_is_not_idle(npus):
+    npus.smi["info"] = "| 0 910B4 | OK |\n"
+    error = set_tls()["devices"][1]["errors"][0]
+    assert (error["code"], error["message"]) == ("busy_unknown", "whether the NPUs are at work cannot be told: npu-smi info shows no process table")
+    npus.smi["info"] = AT_WORK.replace("| 1 ", "| 7 ")
+    assert set_tls()["devices"][1]["errors"][0]["code"] == "busy_unknown"
+
+
+def test_nothing_to_set_nothing_asked(npus):
+    npus.smi.clear()
+    assert set_tls(fail_on="any", allow_busy=False)["failed"] is True
+    npus.switches[1] = 0
+    npus.path.write_text("tls_enable_0=0\ntls_enable_1=0\n")
+    assert set_tls()["changed"] is False
+    assert busy.look(None, None, PRODUCT, []) == {}
+
+
+BOARD = "\tSoftware Version               : 24.1.0\n\tFirmware Version               : 7.5.0.1\n"
+
+
+def test_topics_of_npu_smi(npus):
+    npus.smi.update({"info": AT_WORK, "info -t board -i 0": BOARD, "info -t board -i 1": BOARD,
+                     "info -t spod-info -i 0 -c 0": "This device does not support querying spod-info.\n"})
+    first, second = look(gather=["processes", "versions", "super_pod"])["devices"]
+    assert first == {"id": 0, "processes": [], "versions": {"driver": "24.1.0", "firmware": "7.5.0.1"}, "super_pod": None, "errors": []}
+    assert second["processes"] == [{"pid": 4711, "name": "python3", "memory_mb": 19502}]
+    assert (second["super_pod"], second["errors"][0]["code"], second["errors"][0]["topic"]) == (None, "timeout", "super_pod")
+
+
+def test_where_npu_smi_cannot_tell(npus, monkeypatch):
+    npus.smi["info"] = "garbage"
+    assert [device["errors"][0]["topic"] for device in look(gather=["processes"])["devices"]] == ["processes", "processes"]
+    seen = read.SmiReader(smi.NpuSmi("/x/npu-smi", npus.npu_smi), host.Host((0,), None, None), ["versions"]).read({"id": 0, "errors": []})
+    assert seen["errors"][0]["message"] == "npu-smi does not show device 0"
+
+
+CERTIFICATE = "dev_id:0, [%s] info:\n\t subject[%s]\n\t issuer[/CN=root]\n"
+
+
+def test_an_expired_certificate_is_not_switched_on(npus):
+    said = "dev_id:0, tls switch[0](0:disable, 1:enable)\n" + CERTIFICATE % ("pub cert", "/CN=n1") + CERTIFICATE % ("ca1 cert", "/CN=ca")
+    npus.broken[(0, "-tls -g")] = (0, said, "\t tls expiration status[2](0:normal, 1:near expiration, 2:has expired)\n")
+    first = set_tls("enabled")["devices"][0]
+    assert (first["errors"][0]["code"], first["errors"][0]["message"]) == ("certificate_expired", "expired on device 0: pub cert, ca1 cert")
+    assert first["authorities"] == ["/CN=ca"]
+    assert set_tls("disabled")["devices"][0]["errors"] == []

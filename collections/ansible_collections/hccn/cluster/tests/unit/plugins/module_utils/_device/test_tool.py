@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import failures, host, tool
+from ansible_collections.hccn.cluster.plugins.module_utils._device import failures, host, smi, tool
 
 
 def run_result(rc=0, stdout="", stderr="", timed_out=False):
@@ -174,32 +174,32 @@ CHIPS_950 = "NPU ID    Slot ID    Chip ID    Chip Phy-ID    Chip Name\n0        
     (CHIPS_A2.replace("910B4", "310P3"), (0, 1), None, "910"),
 ])
 def test_chips_tell_devices_and_product(text, devices, product, dialect):
-    seen = host.look("/x/npu-smi", Script(run_result(0, text)))
+    seen = host.look(smi.NpuSmi("/x/npu-smi", Script(run_result(0, text))))
     assert (seen.devices, seen.product, seen.dialect) == (devices, product, dialect)
 
 
 @pytest.mark.parametrize("text", ["There is no NPU card on this server.\n", CHIPS_A2.splitlines()[0] + "\n"])
 def test_a_host_without_npu_is_an_error(text):
     with pytest.raises(HccnError) as caught:
-        host.look("/x/npu-smi", Script(run_result(0, text)))
+        host.look(smi.NpuSmi("/x/npu-smi", Script(run_result(0, text))))
     assert caught.value.code == "no_device"
 
 
 def test_device_files_tell_where_npu_smi_is_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr(host, "NPU_SMI_FOLDERS", ("/nowhere",))
+    monkeypatch.setattr(smi, "FOLDERS", ("/nowhere",))
     for name in ("davinci10", "davinci2", "davinci_manager", "null"):
         (tmp_path / name).write_text("")
-    assert host.look("npu-smi", dev=str(tmp_path)).devices == (2, 10)
+    assert host.look(smi.NpuSmi("npu-smi"), dev=str(tmp_path)).devices == (2, 10)
     with pytest.raises(HccnError) as caught:
         host.parse_device_files(["null"])
     assert caught.value.code == "no_device"
 
 
 def test_npu_smi_is_believed_and_bounded():
-    assert host.look("/x/npu-smi", Script(run_result(0, CHIPS_A2))).devices == (0, 1)
+    assert host.look(smi.NpuSmi("/x/npu-smi", Script(run_result(0, CHIPS_A2)))).devices == (0, 1)
     with pytest.raises(HccnError) as caught:
-        host.look("/x/npu-smi", Script(run_result(-9, timed_out=True)))
+        host.look(smi.NpuSmi("/x/npu-smi", Script(run_result(-9, timed_out=True))))
     assert caught.value.code == "timeout"
 
 
@@ -208,5 +208,5 @@ def test_another_error_of_npu_smi_is_not_hidden():
         raise HccnError("tool_not_executable", "npu-smi: Permission denied")
 
     with pytest.raises(HccnError) as caught:
-        host.look("/x/npu-smi", broken)
+        host.look(smi.NpuSmi("/x/npu-smi", broken))
     assert caught.value.code == "tool_not_executable"

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Is a device at work? Asked before every set and before test traffic: a busy device is left alone unless the user says otherwise.
+
+Two witnesses: the process table of npu-smi, and the queue pairs on the device (``-qp_info -g``), since npu-smi does not see every container.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from .._core.errors import HccnError
+from .host import Host
+from .parse_npu_smi import Process
+from .read import MAX_PARALLEL
+from .smi import NpuSmi
+from .tool import HccnTool
+
+_QP_COUNT = re.compile(r"^total_qp_count:\s*(\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a device does: its processes, and its queue pairs (None where the tool cannot tell)."""
+
+    processes: Tuple[Process, ...]
+    queue_pairs: Optional[int]
+
+    @property
+    def sentence(self) -> str:
+        """Empty for an idle device."""
+        parts = ["pid %d%s" % (one.pid, " (%s)" % one.name if one.name else "") for one in self.processes]
+        if not parts and self.queue_pairs:
+            parts = ["%d queue pairs" % self.queue_pairs]
+        return ", ".join(parts)
+
+
+def processes_by_device(host: Host, processes: Sequence[Process]) -> Dict[int, List[Process]]:
+    """npu-smi's (NPU, chip) as physical ids; a process on a chip that is not known is an error of its own, never dropped."""
+    names = {(chip.npu, chip.chip): chip.device for chip in host.chips}
+    found: Dict[int, List[Process]] = {}
+    for one in processes:
+        place = (one.npu, one.chip)
+        if place not in names:
+            raise HccnError("busy_unknown", "npu-smi shows pid %d on NPU %d chip %d, which npu-smi info -m does not list" % (one.pid, one.npu, one.chip))
+        found.setdefault(names[place], []).append(one)
+    return found
+
+
+def _queue_pairs(tool: HccnTool, device: int) -> Optional[int]:
+    try:
+        found = _QP_COUNT.search(tool.query(device, "-qp_info", "-g").stdout)
+    except HccnError:
+        return None
+    return int(found.group(1)) if found else None
+
+
+def look(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Dict[int, Work]:
+    """The work of each device. Raises HccnError ``busy_unknown`` where npu-smi cannot tell: not knowing is not idle."""
+    if not devices:
+        return {}
+    try:
+        running = processes_by_device(host, smi.processes())
+    except HccnError as error:
+        raise HccnError("busy_unknown", "whether the NPUs are at work cannot be told: %s" % error.message,
+                        "give the path of npu-smi, or set allow_busy: true if you know that they are idle") from None
+    with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:
+        pairs = list(pool.map(lambda device: _queue_pairs(tool, device), devices))
+    return {device: Work(tuple(running.get(device, ())), count) for device, count in zip(devices, pairs)}
+
+
+def refusals(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int], allow_busy: bool) -> Dict[int, Dict[str, Any]]:
+    """The error of each device that must be left alone; empty with ``allow_busy``, and then nothing is asked."""
+    if allow_busy:
+        return {}
+    try:
+        work = look(tool, smi, host, devices)
+    except HccnError as error:
+        return {device: error.as_dict() for device in devices}
+    hint = "wait for the job to end, or set allow_busy: true"
+    return {
+        device: HccnError("device_busy", "device %d is at work: %s" % (device, doing.sentence), hint).as_dict()
+        for device, doing in work.items() if doing.sentence
+    }

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""npu-smi as an object: the path is found once, every call has a deadline, failures become errors."""
+
+from __future__ import annotations
+
+from typing import Callable, Optional, Sequence, Tuple
+
+from .._core import process
+from .._core.errors import HccnError
+from .parse_npu_smi import Board, Chip, Chips, Process, SuperPod, parse_board, parse_chips, parse_processes, parse_super_pod
+from .tool import Runner, find_program
+
+FOLDERS = ("/usr/local/sbin", "/usr/local/bin")
+"""Where the driver installs npu-smi, beside what is in PATH."""
+
+TIMEOUT = 60.0
+
+
+class NpuSmi:
+    """One host's npu-smi; ``run`` is replaced in tests. Every method raises HccnError: tool_missing, timeout, unexpected_output."""
+
+    def __init__(self, name: str, run: Runner = process.run, find: Callable[[str, Sequence[str]], str] = find_program) -> None:
+        self._name = name
+        self._run = run
+        self._find = find
+        self._path: Optional[str] = None
+
+    def _ask(self, *arguments: str) -> str:
+        if self._path is None:
+            self._path = self._find(self._name, FOLDERS)
+        argv = (self._path,) + arguments
+        result = self._run(argv, TIMEOUT)
+        if result.timed_out:
+            raise HccnError("timeout", "no answer within %.0f s: %s" % (TIMEOUT, " ".join(argv)), "see dmesg and /var/log/npu")
+        return result.stdout
+
+    def chips(self) -> Chips:
+        return parse_chips(self._ask("info", "-m"))
+
+    def processes(self) -> Tuple[Process, ...]:
+        return parse_processes(self._ask("info"))
+
+    def board(self, chip: Chip) -> Board:
+        return parse_board(self._ask("info", "-t", "board", "-i", "%d" % chip.npu))
+
+    def super_pod(self, chip: Chip) -> SuperPod:
+        return parse_super_pod(self._ask("info", "-t", "spod-info", "-i", "%d" % chip.npu, "-c", "%d" % chip.chip))
