@@ -198,7 +198,8 @@ def test_a_device_that_refuses_does_not_stop_the_others(npus):
     npus.broken[(0, "-tls -s enable 0")] = (1, "", "Command execute failed!\n")
     result = set_tls()
     assert (result["failed"], result["changed"]) == (True, True)
-    assert result["msg"] == "1 of 2 devices failed: 0 (Command execute failed!)"
+    assert result["msg"] == (
+        "1 of 2 devices failed: 0 (Command execute failed! (the device refused or did not answer: see npu-smi info and /var/log/hccn_tool/hccn.log))")
     assert result["devices"][0]["after"] == {"enabled": True, "persistent": False}
     assert result["devices"][1]["after"] == {"enabled": False, "persistent": False}
 
@@ -323,7 +324,8 @@ def test_a_topic_with_parts_is_a_dictionary(npus):
 def test_a_device_at_work_keeps_its_switch(npus):
     npus.smi["info"] = AT_WORK
     result = set_tls()
-    assert result["msg"] == "1 of 2 devices failed: 1 (device 1 is at work: pid 4711 (python3))"
+    assert result["msg"] == (
+        "1 of 2 devices failed: 1 (device 1 is at work: pid 4711 (python3) (wait for the job to end, or set allow_busy: true))")
     assert (result["changed"], result["devices"][1]["errors"][0]["code"], npus.switches) == (False, "device_busy", {0: 0, 1: 1})
     assert set_tls(check_mode=True)["failed"] is True
     assert set_tls(allow_busy=True)["changed"] is True
@@ -383,5 +385,5 @@ def test_an_expired_certificate_is_not_switched_on(npus):
     npus.broken[(0, "-tls -g")] = (0, said, "\t tls expiration status[2](0:normal, 1:near expiration, 2:has expired)\n")
     first = set_tls("enabled")["devices"][0]
     assert (first["errors"][0]["code"], first["errors"][0]["message"]) == ("certificate_expired", "expired on device 0: pub cert, ca1 cert")
-    assert first["authorities"] == ["/CN=ca"]
+    assert first["authorities"] == ["/CN=ca, issued by /CN=root"]
     assert set_tls("disabled")["devices"][0]["errors"] == []
