@@ -65,7 +65,8 @@ def ansible_environment(**more: str) -> dict[str, str]:
 
 def call_module(name: str, options: dict[str, Any], *arguments: str, timeout: float = 120) -> dict[str, Any]:
     """One module call through Ansible on this machine: its result as the task would register it."""
-    argv = [str(Path(sys.executable).with_name("ansible")), "localhost", "-i", "localhost,", "-c", "local", "-m", f"hccn.cluster.{name}", "-a", json.dumps(options), *arguments]
+    ansible = str(Path(sys.executable).with_name("ansible"))
+    argv = [ansible, "localhost", "-i", "localhost,", "-c", "local", "-m", f"hccn.cluster.{name}", "-a", json.dumps(options), *arguments]
     done = subprocess.run(argv, env=ansible_environment(), capture_output=True, text=True, timeout=timeout)
     start = done.stdout.find("=> {")
     assert start > 0, done.stdout + done.stderr

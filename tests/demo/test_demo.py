@@ -24,7 +24,8 @@ DEADLINE = 300
 
 
 def environment(place: Path, **more: str) -> dict[str, str]:
-    return ansible_environment(ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), HCCN_DEMO_FOLDER=str(place / "nodes"), HCCN_RESULTS_PATH=str(place / "history"), **more)
+    own = {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "HCCN_DEMO_FOLDER": str(place / "nodes"), "HCCN_RESULTS_PATH": str(place / "history")}
+    return ansible_environment(**own, **more)
 
 
 def command(playbook: str, *arguments: str) -> list[str]:

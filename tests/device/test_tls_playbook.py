@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT, ansible_environment, node, set_state
+from tests.support import ansible_environment, node, set_state, tools
 
 HOSTS = ("n1", "n2", "n3", "n4")
 OFF = "".join(f"tls_enable_{device}=0\n" for device in range(2))
@@ -23,8 +23,9 @@ def cluster(tmp_path: Path) -> Path:
     for number, name in enumerate(HOSTS, 1):
         root = node(tmp_path / name, "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", devices=2)
         (root / "etc/hccn.conf").write_text(OFF)
-    lines = [f"{name} hccn_tool={tmp_path}/{name}/bin/hccn_tool npu_smi={tmp_path}/{name}/bin/npu-smi hccn_conf={tmp_path}/{name}/etc/hccn.conf" for name in HOSTS]
-    (tmp_path / "hosts").write_text("[npu]\n" + "\n".join(lines) + f"\n[npu:vars]\nansible_connection=local\nansible_python_interpreter={sys.executable}\n")
+    lines = ["[npu]"] + [" ".join([name, *(f"{option}={path}" for option, path in tools(tmp_path / name).items())]) for name in HOSTS]
+    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
+    (tmp_path / "hosts").write_text("\n".join(lines))
     return tmp_path
 
 
@@ -71,7 +72,7 @@ def test_other_authorities_stop_all_before_any_set(cluster: Path) -> None:
 
 
 def test_an_unreachable_host_stops_all_before_any_set(cluster: Path) -> None:
-    done = tls(cluster, "-e", "tls_state=enabled", "-e", '{"hccn_hosts": "npu"}', "-i", "lost,", "-e", "hccn_hosts=npu:lost", "--ssh-extra-args=-o ConnectTimeout=1")
+    done = tls(cluster, "-e", "tls_state=enabled", "-i", "lost,", "-e", "hccn_hosts=npu:lost", "--ssh-extra-args=-o ConnectTimeout=1")
     assert done.returncode in (2, 4)
     assert "lost" in done.stdout and "UNREACHABLE" in done.stdout
     assert switches(cluster) == [OFF] * 4

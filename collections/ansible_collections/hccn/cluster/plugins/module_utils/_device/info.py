@@ -20,7 +20,7 @@ def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     reader = read.TlsReader(here.tool, before, here.path, check_mode)
     devices = read.read_devices(here.tool, here.devices, topics, reader, read.SmiReader(here.smi, here.host, topics))
     effects = read.side_effects(here.path, before, here.conf_text()) if "tls" in topics else []
-    result = {
+    result: Dict[str, Any] = {
         "devices": devices, "product": here.host.product, "dialect": here.host.dialect, "side_effects": effects,
         "measurements": read.records(devices, here.host, started),
     }

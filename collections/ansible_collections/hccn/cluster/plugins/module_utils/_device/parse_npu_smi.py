@@ -107,7 +107,7 @@ _FIELD = re.compile(r"^\s*([^:\n]+?)\s*:\s*(.*?)\s*$", re.MULTILINE)
 
 
 def _fields(text: str) -> Dict[str, str]:
-    return {label: value for label, value in reversed(_FIELD.findall(text))}
+    return dict(reversed(_FIELD.findall(text)))
 
 
 def parse_super_pod(text: str) -> SuperPod:

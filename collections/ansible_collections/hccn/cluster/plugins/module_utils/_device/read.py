@@ -10,7 +10,7 @@ the key to the last line. So the file is looked at first, and the query is left 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError
@@ -77,7 +77,7 @@ def _query(tool: HccnTool, device: int, name: str) -> Dict[str, Any]:
             errors.append(_error(name, error))
     if name == "address":
         return {"address": value.address if value else None, "netmask": value.netmask if value else None, "errors": errors}
-    return {name: asdict(value) if is_dataclass(value) else value, "errors": errors}
+    return {name: asdict(value) if hasattr(value, "__dataclass_fields__") else value, "errors": errors}
 
 
 def read_plain(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, Any]:

@@ -36,8 +36,10 @@ def test_a_missing_process_table_does_not_mean_idle():
 
 
 def test_chips_know_how_npu_smi_calls_them():
-    text = "\tNPU ID      Chip ID      Chip Logic ID      Chip Phy-ID      Chip Name\n\t1           1            3                  3                Ascend910\n"
-    text += "\t0           0            0                  0                Ascend910\n\t0           2            -                  -                Mcu\n"
+    text = "\tNPU ID      Chip ID      Chip Logic ID      Chip Phy-ID      Chip Name\n"
+    text += "\t1           1            3                  3                Ascend910\n"
+    text += "\t0           0            0                  0                Ascend910\n"
+    text += "\t0           2            -                  -                Mcu\n"
     assert parse_npu_smi.parse_chips(text) == parse_npu_smi.Chips((parse_npu_smi.Chip(0, 0, 0), parse_npu_smi.Chip(1, 1, 3)), "A3", "Ascend910")
 
 
@@ -53,6 +55,7 @@ def test_super_pods():
 
 
 def test_boards():
-    assert parse_npu_smi.parse_board("\tNPU ID     : 0\n\tSoftware Version    : 24.1.0\n\tFirmware Version    : 7.5.0.1\n") == parse_npu_smi.Board("24.1.0", "7.5.0.1")
+    text = "\tNPU ID     : 0\n\tSoftware Version    : 24.1.0\n\tFirmware Version    : 7.5.0.1\n"
+    assert parse_npu_smi.parse_board(text) == parse_npu_smi.Board("24.1.0", "7.5.0.1")
     with pytest.raises(ParseError):
         parse_npu_smi.parse_board("Error parameter of -t\n")
