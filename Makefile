@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The habits of the project. Everything runs in .venv, made once from pinned requirements; nothing is installed elsewhere.
+
+PYTHON ?= $(firstword $(foreach p,python3.11 python3,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
+COLLECTION := collections/ansible_collections/hccn/cluster
+PLUGINS := $(COLLECTION)/plugins
+PARSERS := */module_utils/_device/*,*/module_utils/_perf/*,*/module_utils/_rank_table/*
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export REUSE_ENCODING_MODULE := charset_normalizer
+.PHONY: help venv demo test coverage lint lint-python lint-ansible lint-galaxy sanity molecule bench docs build changelog matrix demo-cores clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+venv: .venv/.lint ## .venv with every tool of the project
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python >= 3.11 with venv is needed: apt install python3.11-venv, or make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/.%: requirements-%.txt $(wildcard requirements*.txt) constraints.txt | .venv/bin/python
+	.venv/bin/pip install --quiet --requirement $<
+	@touch $@
+
+demo: .venv/.demo ## four simulated nodes on this machine, from the first look to the report
+	ansible-playbook -i inventories/demo/hosts playbooks/site.yml
+
+test: .venv/.test ## every pytest
+	python -m pytest
+
+coverage: .venv/.test ## do the unit tests alone cover 95 % of the parsers' branches?
+	@mkdir -p build
+	python -m pytest -q --cov --cov-report= $(COLLECTION)/tests/unit
+	coverage report --include='$(PARSERS)' --fail-under=95
+
+lint: lint-python lint-ansible lint-galaxy ## style, types, layers, Python versions, documentation, licences, the rules of Galaxy
+
+lint-python: .venv/.lint
+	ruff check --output-format concise
+	mypy
+	PYTHONPATH=collections lint-imports --no-logo --cache-dir .cache/import-linter
+	vermin --quiet --no-tips --violations -t=3.7- $(PLUGINS)/modules $(PLUGINS)/module_utils
+	vermin --quiet --no-tips --violations -t=3.10- $(addprefix $(PLUGINS)/,action callback doc_fragments filter plugin_utils) tests
+
+lint-ansible: .venv/.lint
+	yamllint --strict .
+	ansible-lint --offline --profile production
+	cd $(COLLECTION) && ansible-lint --offline --profile production
+	cd $(COLLECTION) && antsibull-changelog lint
+	cd $(COLLECTION) && antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs=all .
+
+lint-galaxy: build
+	reuse lint --lines
+	ansible-builder create --file execution-environment.yml --context build/execution-environment
+	tests/galaxy_importer.sh build/hccn-cluster-*.tar.gz
+
+sanity: .venv/.lint ## ansible-test sanity and units, without a container
+	python tests/ansible_test.py sanity
+	python tests/ansible_test.py units
+
+molecule: ## scenarios on simulated nodes
+	@echo "The Molecule scenarios come with issue 4; there is nothing to run yet."
+
+bench: .venv/.test ## benchmarks
+	@if test -d tests/benchmarks; then python -m pytest tests/benchmarks/bench_*.py; else echo "There are no benchmarks yet."; fi
+
+docs: .venv/.lint ## the reference of all plugins, as reStructuredText in build/docs
+	rm -rf build/docs && mkdir -p -m 0755 build/docs
+	antsibull-docs collection --use-current --squash-hierarchy --dest-dir build/docs hccn.cluster
+
+build: .venv/.lint ## the collection's tarball in build/
+	rm -f build/hccn-cluster-*.tar.gz
+	ansible-galaxy collection build $(COLLECTION) --output-path build --force
+
+changelog: .venv/.lint ## moves changelogs/fragments into CHANGELOG.md, under the version of galaxy.yml
+	cd $(COLLECTION) && antsibull-changelog release --update-existing --reload-plugins
+
+matrix: .venv/.test ## the supported versions: which can run on this machine, which cannot
+	python tests/matrix.py
+
+demo-cores: build ## the demo on the oldest and the newest ansible-core, with the collection installed from its tarball
+	for release in $$(python tests/matrix.py --demo); do tests/demo_on_core.sh $$release || exit 1; done
+
+clean: ## removes what make made
+	rm -rf .venv .cache .ansible build $(COLLECTION)/tests/output
