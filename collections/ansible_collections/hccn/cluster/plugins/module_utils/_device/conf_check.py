@@ -20,7 +20,8 @@ MAX_LINE = 384
 """Characters of a line that the tool reads (hicann/driver cfg.c)."""
 
 _BLANKS = re.compile(r"^([^=#\s]+_\d+)(\s+=\s*|=\s+)")
-_GLUED = re.compile(r"(?:address|netmask|gateway|netdetect|tls_enable|send_arp_status|send_arp_period|mtu|xsfp_reset_max_times|xsfp_reset_wait_times)_\d+=")
+_GLUED = re.compile(
+    r"(?:address|netmask|gateway|netdetect|tls_enable|send_arp_status|send_arp_period|mtu|xsfp_reset_max_times|xsfp_reset_wait_times)_\d+=")
 
 
 def _no_final_newline(text: str) -> Iterator[Problem]:
@@ -153,9 +154,12 @@ def _duplicate_addresses(found: Sequence[Setting]) -> Iterator[Problem]:
 
 
 def _absent_devices(found: Sequence[Setting], present: Sequence[int]) -> Iterator[Problem]:
-    for device in sorted({setting.device for setting in found} - set(present)):
-        line = next(setting.line for setting in found if setting.device == device)
-        yield Problem("absent_device", "warning", "settings for device %d, which this host does not have" % device, device=device, where="line %d" % line)
+    first: Dict[int, int] = {}
+    for setting in found:
+        first.setdefault(setting.device, setting.line)
+    for device in sorted(set(first) - set(present)):
+        yield Problem("absent_device", "warning", "settings for device %d, which this host does not have" % device, device=device,
+                      where="line %d" % first[device])
 
 
 def check(text: str, present: Optional[Sequence[int]] = None) -> List[Problem]:

@@ -174,4 +174,3 @@ _FIRMWARE = re.compile(r"^Network Firmware Version:\s*(\S+)", re.MULTILINE)
 def parse_versions(text: str) -> Versions:
     """``-version -g``."""
     return Versions(search(_DRIVER, text, "-version -g").group(1), search(_FIRMWARE, text, "-version -g").group(1))
-
