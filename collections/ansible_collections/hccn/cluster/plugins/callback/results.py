@@ -1,0 +1,268 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
+# ruff: noqa: E402  ansible-test wants the documentation before the imports
+"""The results callback: a shell around plugin_utils/_history that must never disturb a play."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: results
+type: aggregate
+short_description: Keeps the results of a run as a history file
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Keeps what was measured, one JSON-lines file per run, C(<path>/YYYY/MM/DD/<utc>-<run id>.jsonl). P(hccn.cluster.report#module) makes a page of it.
+  - It knows no tool. It takes the elements of the list C(measurements) in the results of tasks and of loop items whose C(schema) begins with
+    C(hccn.cluster/). A record with the same C(id) is kept once for each host.
+    A record that names no host gets the host of the result as C(source.host).
+  - Failed tasks and unreachable hosts are kept too, as C(event) lines with the first 300 characters of the message.
+  - Every task result is on the disk before the play goes on. Until the run is over the file is called C(.jsonl.part); a run that was killed keeps
+    that name and everything up to its last finished task.
+  - Nothing of a result with C(no_log) is kept, no variable and nothing of the environment.
+  - It never fails a play. If the folder cannot be written or the disk is full, it warns once and keeps nothing more in this run.
+  - Tasks of the same run find their history through the environment variables E(HCCN_RESULTS_FILE) (the C(.jsonl.part) of this run)
+    and E(HCCN_RESULTS_DIR) (the folder of all runs), which this callback sets in the process of C(ansible-playbook) when a playbook starts.
+    They are the process's own variables on the controller, not those of the hosts.
+  - Folders are made with mode 0750, files with mode 0640.
+requirements:
+  - Enable it in C(ansible.cfg), with C(callbacks_enabled = hccn.cluster.results) below C([defaults]), or with E(ANSIBLE_CALLBACKS_ENABLED).
+options:
+  path:
+    description:
+      - The folder of the history. It may be shared by many controllers, each run has a file of its own.
+      - Under AWX it must be a mounted folder, since the file system of an execution environment is thrown away after the job.
+    type: path
+    default: ~/.local/share/hccn.cluster/history
+    env:
+      - name: HCCN_RESULTS_PATH
+    ini:
+      - section: hccn_results
+        key: path
+    vars:
+      - name: hccn_results_path
+  run_id:
+    description:
+      - The name of the run, up to 64 letters, digits, dots, dashes and underscores. It should be different for each run.
+      - Without it, C(awx-) and the value of E(JOB_ID), which AWX sets in its jobs; else the time and 64 random bits.
+    type: str
+    env:
+      - name: HCCN_RUN_ID
+    ini:
+      - section: hccn_results
+        key: run_id
+    vars:
+      - name: hccn_run_id
+  show_path:
+    description:
+      - Print one line at the end of the run with the number of records and the path of the file. It is printed with C(-v) in any case.
+    type: bool
+    default: false
+    env:
+      - name: HCCN_RESULTS_SHOW_PATH
+    ini:
+      - section: hccn_results
+        key: show_path
+    vars:
+      - name: hccn_results_show_path
+notes:
+  - Options as variables are read by ansible-core 2.21 and later, and only from extra variables.
+  - A run that is interrupted (C(Ctrl-C), SIGTERM, SIGKILL) never comes to its statistics, so its file stays a C(.jsonl.part).
+seealso:
+  - module: hccn.cluster.report
+"""
+
+EXAMPLES = r"""
+ansible.cfg: |
+  [defaults]
+  callbacks_enabled = hccn.cluster.results
+
+  [hccn_results]
+  path = /srv/hccn/history
+  show_path = true
+
+for one run: |
+  ANSIBLE_CALLBACKS_ENABLED=hccn.cluster.results HCCN_RESULTS_PATH=/srv/hccn/history ansible-playbook hccn.cluster.check_fabric
+"""
+
+import contextlib
+import os
+import socket
+from pathlib import Path
+from typing import Any
+from collections.abc import Iterator
+
+import yaml
+from ansible import context
+from ansible.plugins.callback import CallbackBase
+from ansible.release import __version__ as ansible_version
+from ansible_collections.hccn.cluster.plugins.module_utils._core.record import utc
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import (
+    FILE_VARIABLE,
+    FOLDER_VARIABLE,
+    SCHEMA,
+    HistoryError,
+    is_run_id,
+    new_run_id,
+    part_path,
+)
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer import RunWriter
+
+
+class CallbackModule(CallbackBase):
+    """Collects records and events, and writes them as they come."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "hccn.cluster.results"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._writer: RunWriter | None = None
+        self._seen: set[tuple[str, str]] = set()
+        self._records = 0
+
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        with self._never_raising():
+            self._begin(os.path.basename(playbook._file_name))
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        with self._never_raising():
+            self._take(result, [])
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        with self._never_raising():
+            self._take(result, [_event("failed", result, ignore_errors)])
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        with self._never_raising():
+            self._write([_event("unreachable", result)])
+
+    def v2_runner_item_on_ok(self, result: Any) -> None:
+        with self._never_raising():
+            self._write(self._new_records(result))
+
+    def v2_runner_item_on_failed(self, result: Any) -> None:
+        with self._never_raising():
+            # An unreachable host is told once more, and as such, when the loop is over.
+            told_later = _content(result).get("unreachable")
+            ignored = _part(result, "task_fields").get("ignore_errors") is True
+            self._write(self._new_records(result) + ([] if told_later else [_event("failed", result, ignored)]))
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        with self._never_raising():
+            self._finish(stats)
+
+    def _begin(self, playbook: str) -> None:
+        if self._writer:
+            self._writer.close()
+        folder = Path(self.get_option("path"))
+        header = {
+            "schema": SCHEMA,
+            "run_id": self._run_id(),
+            "started_at": utc(),
+            "playbook": playbook,
+            "controller": socket.gethostname(),
+            "ansible_core": ansible_version,
+            "collection": _collection_version(),
+            "check_mode": bool(context.CLIARGS.get("check")),
+        }
+        # Set before anything can fail: a task of this run must not take another run for this one.
+        os.environ[FOLDER_VARIABLE] = str(folder)
+        os.environ[FILE_VARIABLE] = str(part_path(folder, header["started_at"], header["run_id"]))
+        self._seen.clear()
+        self._records = 0
+        self._writer = RunWriter(folder, header)
+        os.environ[FILE_VARIABLE] = str(self._writer.path)
+
+    def _run_id(self) -> str:
+        job = os.environ.get("JOB_ID")
+        wanted = self.get_option("run_id") or (f"awx-{job}" if job else "")
+        if wanted and not is_run_id(wanted):
+            self._display.warning(f"hccn.cluster.results: {wanted!r} cannot be a run id (letters, digits, ._- only), one is made instead.")
+            wanted = ""
+        return wanted or new_run_id()
+
+    def _take(self, result: Any, events: list[dict[str, Any]]) -> None:
+        if not _is_loop_summary(result):
+            self._write(self._new_records(result) + events)
+
+    def _new_records(self, result: Any) -> list[dict[str, Any]]:
+        host = _part(result, "host").get_name()
+        fresh = []
+        for record in collect.records(_content(result), host):
+            key = (host, str(record.get("id")))
+            if key not in self._seen:
+                fresh.append(record)
+            if "id" in record:
+                self._seen.add(key)
+        self._records += len(fresh)
+        return fresh
+
+    def _write(self, entries: list[dict[str, Any]]) -> None:
+        if self._writer and entries:
+            self._writer.write(entries)
+
+    def _finish(self, stats: Any) -> None:
+        if not self._writer:
+            return
+        hosts = sorted(stats.processed)
+        path = self._writer.finish(collect.end(utc(), self._records, hosts, {host: stats.summarize(host) for host in hosts}))
+        self._writer = None
+        _forget_variables()
+        if self.get_option("show_path") or self._display.verbosity:
+            self._display.display(f"hccn.cluster.results: {self._records} records in {path}")
+
+    @contextlib.contextmanager
+    def _never_raising(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # whatever it is, the play is worth more than its history
+            self.disabled = True
+            if self._writer:
+                self._writer.close()
+                self._writer = None
+            reason = f"{error.message}. {error.hint}" if isinstance(error, HistoryError) else f"{type(error).__name__}: {error}"
+            self._display.warning(f"hccn.cluster.results keeps nothing more of this run: {reason}")
+
+
+def _part(result: Any, name: str) -> Any:
+    """An attribute of a task result: public since ansible-core 2.19, with an underscore before."""
+    return getattr(result, name) if hasattr(result, name) else getattr(result, f"_{name}")
+
+
+def _content(result: Any) -> dict[str, Any]:
+    return _part(result, "result")
+
+
+def _is_loop_summary(result: Any) -> bool:
+    content = _content(result)
+    # Without items there were no item events: the loop itself failed, and that is told.
+    return _part(result, "task").loop is not None and ("results" in content or "censored" in content)
+
+
+def _event(kind: str, result: Any, ignored: bool = False) -> dict[str, Any]:
+    # The task's name as it is written in the playbook: a template in it may hold what should not be kept.
+    event = collect.event(kind, _part(result, "host").get_name(), _part(result, "task").get_name(), _content(result), utc())
+    return {**event, "ignored": True} if ignored else event
+
+
+def _forget_variables() -> None:
+    for name in (FILE_VARIABLE, FOLDER_VARIABLE):
+        os.environ.pop(name, None)
+
+
+def _collection_version() -> str:
+    """From the manifest of an installed collection, else from the source's galaxy.yml, else unknown."""
+    root = Path(__file__).resolve().parents[2]
+    for name, keys in (("MANIFEST.json", ("collection_info", "version")), ("galaxy.yml", ("version",))):
+        with contextlib.suppress(OSError, yaml.YAMLError, KeyError, TypeError):
+            content = yaml.safe_load((root / name).read_text(encoding="utf-8"))
+            for key in keys:
+                content = content[key]
+            return str(content)
+    return "unknown"

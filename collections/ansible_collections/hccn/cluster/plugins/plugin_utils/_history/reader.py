@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Finds and reads runs. A reader never needs the writer to have come to its end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from collections.abc import Iterator
+
+from .format import RECORD_SCHEMA, SCHEMA, HistoryError, final_path, split_name
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """One file of a history folder; ``started`` is compact UTC (20261120T101500Z), ``part`` a run without its final name."""
+
+    path: Path
+    run_id: str
+    started: str
+    part: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """What could be read of a run. ``bad_lines`` were no JSON object, ``unknown_lines`` of no schema that is known here."""
+
+    file: RunFile
+    header: dict[str, Any]
+    records: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    end: dict[str, Any] | None = None
+    bad_lines: int = 0
+    unknown_lines: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Did the run come to its end, as far as its file shows?"""
+        return self.end is not None and not self.file.part
+
+    @property
+    def empty(self) -> bool:
+        """Was nothing measured and did nothing fail?"""
+        return not self.records and not self.events
+
+
+def run_file(path: Path) -> RunFile | None:
+    """What the name of a file says; None for a file that is no run."""
+    parts = split_name(path.name)
+    return RunFile(path, run_id=parts[1], started=parts[0], part=parts[2]) if parts else None
+
+
+def runs(folder: Path) -> Iterator[RunFile]:
+    """The runs of a history folder, newest first, without opening one. A folder that is not there has none."""
+    for year in _newest(folder, "[0-9][0-9][0-9][0-9]"):
+        for month in _newest(year, "[0-9][0-9]"):
+            for day in _newest(month, "[0-9][0-9]"):
+                yield from filter(None, map(run_file, _newest(day, "*.jsonl*")))
+
+
+def find(folder: Path, run_id: str) -> RunFile:
+    """The newest run of this id. Raises HistoryError (run_not_found)."""
+    for entry in runs(folder):
+        if entry.run_id == run_id:
+            return entry
+    raise HistoryError("run_not_found", f"{folder} has no run {run_id}.", "The run id stands in the file's name: <utc>-<run id>.jsonl.")
+
+
+def newest(folder: Path) -> Run:
+    """The newest run in which something was measured or failed; files that cannot be read are passed over.
+
+    Raises HistoryError (run_not_found).
+    """
+    for entry in runs(folder):
+        try:
+            run = read(entry)
+        except HistoryError:
+            continue
+        if not run.empty:
+            return run
+    raise HistoryError(
+        "run_not_found",
+        f"{folder} has no run with results.",
+        "Enable the callback hccn.cluster.results (callbacks_enabled in ansible.cfg) for the playbook that measures.",
+    )
+
+
+def choose(folder: Path, run_id: str | None, this_run: Path | None) -> Run:
+    """The run of this id; without an id ``this_run`` (a file, if it lies in ``folder`` and holds anything yet), else the newest.
+
+    Raises HistoryError; also where the file of ``this_run`` should be there and is not, since the newest would then be another run.
+    """
+    if run_id:
+        return read(find(folder, run_id))
+    entry = run_file(this_run) if this_run and folder.resolve() in this_run.resolve().parents else None
+    current = read(entry) if entry else None
+    return current if current and not current.empty else newest(folder)
+
+
+def read(entry: RunFile) -> Run:
+    """Reads one run, whole or as far as it came.
+
+    Raises HistoryError: history_not_readable; no_header (not a history file, or it ended there); unknown_schema.
+    """
+    entry, content = _opened(entry)
+    lines = [text for text in content.split(b"\n") if text]
+    header = _object(lines[0]) if lines else None
+    if header is None or "schema" not in header:
+        raise HistoryError("no_header", f"{entry.path} does not begin with the header of a history.")
+    if header["schema"] != SCHEMA:
+        raise HistoryError(
+            "unknown_schema",
+            f"{entry.path} has the schema {header['schema']}; this version of hccn.cluster reads {SCHEMA}.",
+            "Read it with the version of the collection that wrote it, or a later one.",
+        )
+    return _sorted_out(entry, header, lines[1:])
+
+
+def _sorted_out(entry: RunFile, header: dict[str, Any], lines: list[bytes]) -> Run:
+    records, events = [], []
+    end = None
+    bad = unknown = 0
+    for text in lines:
+        content = _object(text)
+        if content is None:
+            bad += 1
+        elif content.get("schema") == RECORD_SCHEMA:
+            records.append(content)
+        elif content.get("end") is True:
+            end = content
+        elif "event" in content:
+            events.append(content)
+        else:
+            unknown += 1
+    return Run(entry, header, records, events, end, bad, unknown)
+
+
+def _opened(entry: RunFile) -> tuple[RunFile, bytes]:
+    try:
+        return entry, entry.path.read_bytes()
+    except OSError as error:
+        final = final_path(entry.path) if entry.part else entry.path
+        if entry.part and final.exists():
+            # The run ended while we looked.
+            return _opened(RunFile(final, entry.run_id, entry.started, part=False))
+        raise HistoryError("history_not_readable", f"{entry.path}: {error.strerror or error}") from error
+
+
+def _object(text: bytes) -> dict[str, Any] | None:
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _newest(folder: Path, pattern: str) -> list[Path]:
+    # Listing is per folder: a history of years is not walked for its last day.
+    return sorted(folder.glob(pattern), key=lambda path: path.name, reverse=True)

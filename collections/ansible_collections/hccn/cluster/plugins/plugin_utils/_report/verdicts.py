@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The verdict of each host: the last one that was made, else what the records and events of the host say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._history.reader import Run
+from .fields import Record, error_of, host_of, hosts_of, mapping, natural, samples, text
+
+# Worst first. not_judged is no verdict: the host was measured, and nobody said what that means.
+CLASSES = ("failed", "unreachable", "slow", "busy", "not_measured", "not_judged", "good")
+_MEASURING = ("rdma", "collective", "ping", "matrix")
+# The NPU does somebody's work; a tool that was busy for a moment has other codes.
+_IN_USE = ("busy", "device_busy")
+
+
+@dataclass(frozen=True)
+class HostVerdict:
+    """One line: the class, a sentence, what it rests on. ``judged`` is false where no verdict was made and the line is derived."""
+
+    host: str
+    verdict: str
+    sentence: str
+    evidence: list[str]
+    judged: bool
+
+
+def severity(verdict: str) -> int:
+    """The place of a class in the order of the page; a class that is not known comes first."""
+    return CLASSES.index(verdict) if verdict in CLASSES else -1
+
+
+def build(run: Run) -> list[HostVerdict]:
+    """One line for each host of the run, worst first, then in natural order."""
+    made = {host_of(record): _made(record) for record in run.records if record.get("kind") == "verdict" and host_of(record)}
+    records, events = _by_host(run)
+    lines = [made.get(host) or _derived(host, records.get(host, []), events.get(host, [])) for host in {*records, *events, *_players(run)}]
+    return sorted(lines, key=lambda line: (severity(line.verdict), natural(line.host)))
+
+
+def _by_host(run: Run) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:
+    records: dict[str, list[Record]] = {}
+    events: dict[str, list[Record]] = {}
+    for record in run.records:
+        for host in set(hosts_of(record)):
+            records.setdefault(host, []).append(record)
+    for event in run.events:
+        events.setdefault(text(event.get("host")), []).append(event)
+    return records, events
+
+
+def _players(run: Run) -> set[str]:
+    # localhost runs plans and reports: it is a host of the fabric only if something was measured on it.
+    return {host for host in mapping(mapping(run.end).get("hosts")) if host != "localhost"}
+
+
+def _made(record: Record) -> HostVerdict:
+    sample = (samples(record) or [{}])[0]
+    evidence = sample.get("evidence")
+    return HostVerdict(
+        host=host_of(record),
+        verdict=text(sample.get("class")) or ("good" if record.get("status") == "ok" else "failed"),
+        sentence=text(sample.get("message")) or error_of(record)["message"],
+        evidence=[str(item) for item in evidence] if isinstance(evidence, list) else [],
+        judged=True,
+    )
+
+
+def _derived(host: str, records: list[Record], events: list[Record]) -> HostVerdict:
+    verdict, sentence = _reading(records, [event for event in events if event.get("ignored") is not True])
+    return HostVerdict(host, verdict, sentence, [], judged=False)
+
+
+def _reading(records: list[Record], events: list[Record]) -> tuple[str, str]:
+    unreachable = [event for event in events if event.get("event") == "unreachable"]
+    failed = [record for record in records if record.get("status") == "failed"]
+    busy = [record for record in records if error_of(record)["code"] in _IN_USE]
+    measured = [record for record in records if record.get("kind") in _MEASURING and record.get("status") == "ok"]
+    if unreachable:
+        return "unreachable", text(unreachable[-1].get("message"))
+    if busy:
+        return "busy", error_of(busy[-1])["message"]
+    if failed:
+        return "failed", f"{len(failed)} of {len(records)} results failed, the last: {error_of(failed[-1])['message'] or 'no message'}"
+    if events:
+        return "failed", f"Task {text(events[-1].get('task'))}: {text(events[-1].get('message'))}"
+    if measured:
+        return "not_judged", f"{len(measured)} of {len(records)} results are ok measurements; no verdict was made."
+    return "not_measured", "Nothing was measured on this host in this run."

@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action hccn.cluster.report in real runs: which run, which file, what comes back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from .plays import files, play
+
+RECORD = "{schema: hccn.cluster/measurement/1, id: a, kind: ping, status: ok}"
+MEASURE = f"- measure: {{measurements: [{RECORD}]}}\n"
+ODD_NAME = "<script>alert(1)</script>"
+
+
+def reported(folder: Path, tasks: str, *arguments: str, **more: Any) -> dict[str, Any]:
+    """What the last registered ``page`` of the tasks returned, and whether the play came through."""
+    out = folder / "returned.json"
+    written = f'- copy: {{content: "{{{{ page | to_json }}}}", dest: {out}}}\n  check_mode: false\n  run_once: true\n'
+    done = play(folder, tasks + written, *arguments, **more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    returned: dict[str, Any] = json.loads(out.read_text())
+    return returned
+
+
+def failed(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 2, done.stdout
+    return " ".join(done.stdout.split())
+
+
+def test_the_page_of_this_run_from_a_task_of_it(tmp_path: Path) -> None:
+    tasks = (
+        f"{MEASURE}- measure: {{outcome: failed}}\n  ignore_errors: true\n"
+        "- hccn.cluster.report:\n  register: page\n  run_once: true\n"
+        "- hccn.cluster.report:\n  register: again\n  run_once: true\n"
+        "- assert: {that: not again.changed}\n"
+    )
+    returned = reported(tmp_path, tasks, hosts="n1,n2,", env={"HCCN_RUN_ID": "r1"})
+    page = tmp_path / "history/reports/r1.html"
+    assert {key: returned[key] for key in ("changed", "path", "run_id", "incomplete", "counts")} == {
+        "changed": True,
+        "path": str(page),
+        "run_id": "r1",
+        "incomplete": True,
+        "counts": {"records": 2, "failed": 0, "failed_tasks": 2, "unreachable": 0, "skipped_lines": 0, "hosts": {"not_judged": 2}},
+    }
+    assert page.stat().st_mode & 0o777 == 0o640
+    assert "this page was made by the run itself, before its end" in page.read_text()
+
+
+def test_the_page_of_an_earlier_run_in_a_run_of_its_own(tmp_path: Path) -> None:
+    play(tmp_path, MEASURE, hosts=f"{ODD_NAME},", env={"HCCN_RUN_ID": "first"})
+    play(tmp_path, MEASURE, env={"HCCN_RUN_ID": "second"})
+    newest = reported(tmp_path, "- hccn.cluster.report:\n  register: page\n", env={"HCCN_RUN_ID": "third"})
+    assert (newest["run_id"], newest["incomplete"]) == ("second", False)
+    page = tmp_path / "deep/pages/first.html"
+    named = reported(tmp_path, f"- hccn.cluster.report: {{run_id: first, path: {page}, title: Cluster A}}\n  register: page\n")
+    assert (named["run_id"], named["path"]) == ("first", str(page))
+    text = page.read_text()
+    assert "<title>Cluster A – first</title>" in text
+    assert '<td class="w">&lt;script&gt;alert(1)&lt;/script&gt;</td>' in text
+    assert "<script" not in text
+
+
+def test_a_relative_path_begins_where_the_command_was_given(tmp_path: Path) -> None:
+    reported(tmp_path, f"{MEASURE}- hccn.cluster.report: {{path: page.html}}\n  register: page\n")
+    assert (tmp_path / "page.html").exists()
+
+
+def test_check_mode_writes_nothing_and_diff_is_short(tmp_path: Path) -> None:
+    tasks = f"{MEASURE}- hccn.cluster.report:\n  register: page\n"
+    returned = reported(tmp_path, tasks, "--check", "--diff", env={"HCCN_RUN_ID": "r1"})
+    page = tmp_path / "history/reports/r1.html"
+    assert (returned["changed"], returned["path"], page.exists()) == (True, str(page), False)
+    assert returned["diff"]["before"] == "absent\n"
+    assert returned["diff"]["after"].split(", sha256 ")[0].endswith(" bytes")
+
+
+def test_the_folder_is_that_of_the_option_then_of_the_environment(tmp_path: Path) -> None:
+    play(tmp_path, MEASURE, env={"HCCN_RUN_ID": "first"})
+    off = {"ANSIBLE_CALLBACKS_ENABLED": ""}
+    assert reported(tmp_path, "- hccn.cluster.report:\n  register: page\n", env=off)["run_id"] == "first"
+    tasks = f"- hccn.cluster.report: {{history: {tmp_path}/history}}\n  register: page\n"
+    assert reported(tmp_path, tasks, env={**off, "HCCN_RESULTS_PATH": ""})["run_id"] == "first"
+
+
+def test_without_a_run_the_error_says_what_to_do(tmp_path: Path) -> None:
+    text = failed(play(tmp_path, "- hccn.cluster.report:\n", env={"ANSIBLE_CALLBACKS_ENABLED": ""}))
+    assert f"{tmp_path}/history has no run with results. Enable the callback hccn.cluster.results" in text
+    text = failed(play(tmp_path, "- hccn.cluster.report: {run_id: nobody}\n"))
+    assert f"{tmp_path}/history has no run nobody." in text
+
+
+def test_a_run_whose_history_could_not_be_written_is_not_another_run(tmp_path: Path) -> None:
+    play(tmp_path, MEASURE)
+    (before,) = files(tmp_path)
+    day = before.parent
+    before.rename(tmp_path / "kept.jsonl")
+    day.rmdir()
+    day.write_text("a file where the folder of the day should be")
+    text = failed(play(tmp_path, f"{MEASURE}- hccn.cluster.report:\n"))
+    assert ".jsonl.part: Not a directory" in text
+
+
+def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    text = failed(play(tmp_path, f"{MEASURE}- hccn.cluster.report: {{path: {tmp_path}}}\n"))
+    assert f"The page cannot be written to {tmp_path}: Is a directory." in text
