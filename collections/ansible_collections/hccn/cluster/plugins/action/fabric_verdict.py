@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judges the results of a pairwise RDMA run over all hosts. Needs no connection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import simple
+
+ARGUMENTS = {
+    "hosts": {"type": "list", "elements": "str"},
+    "register_name": {"type": "str"},
+    "nodes": {"type": "dict"},
+    "run_id": {"type": "str"},
+    "floor_gbit_s": {"type": "float"},
+    "relative_floor": {"type": "float", "default": simple.RELATIVE_FLOOR},
+    "fail_on": {"type": "str", "choices": list(simple.FAILING), "default": "failed"},
+}
+
+
+class ActionModule(ActionBase):
+    """Runs once, for all hosts."""
+
+    _supports_check_mode = True
+    _supports_async = False
+    _requires_connection = False
+    TRANSFERS_FILES = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result = super().run(tmp, task_vars)
+        _validation, options = self.validate_argument_spec(
+            ARGUMENTS, mutually_exclusive=[("nodes", "register_name")], required_one_of=[("nodes", "register_name")],
+            required_by={"register_name": ["hosts"]})
+        if not 0 < options["relative_floor"] < 1:
+            raise AnsibleActionFail(f"relative_floor is {options['relative_floor']}, it must lie between 0 and 1")
+        results = self._results(options, task_vars or {})
+        hosts = list(dict.fromkeys(options["hosts"] or results))
+        found = simple.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"])
+        result.update(_returned(found, _run_id(options["run_id"], results)))
+        failing = [verdict for verdict in found.verdicts if verdict.verdict in simple.FAILING[options["fail_on"]]]
+        if failing:
+            result.update(failed=True, msg=f"{len(failing)} of {len(hosts)} hosts: " + "; ".join(
+                f"{verdict.host} {verdict.verdict}: {verdict.message}" for verdict in failing[:10]) + (" ..." if len(failing) > 10 else ""))
+        return result
+
+    @staticmethod
+    def _results(options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+        """By host; None where a host has nothing under that name."""
+        if options["nodes"] is not None:
+            return dict(options["nodes"])
+        hostvars, name = variables["hostvars"], options["register_name"]
+        results = {}
+        for host in options["hosts"]:
+            try:
+                found = hostvars[host].get(name) if host in hostvars else None
+            except AnsibleError as error:
+                raise AnsibleActionFail(f"the variable {name} of {host} cannot be read: {error}") from error
+            results[host] = found if isinstance(found, Mapping) else None
+        return results
+
+
+def _run_id(given: str | None, results: Mapping[str, Any]) -> str:
+    """The run's name: as given, else that of the results."""
+    return given or next((str(result["run_id"]) for result in results.values() if result and result.get("run_id")), "unnamed")
+
+
+def _returned(found: simple.Diagnosis, run_id: str) -> dict[str, Any]:
+    now = utc()
+    by_class = {name: [verdict.host for verdict in found.verdicts if verdict.verdict == name] for name in simple.CLASSES}
+    records = [
+        record("verdict", f"{run_id}/verdict/{verdict.host}", "ok" if verdict.verdict == "good" else "failed", source={"host": verdict.host},
+               samples=[{"class": verdict.verdict, "message": verdict.message, "evidence": verdict.evidence}], started_at=now)
+        for verdict in found.verdicts
+    ]
+    return {
+        "changed": False, "run_id": run_id, "verdicts": [verdict.as_dict() for verdict in found.verdicts], "hosts": by_class,
+        "coverage": found.coverage, "measurements": records,
+    }

@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What is still to do on this host, and which of its devices are in use. Shared by the threads of the runner.
+
+A device takes part in one pair at a time and works its pairs in the order of the plan. A pair whose partner host does not answer (not
+yet, or no more) does not hold up the later ones: a device is kept free for a partner that is there, never for one that is not.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Callable, Dict, Iterable, List, Set, Tuple
+
+from .plan import Pair, Plan
+
+LAST_FAILURES = 3
+LAST_SECONDS = 2.0
+"""A partner that was there, or had its time to come, is given up when it failed so often, over so many seconds, without a success between."""
+
+
+class Agenda:
+    """``parallel``: the devices work at the same time; otherwise one pair at a time on the whole host."""
+
+    def __init__(self, plan: Plan, parallel: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._host = plan.host
+        self._parallel = parallel
+        self._changed = threading.Condition()
+        self._open: Dict[str, Pair] = {pair.id: pair for pair in plan.pairs}
+        self._used: Dict[int, str] = {}
+        self._lost: Dict[str, Tuple[int, float]] = {}
+        self._met: Set[str] = set()
+        self._closed = False
+
+    def slot(self, pair: Pair) -> int:
+        """What a pair occupies on this host: its device, or the host as a whole."""
+        return pair.end(self._host).device if self._parallel else 0
+
+    def acquire(self, pair: Pair, timeout: float) -> bool:
+        """Waits for the pair's turn on this host; False after ``timeout`` or when the agenda is closed."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._closed or self._turn(pair), timeout) or self._closed:
+                return False
+            self._used[self.slot(pair)] = pair.id
+            return True
+
+    def _turn(self, pair: Pair) -> bool:
+        slot = self.slot(pair)
+        return slot not in self._used and not any(
+            other.order < pair.order and self.slot(other) == slot and other.partner(self._host).host not in self._lost
+            for other in self._open.values())
+
+    def release(self, pair: Pair) -> None:
+        """Gives the pair's device free; nothing where another pair holds it."""
+        with self._changed:
+            if self._used.get(self.slot(pair)) == pair.id:
+                del self._used[self.slot(pair)]
+                self._changed.notify_all()
+
+    def settle(self, pairs: Iterable[Pair]) -> None:
+        """These are over, well or not: nobody waits for them any more."""
+        with self._changed:
+            for pair in pairs:
+                self._open.pop(pair.id, None)
+            self._changed.notify_all()
+
+    def is_open(self, pair: Pair) -> bool:
+        with self._changed:
+            return pair.id in self._open
+
+    def met(self, host: str) -> None:
+        """Its runner has just proved the run's key."""
+        with self._changed:
+            self._met.add(host)
+            self._lost.pop(host, None)
+            self._changed.notify_all()
+
+    def lost(self, host: str) -> None:
+        """Its runner did not answer: later pairs do not wait for it."""
+        with self._changed:
+            count, since = self._lost.get(host, (0, self._clock()))
+            self._lost[host] = (count + 1, since)
+            self._changed.notify_all()
+
+    def is_hopeless(self, host: str, late: bool) -> bool:
+        """Is it given up? ``late``: hosts that were never met had their time to come."""
+        with self._changed:
+            count, since = self._lost.get(host, (0, 0.0))
+            return count >= LAST_FAILURES and self._clock() - since >= LAST_SECONDS and (late or host in self._met)
+
+    def open_sources(self) -> List[Pair]:
+        """Pairs that this host has still to measure, in order."""
+        with self._changed:
+            return self._sorted(pair for pair in self._open.values() if pair.source.host == self._host)
+
+    def awaited(self) -> Dict[str, List[Pair]]:
+        """All open pairs of the source hosts that an unused device of this host waits for, by host.
+
+        A device waits for its next pair, and for the next whose partner is not lost, since the later ones stay behind that.
+        """
+        with self._changed:
+            following: Dict[Tuple[int, bool], Pair] = {}
+            for pair in self._sorted(self._open.values()):
+                following.setdefault((self.slot(pair), pair.partner(self._host).host in self._lost), pair)
+            hosts = {pair.source.host for (slot, _lost), pair in following.items() if pair.target.host == self._host and slot not in self._used}
+            return {host: [pair for pair in self._open.values() if pair.source.host == host] for host in sorted(hosts)}
+
+    @staticmethod
+    def _sorted(pairs: Iterable[Pair]) -> List[Pair]:
+        return sorted(pairs, key=lambda pair: pair.order)
+
+    def wait_done(self, timeout: float) -> bool:
+        """Waits until nothing is open or in use."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._open and not self._used, timeout)
+
+    def close(self) -> None:
+        """Nobody acquires anything from now on."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""A process that goes on when the module has returned. It forks and never executes: the module's archive, and so all code that is not
+imported yet, is gone by then. Ansible waits for the end of the module's streams, so none of them stays open."""
+
+from __future__ import annotations
+
+import os
+import select
+from typing import Callable, Sequence
+
+from .._core.errors import HccnError
+
+START_SECONDS = 30.0
+
+Work = Callable[[Callable[[], None]], None]
+
+
+def detach(work: Work, keep: Sequence[int]) -> None:
+    """Runs ``work(ready)`` in a process of its own session with no stream of ours; returns when it has called ``ready``.
+
+    Descriptors other than ``keep`` become /dev/null. Raises HccnError ``runner_not_started``.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _become_daemon(work, [writing, *keep], writing)
+    os.close(writing)
+    os.waitpid(child, 0)
+    begun = select.select([reading], [], [], START_SECONDS)[0] and os.read(reading, 1)
+    os.close(reading)
+    if not begun:
+        raise HccnError("runner_not_started", "the runner ended before it began", "look at this host's log and its free memory")
+
+
+def _become_daemon(work: Work, keep: Sequence[int], writing: int) -> None:
+    """Never returns into the caller's code."""
+    def ready() -> None:
+        os.write(writing, b"1")
+        os.close(writing)
+
+    try:
+        os.setsid()
+        if os.fork() == 0:
+            os.chdir("/")
+            _leave_streams(keep)
+            work(ready)
+    finally:
+        os._exit(0)
+
+
+def _leave_streams(keep: Sequence[int]) -> None:
+    """Puts /dev/null over what is inherited, instead of closing it: objects of Python may close these numbers later."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for name in os.listdir("/proc/self/fd"):
+        number = int(name)
+        if number not in keep and number != null:
+            try:
+                os.fstat(number)
+            except OSError:
+                continue
+            os.dup2(null, number, inheritable=number <= 2)

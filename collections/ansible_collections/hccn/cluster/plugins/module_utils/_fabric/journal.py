@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The journal of a run on one host: STATE_DIR/RUN_ID/journal.jsonl, a line a pair, each on disk before the next pair starts.
+
+Lines: ``{"type": "start", ...}``, ``{"type": "record", "record": {...}}``, ``{"type": "end", "state": ...}``. Readable while the run
+goes on and after it; a line without its newline is not written yet. The run's key never stands in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional
+
+from .._core.errors import HccnError, InputError
+from .plan import check_name
+
+DEFAULT_STATE_DIR = "/var/lib/hccn.cluster"
+KEPT_SECONDS = 7 * 24 * 3600
+NAME = "journal.jsonl"
+
+RUNNING, FINISHED, FAILED, UNKNOWN = "running", "finished", "failed", "unknown"
+
+
+def path_of(state_dir: str, run_id: str) -> str:
+    """Raises InputError for a run id that is no plain name."""
+    return os.path.join(state_dir, check_name("run_id", run_id), NAME)
+
+
+def identity(pid: int) -> Optional[str]:
+    """What tells a process from a later one with its number: boot and start time; None where it is gone or only waits to be reaped."""
+    fields = (_text_of("/proc/%d/stat" % pid) or "").rpartition(")")[2].split()
+    if len(fields) < 20 or fields[0] in "ZX":
+        return None
+    return "%s/%s" % ((_text_of("/proc/sys/kernel/random/boot_id") or "").strip(), fields[19])
+
+
+def _text_of(path: str) -> Optional[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except OSError:
+        return None
+
+
+class Journal:
+    """An open journal; lines may come from several threads."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+
+    @classmethod
+    def create(cls, state_dir: str, run_id: str) -> "Journal":
+        """A new run's journal. Raises InputError where the run has been here before, HccnError ``state_dir_unusable``."""
+        path = path_of(state_dir, run_id)
+        try:
+            os.makedirs(state_dir, mode=0o700, exist_ok=True)
+            os.mkdir(os.path.dirname(path), 0o700)
+            return cls(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            known = read(state_dir, run_id)
+            raise InputError("run %s is in %s already (%s)" % (run_id, state_dir, known.state),
+                             "take another run_id; rdma_perf_info shows that run, rdma_perf with state: absent ends it") from None
+        except OSError as error:
+            raise HccnError("state_dir_unusable", "%s: %s" % (error.filename or path, error.strerror),
+                            "state_dir must be a folder that this user may write") from None
+
+    @classmethod
+    def append_to(cls, state_dir: str, run_id: str) -> "Journal":
+        """A journal that is there, to add a line. Raises OSError."""
+        return cls(os.open(path_of(state_dir, run_id), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC))
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def start(self, **fields: Any) -> None:
+        """The first line, by the process that works the run."""
+        self._write({"type": "start", "pid": os.getpid(), "identity": identity(os.getpid()), "started_at": time.time(), **fields})
+
+    def record(self, record: Mapping[str, Any]) -> None:
+        self._write({"type": "record", "record": record})
+
+    def end(self, state: str, **fields: Any) -> None:
+        self._write({"type": "end", "state": state, "ended_at": time.time(), **fields})
+
+    def _write(self, fields: Mapping[str, Any]) -> None:
+        with self._lock:
+            os.write(self._descriptor, json.dumps(fields).encode() + b"\n")
+            os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A journal as it is now. ``start`` and ``end`` are those lines, empty where they are not written yet."""
+
+    state: str
+    start: Mapping[str, Any]
+    records: List[Dict[str, Any]]
+    end: Mapping[str, Any]
+
+    @property
+    def alive(self) -> bool:
+        """Does the process that works this run live?"""
+        return bool(self.start) and identity(self.start["pid"]) == self.start["identity"]
+
+    def progress(self) -> Dict[str, Any]:
+        """Counts of the pairs that this host measures, and seconds since the start."""
+        failed = sum(1 for record in self.records if record["status"] != "ok")
+        return {
+            "pairs_total": self.start.get("pairs_total", 0), "pairs_done": len(self.records), "pairs_failed": failed,
+            "seconds": round(self.end.get("ended_at", time.time()) - self.start["started_at"], 1) if self.start else 0.0,
+        }
+
+    def error(self) -> Optional[Dict[str, Any]]:
+        """Why the run failed as a whole, None where it did not."""
+        if self.state != FAILED:
+            return None
+        if "error" in self.end:
+            return dict(self.end["error"])
+        return HccnError("runner_died", "the runner ended in mid-run: %d of %d pairs are in the journal" % (
+            len(self.records), self.start.get("pairs_total", 0)), "its guard has reset the devices; see the host's log for what killed it").as_dict()
+
+
+def read(state_dir: str, run_id: str) -> Snapshot:
+    """The run as its journal tells; state ``unknown`` where there is none, or nothing in it. Raises InputError, HccnError ``journal_unreadable``."""
+    path = path_of(state_dir, run_id)
+    try:
+        with open(path, "rb") as journal:
+            text = journal.read()
+    except FileNotFoundError:
+        return Snapshot(UNKNOWN, {}, [], {})
+    except OSError as error:
+        raise HccnError("journal_unreadable", "%s: %s" % (path, error.strerror), "read it as the user who ran rdma_perf") from None
+    try:
+        lines = [json.loads(line) for line in text.split(b"\n")[:-1]]
+    except ValueError:
+        raise HccnError("journal_unreadable", "%s is damaged: a line is no JSON" % path, "this run cannot be read; remove its folder") from None
+    return _snapshot(lines)
+
+
+def _snapshot(lines: List[Dict[str, Any]]) -> Snapshot:
+    start = next((line for line in lines if line["type"] == "start"), {})
+    end = next((line for line in lines if line["type"] == "end"), {})
+    records = [line["record"] for line in lines if line["type"] == "record"]
+    if end or not start:
+        return Snapshot(end.get("state", UNKNOWN), start, records, end)
+    running = Snapshot(RUNNING, start, records, end)
+    return running if running.alive else Snapshot(FAILED, start, records, end)
+
+
+def remove(state_dir: str, run_id: str) -> bool:
+    """Removes a run's journal and folder; was there one? Raises HccnError ``state_dir_unusable``."""
+    path = path_of(state_dir, run_id)
+    try:
+        os.unlink(path)
+        os.rmdir(os.path.dirname(path))
+        return True
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise HccnError("state_dir_unusable", "%s: %s" % (error.filename, error.strerror), "remove the folder by hand") from None
+
+
+def prune(state_dir: str) -> List[str]:
+    """Removes this user's journals that nothing was written to for KEPT_SECONDS. What cannot be removed stays. Returns the run ids."""
+    removed = []
+    try:
+        names = sorted(os.listdir(state_dir))
+    except OSError:
+        return []
+    for name in names:
+        try:
+            if _is_old(os.path.join(state_dir, name, NAME)) and not read(state_dir, name).alive and remove(state_dir, name):
+                removed.append(name)
+        except (OSError, HccnError):
+            continue
+    return removed
+
+
+def _is_old(path: str) -> bool:
+    status = os.lstat(path)
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid() and time.time() - status.st_mtime > KEPT_SECONDS

@@ -1,0 +1,180 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The runner of one host: works its pairs as source, serves the others as target, and ends, whoever else does not.
+
+Threads: one for each device, which measures; one for each connection, which serves; the main one, which asks partners that keep a
+device waiting, and watches the time. The guard is forked before any of them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Callable, Dict, List, Sequence
+
+from .._core.errors import HccnError
+from .._core.guard import Guard
+from .._core.record import record, utc
+from .._perf.roce_test import RoceTest
+from . import journal as journals
+from .ends import ANSWER_SECONDS, CONNECT_SECONDS, TARGET, Bench, Busy, EndError, Outcome, Settings, as_fields, measure, serve
+from .journal import Journal
+from .meeting import Body, Channel, Meeting, call
+from .plan import Pair, Plan
+
+ASK_SECONDS = 1.0
+ASKED_AT_ONCE = 500
+"""Pair ids in one line of at most meeting.LINE_LIMIT bytes, at 64 characters each."""
+PATIENCE_SECONDS = 1.0
+BUSY_SECONDS = 0.01
+"""Times one to eight, by the pair: sources that keep each other waiting must not come back in step."""
+BACKOFF_SECONDS = (0.2, 2.0)
+GUARD_MARGIN_SECONDS = 120.0
+
+
+def time_limit(plan: Plan, settings: Settings) -> float:
+    """Seconds after which a run is ended: each pair may have to wait for as many others as its two ends have."""
+    slots: Dict[int, int] = {}
+    for pair in plan.pairs:
+        slot = pair.end(plan.host).device if settings.parallel else 0
+        slots[slot] = slots.get(slot, 0) + 1
+    return settings.meeting_timeout + 2 * max(slots.values(), default=0) * settings.pair_timeout + ANSWER_SECONDS
+
+
+class Runner:
+    """One host's part of a run; what comes of it stands in the journal."""
+
+    def __init__(self, plan: Plan, tool: RoceTest, settings: Settings, key: bytes, meeting: Meeting, journal: Journal) -> None:
+        self._plan = plan
+        self._settings = settings
+        self._bench = Bench(plan, tool, settings, key)
+        self._agenda = self._bench.agenda
+        self._meeting = meeting
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._broken: List[HccnError] = []
+        self._started = time.monotonic()
+        self._limit = time_limit(plan, settings)
+
+    def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """From the guard to the last line of the journal. ``ready`` is called when the run has begun."""
+        cleanup = [self._bench.tool.cleanup(device) for device in self._plan.devices]
+        try:
+            with Guard(cleanup, self._limit + GUARD_MARGIN_SECONDS) as guard:
+                self._journal.start(run_id=self._plan.run_id, host=self._plan.host, mark=guard.mark, devices=list(self._plan.devices),
+                                    pairs_total=len(self._plan.sources), control=str(self._plan.controls[self._plan.host]))
+                ready()
+                self._work()
+        except Exception as error:  # detached, there is no other place to say it
+            self._broken.append(HccnError("runner_failed", "the runner ended by %s: %s" % (type(error).__name__, error)))
+        if self._broken:
+            self._journal.end(journals.FAILED, error=self._broken[0].as_dict())
+        else:
+            self._journal.end(journals.FINISHED, refused=self._meeting.refused)
+
+    def _work(self) -> None:
+        self._started = time.monotonic()
+        self._meeting.serve(self._bench.key, self._plan.run_id, self._handle)
+        for pairs in self._by_slot():
+            threading.Thread(target=self._measure_all, args=(pairs,), daemon=True).start()
+        try:
+            while not self._agenda.wait_done(ASK_SECONDS) and time.monotonic() - self._started < self._limit:
+                self._look_after_partners()
+        finally:
+            self._bench.close()
+            self._meeting.close()
+        for pair in self._agenda.open_sources():
+            self._finish(pair, self._not_worked(HccnError(
+                "run_timeout", "the run ended after %.0f s, before pair %s was over" % (self._limit, pair.id), "raise pair_timeout")))
+
+    def _by_slot(self) -> List[List[Pair]]:
+        slots: Dict[int, List[Pair]] = {}
+        for pair in self._plan.sources:
+            slots.setdefault(self._agenda.slot(pair), []).append(pair)
+        return list(slots.values())
+
+    # -- as source
+
+    def _measure_all(self, pairs: Sequence[Pair]) -> None:
+        """One device's pairs in order; one whose partner is not there (yet) lets the next go first."""
+        due = dict.fromkeys(pairs, 0.0)
+        failures = dict.fromkeys(pairs, 0)
+        while due:
+            now = time.monotonic()
+            pair = next((pair for pair in pairs if pair in due and due[pair] <= now), None)
+            if pair is None:
+                time.sleep(max(0.01, min(due.values()) - now))
+                continue
+            try:
+                self._finish(pair, measure(self._bench, pair, PATIENCE_SECONDS))
+                del due[pair]
+            except Busy:
+                due[pair] = time.monotonic() + BUSY_SECONDS * (1 + pair.order % 8)
+            except HccnError as error:
+                failures[pair] += 1
+                self._agenda.lost(pair.target.host)
+                if self._agenda.is_hopeless(pair.target.host, self._late()):
+                    self._finish(pair, self._not_worked(error))
+                    del due[pair]
+                else:
+                    due[pair] = time.monotonic() + min(BACKOFF_SECONDS[1], BACKOFF_SECONDS[0] * 2 ** failures[pair])
+
+    def _late(self) -> bool:
+        return time.monotonic() - self._started > self._settings.meeting_timeout
+
+    @staticmethod
+    def _not_worked(error: HccnError) -> Outcome:
+        """A pair that never began; a runner that is not there, or is another's, is its host's failure."""
+        known = error.code in ("peer_unreachable", "wrong_run")
+        return Outcome(1, [], EndError(TARGET, error) if known else error, (), time.time(), 0.0)
+
+    def _finish(self, pair: Pair, outcome: Outcome) -> None:
+        """Writes the pair's record, once."""
+        with self._lock:
+            if not self._agenda.is_open(pair):
+                return
+            whole = record(
+                "rdma", "%s/%s/forward/%d" % (self._plan.run_id, pair.id, outcome.attempt), "failed" if outcome.error else "ok",
+                started_at=utc(outcome.started_at), **self._bench.tool.describe(), **as_fields(pair, outcome))
+            try:
+                self._journal.record(whole)
+            except OSError as error:
+                self._broken.append(HccnError("journal_unwritable", "the journal cannot be written: %s" % error.strerror, "is the disk full?"))
+            self._agenda.settle([pair])
+
+    # -- as target
+
+    def _handle(self, channel: Channel, body: Body) -> None:
+        if body.get("type") == "claim":
+            pair = next((pair for pair in self._plan.pairs if pair.id == body.get("pair") and pair.target.host == self._plan.host), None)
+            if pair is None:
+                error = HccnError("peer_refused", "%s does not serve pair %s" % (self._plan.host, str(body.get("pair"))[:64]),
+                                  "the hosts have different plans, or the device is not among its devices")
+                channel.send({"type": "refused", "error": error.as_dict(), "here": True})
+            else:
+                serve(self._bench, channel, pair)
+        elif body.get("type") == "ask" and isinstance(body.get("pairs"), list):
+            mine = {pair.id for pair in self._agenda.open_sources()}
+            channel.send({"type": "open", "pairs": [name for name in body["pairs"] if name in mine]})
+
+    def _look_after_partners(self) -> None:
+        """Asks the partners that a device waits for whether they still come; pairs that are over there are over here."""
+        for host, pairs in self._agenda.awaited().items():
+            try:
+                coming = self._ask(host, pairs)
+                self._agenda.met(host)
+                self._agenda.settle(pair for pair in pairs[:ASKED_AT_ONCE] if pair.id not in coming)
+            except HccnError:
+                self._agenda.lost(host)
+                if self._agenda.is_hopeless(host, self._late()):
+                    self._agenda.settle(pairs)
+
+    def _ask(self, host: str, pairs: Sequence[Pair]) -> Sequence[Any]:
+        channel = call(host, self._plan.controls[host], self._bench.key, self._plan.run_id, CONNECT_SECONDS)
+        try:
+            channel.send({"type": "ask", "pairs": [pair.id for pair in pairs[:ASKED_AT_ONCE]]})
+            answer = channel.receive(ANSWER_SECONDS).get("pairs")
+            return answer if isinstance(answer, list) else []
+        finally:
+            channel.close()

@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""``hccn_tool -roce_test``: perftest on the NPU itself, a server on one device and a client on another.
+
+The test lives on the device. The tool starts it, asks once a second, and prints all it has to say at the end: a killed tool leaves no
+output, and the test goes on until the device is reset. Source: hicann/driver, hccn_product_ext/tool_ext.c and cmd_ext.c.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from .._core.errors import HccnError, InputError
+from .._core.process import Result
+from .._device.failures import BUSY, failure_of
+from .._device.tool import HccnTool
+from . import perftest_text
+
+OPERATIONS = ("write", "read", "send")
+MEASURES = ("bandwidth", "latency")
+MTUS = (256, 512, 1024, 2048, 4096)
+"""cmd_ext.c names them in the help but passes anything on to the device."""
+
+# Field of Options, flag, smallest and largest value (cmd_ext.c).
+LIMITS: Tuple[Tuple[str, str, int, int], ...] = (
+    ("size_bytes", "-s", 1, 874736000),
+    ("iterations", "-n", 5, 20000),
+    ("duration_s", "-D", 1, 500),
+    ("qps", "-q", 1, 100),
+    ("mtu", "-m", MTUS[0], MTUS[-1]),
+    ("gid_index", "-x", 0, 5),
+    ("traffic_class", "-tclass", 0, 255),
+)
+
+RESET = ("-roce_test", "reset")
+SERVER_START_SECONDS = 4.0
+"""Nothing on the host shows that a device listens; drivers in the wild wait this long between server and client."""
+
+DEVICE_ERROR = 3
+_GENERIC = ("tool_failed", "device_failed")
+_OF_BOTH_ENDS = {failure.code for failure in perftest_text.FAILURES} | {"roce_test_timeout", "roce_test_failed", "no_rows", "no_traffic"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is measured; None leaves a value to the tool (65536 bytes for bandwidth, 2 for latency; 1 queue pair)."""
+
+    operation: str = "write"
+    measure: str = "bandwidth"
+    size_bytes: Optional[int] = None
+    all_sizes: bool = False
+    iterations: Optional[int] = None
+    duration_s: Optional[int] = None
+    qps: Optional[int] = None
+    mtu: Optional[int] = None
+    gid_index: Optional[int] = None
+    traffic_class: Optional[int] = None
+
+    @property
+    def program(self) -> str:
+        """The test's name: ``ib_write_bw``, ``ib_send_lat``, ..."""
+        return "ib_%s_%s" % (self.operation, "bw" if self.measure == "bandwidth" else "lat")
+
+    def as_dict(self) -> Dict[str, Any]:
+        """The options of a record: what was given."""
+        given = {name: getattr(self, name) for name, _flag, _low, _high in LIMITS}
+        given["all_sizes"] = self.all_sizes or None
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def validate(options: Options) -> None:
+    """Raises InputError for what roce_test would refuse, or take and not mean."""
+    if options.operation not in OPERATIONS or options.measure not in MEASURES:
+        raise InputError("roce_test knows the operations %s and the measures %s" % (", ".join(OPERATIONS), ", ".join(MEASURES)))
+    for name, flag, low, high in LIMITS:
+        value = getattr(options, name)
+        if value is not None and not low <= value <= high:
+            raise InputError("%s is %d, but roce_test takes %d to %d (%s)" % (name, value, low, high, flag))
+    if options.mtu is not None and options.mtu not in MTUS:
+        raise InputError("mtu is %d, but RDMA knows %s only" % (options.mtu, ", ".join(map(str, MTUS))))
+    if options.iterations is not None and options.duration_s is not None:
+        raise InputError("iterations and duration exclude each other")
+    if options.all_sizes and (options.size_bytes is not None or options.duration_s is not None):
+        raise InputError("all sizes cannot be measured with one size or a duration given")
+    if options.measure == "latency" and (options.qps or 1) > 1:
+        raise InputError("latency is measured with one queue pair only")
+
+
+def arguments(options: Options, address: str, client: bool) -> Tuple[str, ...]:
+    """What follows ``hccn_tool -i N``. ``address`` is the server's: the client connects there, its family counts on both ends."""
+    words: List[str] = ["-roce_test"] + (["-inet6"] if ":" in address else []) + [options.program]
+    if options.all_sizes:
+        words.append("-a")
+    for name, flag, _low, _high in LIMITS:
+        value = getattr(options, name)
+        if value is not None:
+            words += [flag, "%d" % value]
+    if client:
+        words += ["address", address]
+    return tuple(words + ["-tcp"])
+
+
+_STATUS = re.compile(r"^Dsmi get perftest status end\. \(status=(\d+)\)", re.MULTILINE)
+_START = re.compile(r"^Dsmi start roce perftest end\. \(out=(-?\d+)\)", re.MULTILINE)
+_STARTED = 1
+_REPORT = "roce_report:"
+
+
+@dataclass(frozen=True)
+class Output:
+    """``start``: what the device said to the start, None where it was not reached; ``status``: its last word after that; ``report``: perftest's."""
+
+    start: Optional[int]
+    status: Optional[int]
+    report: Optional[str]
+
+
+def parse(stdout: str) -> Output:
+    """What roce_test prints, in its parts. Nothing is judged here."""
+    head, mark, report = stdout.partition(_REPORT)
+    start = _START.search(head)
+    statuses = _STATUS.findall(head[start.end():]) if start else []
+    return Output(int(start.group(1)) if start else None, int(statuses[-1]) if statuses else None, report if mark else None)
+
+
+def report_of(result: Result) -> str:
+    """The report of a test that ended well. Raises HccnError, by text and exit code, since either may tell of success alone."""
+    if result.timed_out:
+        raise HccnError("roce_test_timeout", "no end within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
+                        "the other end may have died, or the time is too short; the output is lost with the tool")
+    said = failure_of(result)
+    if said is not None and said.code not in _GENERIC and not said.code.startswith("tool_exit_"):
+        raise said
+    output = parse(result.stdout)
+    if output.start not in (None, _STARTED):
+        raise HccnError("start_refused", "the device refused to start the test (out=%d)" % output.start, "reset it: hccn_tool -i N -roce_test reset")
+    if output.report is None:
+        raise HccnError("no_report", "roce_test ended without a report (exit %d): %s" % (result.rc, _last_line(result)),
+                        "see /var/log/hccn_tool/hccn.log")
+    error = perftest_text.failure_in(output.report) or _device_error(output) or said
+    if error is not None:
+        raise error
+    return output.report
+
+
+def _device_error(output: Output) -> Optional[HccnError]:
+    if output.status != DEVICE_ERROR:
+        return None
+    words = perftest_text.first_words(output.report or "")
+    return HccnError("roce_test_failed", "the device ended the test with an error (status %d): %s" % (DEVICE_ERROR, words),
+                     "look at both ends: link, TLS and addresses; see /var/log/hccn_tool/hccn.log")
+
+
+def rows(result: Result) -> Tuple[perftest_text.Row, ...]:
+    """The rows of a finished client. Raises HccnError."""
+    report = report_of(result)
+    found = perftest_text.parse_rows(report)
+    if not found:
+        raise HccnError("no_rows", "the report of roce_test holds no result: %s" % perftest_text.first_words(report))
+    if any(row.bandwidth_gbit_s == 0 for row in found):
+        raise HccnError("no_traffic", "roce_test reports a bandwidth of 0", "nothing moved between the two devices")
+    return found
+
+
+def _last_line(result: Result) -> str:
+    lines = (result.stdout + "\n" + result.stderr).split("\n")
+    return ([line.strip() for line in lines if line.strip()] or ["not a word"])[-1][:160]
+
+
+class RoceTest:
+    """The tool as the pair runner uses it; every tool of pairs has these members."""
+
+    def __init__(self, tool: HccnTool, options: Options) -> None:
+        """Raises InputError for options outside the tool's limits."""
+        validate(options)
+        self._tool = tool
+        self._options = options
+
+    def describe(self) -> Mapping[str, Any]:
+        """The fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
+        options = self._options
+        return {"tool": {"name": options.program}, "operation": options.operation, "measure": options.measure, "options": options.as_dict()}
+
+    def server(self, device: int, address: str) -> Tuple[str, ...]:
+        """argv of the server on ``device``, whose address it is."""
+        return self._tool.argv(device, *arguments(self._options, address, client=False))
+
+    def client(self, device: int, address: str) -> Tuple[str, ...]:
+        """argv of the client on ``device``, which connects to ``address``."""
+        return self._tool.argv(device, *arguments(self._options, address, client=True))
+
+    def cleanup(self, device: int) -> Tuple[str, ...]:
+        """argv that ends whatever test runs on ``device``."""
+        return self._tool.argv(device, *RESET)
+
+    def reset(self, device: int) -> None:
+        """Ends whatever test runs on ``device``. Raises HccnError."""
+        self._tool.set(device, *RESET)
+
+    def failure(self, result: Result) -> Optional[HccnError]:
+        """Why a finished test failed, None where it did not; for a server, whose report need not hold a table."""
+        try:
+            report_of(result)
+        except HccnError as error:
+            return error
+        return None
+
+    def may_retry(self, error: HccnError) -> bool:
+        """Is the failure one that passes: a server not yet up, a tool busy?"""
+        return error.code in (perftest_text.CONNECTION_REFUSED, BUSY)
+
+    def of_one_end(self, error: HccnError) -> bool:
+        """Does the failure lie at the end that tells it, rather than anywhere between the two?"""
+        return error.code not in _OF_BOTH_ENDS
+
+    def samples(self, result: Result) -> List[Dict[str, object]]:
+        """The samples of a finished client. Raises HccnError."""
+        return [row.as_sample() for row in rows(result)]

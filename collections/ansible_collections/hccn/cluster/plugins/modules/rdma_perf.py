@@ -1,0 +1,296 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Shell of rdma_perf; the logic is in module_utils/_fabric."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: rdma_perf
+short_description: Measure RDMA between the NPUs of this host and those of others, by a pair plan
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Works this host's part of a pair plan, as P(hccn.cluster.pair_plan#filter) makes it. Run it on all hosts of the plan with the same plan and key.
+  - The hosts meet over TCP. A server is started before its client, both NPUs are reset before and after each test, also when the tool died.
+    A pair starts when both of its ends are free. No host waits for all others.
+  - Each pair has a deadline, and so has the run. A host that does not answer costs its own pairs only, which fail with C(peer_unreachable).
+  - A guard, which is a process of its own, ends all tools and resets the NPUs when the runner dies, also by SIGKILL.
+  - Results are written to a journal in O(state_dir) pair by pair. M(hccn.cluster.rdma_perf_info) reads them, also while the run goes on.
+    Journals are removed after seven days.
+extends_documentation_fragment:
+  - hccn.cluster._devices
+  - hccn.cluster._devices.conf
+  - hccn.cluster._attributes
+  - hccn.cluster._attributes.devices_group
+attributes:
+  check_mode:
+    support: full
+    details:
+      - Plan and options are checked, and RV(commands) tells what would be run. Nothing is started.
+  diff_mode:
+    support: N/A
+    details:
+      - A measurement leaves nothing changed.
+  idempotent:
+    support: partial
+    details:
+      - A run is measured once. The same O(run_id) is refused the second time. O(state=absent) is idempotent.
+options:
+  run_id:
+    description:
+      - Name of the run, the same on all hosts and new for each run. It is part of the ids of all measurements.
+      - Up to 64 letters, digits, C(.), C(_) and C(-).
+    type: str
+    required: true
+  state:
+    description:
+      - V(present) works the plan.
+      - V(absent) ends a run on this host. Its runner and all its tools are killed, its NPUs are reset. It does nothing where the run is over.
+    type: str
+    choices: [present, absent]
+    default: present
+  plan:
+    description:
+      - The pair plan, with C(rounds) and C(hosts). The pairs that do not concern this host may be left out.
+      - Required for O(state=present).
+    type: dict
+  host:
+    description:
+      - Name of this host in the plan. Give C(inventory_hostname).
+      - Required for O(state=present).
+    type: str
+  key:
+    description:
+      - Secret of this run, 32 hexadecimal digits, the same on all hosts. What does not know it cannot take part.
+      - Required for O(state=present).
+    type: str
+  tool:
+    description:
+      - What measures. V(roce_test) is C(hccn_tool -roce_test), perftest on the NPUs themselves.
+    type: str
+    choices: [roce_test]
+    default: roce_test
+  operation:
+    description:
+      - The RDMA operation.
+    type: str
+    choices: [write, read, send]
+    default: write
+  measure:
+    description:
+      - What is measured.
+    type: str
+    choices: [bandwidth, latency]
+    default: bandwidth
+  size:
+    description:
+      - Size of a message, in bytes or with V(K), V(M) or V(G) for powers of 1024. C(roce_test) takes 1 to 874736000 bytes.
+      - V(all) measures all powers of two from 2 bytes to 8M.
+      - Without it the tool decides, 65536 bytes for bandwidth and 2 for latency.
+    type: str
+  iterations:
+    description:
+      - Messages of one test, 5 to 20000. Without it and O(duration) the tool decides.
+    type: int
+  duration:
+    description:
+      - Seconds of one test, 1 to 500, in place of O(iterations).
+    type: int
+  qps:
+    description:
+      - Queue pairs, 1 to 100. Latency is measured with one.
+    type: int
+  mtu:
+    description:
+      - RDMA MTU of the test. Without it the port's.
+    type: int
+    choices: [256, 512, 1024, 2048, 4096]
+  gid_index:
+    description:
+      - GID of the NPU's port to use, 0 to 5. Without it the tool decides.
+    type: int
+  traffic_class:
+    description:
+      - Traffic class of the packets, 0 to 255, four times the DSCP value. Use the one that the switches treat as lossless.
+    type: int
+  parallel:
+    description:
+      - V(rails) lets the NPUs of a host measure at the same time, V(none) one after the other. Use the same on all hosts.
+    type: str
+    choices: [rails, none]
+    default: rails
+  server_start_delay:
+    description:
+      - Seconds between the start of a server and that of its client. Nothing on the host shows when an NPU has begun to listen.
+      - A client that finds no server is tried once more after the same time.
+    type: float
+    default: 4
+  pair_timeout:
+    description:
+      - Seconds that one pair may take once both of its ends are free.
+    type: float
+    default: 60
+  meeting_timeout:
+    description:
+      - Seconds that this host waits for the runners of its partners, from its own start on. Later it gives them up after a few tries.
+      - Let it cover the time that Ansible needs to reach all hosts.
+    type: float
+    default: 120
+  wait:
+    description:
+      - Whether the module waits for the end of this host's part and returns its measurements.
+      - With V(false) the runner goes on in the background. Do so when there are more hosts than Ansible has forks, since hosts that wait for each
+        other must all be there.
+    type: bool
+    default: true
+  state_dir:
+    description:
+      - Folder of the journals, one folder a run.
+    type: path
+    default: /var/lib/hccn.cluster
+  purge:
+    description:
+      - With O(state=absent), also remove the journal of the run.
+    type: bool
+    default: false
+  fail_on:
+    description:
+      - When the module fails, after all pairs were tried. V(any) when a pair of an NPU failed that this host measures, V(all) when every such NPU has
+        a failed pair, V(none) not for that reason. All measurements are returned in any case.
+    default: any
+seealso:
+  - module: hccn.cluster.rdma_perf_info
+  - module: hccn.cluster.fabric_verdict
+  - plugin: hccn.cluster.pair_plan
+    plugin_type: filter
+notes:
+  - Test traffic disturbs jobs on the same NPUs. Use hosts that are free.
+  - On each host O(plan) names a C(control_address) and a C(control_port), which the other hosts must reach over TCP.
+  - Proven on the simulator, whose answers are compared with recorded runs of the real C(hccn_tool) front end. Not run on NPUs yet.
+"""
+
+EXAMPLES = r"""
+- name: Measure every host with two others, in the background
+  hccn.cluster.rdma_perf:
+    run_id: "{{ run_id }}"
+    plan: "{{ plan }}"
+    host: "{{ inventory_hostname }}"
+    key: "{{ key }}"
+    operation: write
+    size: 2M
+    duration: 5
+    wait: false
+
+- name: Collect the results, at the latest after ten minutes
+  hccn.cluster.rdma_perf_info:
+    run_id: "{{ run_id }}"
+    wait: 600
+  register: rdma
+
+- name: End a run before its time
+  hccn.cluster.rdma_perf:
+    run_id: "{{ run_id }}"
+    state: absent
+"""
+
+RETURN = r"""
+run_id:
+  description: The run.
+  returned: always
+  type: str
+  sample: 20260104-1
+state:
+  description:
+    - V(finished) when this host's part is over, V(running) when it goes on in the background, V(failed) when the runner could not end its part.
+  returned: with O(state=present), outside check mode
+  type: str
+  sample: finished
+progress:
+  description: C(pairs_total), C(pairs_done) and C(pairs_failed) of the pairs that this host measures, and C(seconds) since its start.
+  returned: with O(state=present), outside check mode
+  type: dict
+  sample: {pairs_total: 16, pairs_done: 16, pairs_failed: 0, seconds: 31.2}
+measurements:
+  description:
+    - One record for each pair of which this host is the source, in the order of the plan.
+    - In C(context), C(failed_end) tells at which end a failure is known to lie.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - schema: hccn.cluster/measurement/1
+      id: 20260104-1/p0001/forward/1
+      kind: rdma
+      status: ok
+      tool: {name: ib_write_bw}
+      operation: write
+      measure: bandwidth
+      source: {host: n1, device: 0, address: 10.0.0.10}
+      target: {host: n2, device: 0, address: 10.0.0.11}
+      options: {size_bytes: 2097152, duration_s: 5}
+      context: {round: 1, rail: 0}
+      samples:
+        - {size_bytes: 2097152, iterations: 55640, bandwidth_gbit_s: 195.98}
+      command: [hccn_tool, -i, "0", -roce_test, ib_write_bw, -s, "2097152", -D, "5", address, 10.0.0.11, -tcp]
+      started_at: "2026-01-04T10:00:00.000Z"
+      duration_s: 12.1
+commands:
+  description: The command lines that this host would run, servers and clients, in the order of the plan.
+  returned: in check mode
+  type: list
+  elements: list
+error:
+  description: Why the run failed as a whole, with C(code), C(message) and C(hint).
+  returned: when it did
+  type: dict
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._device.session import options
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test
+
+
+def main() -> None:
+    spec = options(
+        "any",
+        run_id={"type": "str", "required": True},
+        state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+        plan={"type": "dict"},
+        host={"type": "str"},
+        key={"type": "str", "no_log": True},
+        tool={"type": "str", "choices": ["roce_test"], "default": "roce_test"},
+        operation={"type": "str", "choices": list(roce_test.OPERATIONS), "default": "write"},
+        measure={"type": "str", "choices": list(roce_test.MEASURES), "default": "bandwidth"},
+        size={"type": "str"},
+        iterations={"type": "int"},
+        duration={"type": "int"},
+        qps={"type": "int"},
+        mtu={"type": "int", "choices": list(roce_test.MTUS)},
+        gid_index={"type": "int"},
+        traffic_class={"type": "int"},
+        parallel={"type": "str", "choices": ["rails", "none"], "default": "rails"},
+        server_start_delay={"type": "float", "default": roce_test.SERVER_START_SECONDS},
+        pair_timeout={"type": "float", "default": 60},
+        meeting_timeout={"type": "float", "default": 120},
+        wait={"type": "bool", "default": True},
+        state_dir={"type": "path", "default": DEFAULT_STATE_DIR},
+        purge={"type": "bool", "default": False},
+    )
+    module = AnsibleModule(argument_spec=spec, required_if=[("state", "present", ("plan", "host", "key"))], supports_check_mode=True)
+    try:
+        result = session.perform(module.params, module.check_mode)
+    except HccnError as error:
+        module.fail_json(msg=error.sentence(), error=error.as_dict(), run_id=module.params["run_id"], measurements=[])
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Shell of rdma_perf_info; the logic is in module_utils/_fabric."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: rdma_perf_info
+short_description: Progress and results of an RDMA run on this host
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Reads the journal of a run that M(hccn.cluster.rdma_perf) has started on this host, while it goes on or afterwards.
+  - A run whose runner died is V(failed), with the measurements that it had made.
+extends_documentation_fragment:
+  - hccn.cluster._attributes
+  - hccn.cluster._attributes.info
+options:
+  run_id:
+    description:
+      - Name of the run.
+    type: str
+    required: true
+  state_dir:
+    description:
+      - Folder of the journals, as given to M(hccn.cluster.rdma_perf).
+    type: path
+    default: /var/lib/hccn.cluster
+  wait:
+    description:
+      - Seconds to wait for the end of the run on this host. The run's state is returned then, whatever it is.
+    type: float
+    default: 0
+seealso:
+  - module: hccn.cluster.rdma_perf
+notes:
+  - The module does not fail for what was measured. Judge that with M(hccn.cluster.fabric_verdict).
+"""
+
+EXAMPLES = r"""
+- name: How far is it?
+  hccn.cluster.rdma_perf_info:
+    run_id: 20260104-1
+  register: rdma
+
+- name: Wait for the results, ten minutes at the most
+  hccn.cluster.rdma_perf_info:
+    run_id: 20260104-1
+    wait: 600
+  register: rdma
+"""
+
+RETURN = r"""
+run_id:
+  description: The run.
+  returned: always
+  type: str
+  sample: 20260104-1
+state:
+  description:
+    - V(running), V(finished), V(failed) when the runner could not end its part, V(unknown) when this host has no such run.
+  returned: success
+  type: str
+  sample: finished
+progress:
+  description: C(pairs_total), C(pairs_done) and C(pairs_failed) of the pairs that this host measures, and C(seconds) since its start.
+  returned: success
+  type: dict
+  sample: {pairs_total: 16, pairs_done: 9, pairs_failed: 0, seconds: 17.5}
+measurements:
+  description: The records so far, in the order of the plan, as M(hccn.cluster.rdma_perf) returns them.
+  returned: always
+  type: list
+  elements: dict
+error:
+  description: Why the run failed as a whole, with C(code), C(message) and C(hint).
+  returned: when RV(state) is V(failed)
+  type: dict
+  sample: {code: runner_died, message: "the runner ended in mid-run: 9 of 16 pairs are in the journal"}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "run_id": {"type": "str", "required": True},
+            "state_dir": {"type": "path", "default": DEFAULT_STATE_DIR},
+            "wait": {"type": "float", "default": 0},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        module.exit_json(changed=False, **session.look_until_over(module.params))
+    except HccnError as error:
+        module.fail_json(msg=error.sentence(), error=error.as_dict(), run_id=module.params["run_id"], measurements=[])
+
+
+if __name__ == "__main__":
+    main()

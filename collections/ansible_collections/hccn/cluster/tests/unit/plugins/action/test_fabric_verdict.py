@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the action makes of a diagnosis; the whole of it runs in tests/fabric."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible.errors import AnsibleActionFail, AnsibleError
+
+from ansible_collections.hccn.cluster.plugins.action import fabric_verdict
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.simple import Diagnosis, Verdict
+
+
+def test_what_is_returned():
+    found = Diagnosis([Verdict("n1", "good", "fine", []), Verdict("n2", "slow", "npu 3 is slow with n1", ["x"])], {"hosts": 2})
+    result = fabric_verdict._returned(found, "r1")
+    moments = {entry.pop("started_at") for entry in result["measurements"]}
+    assert len(moments) == 1
+    assert result == {
+        "changed": False, "run_id": "r1", "coverage": {"hosts": 2},
+        "verdicts": [{"host": "n1", "class": "good", "message": "fine", "evidence": []},
+                     {"host": "n2", "class": "slow", "message": "npu 3 is slow with n1", "evidence": ["x"]}],
+        "hosts": {"good": ["n1"], "slow": ["n2"], "failed": [], "busy": [], "unreachable": [], "not_measured": []},
+        "measurements": [
+            {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/n1", "kind": "verdict", "status": "ok", "source": {"host": "n1"},
+             "samples": [{"class": "good", "message": "fine", "evidence": []}]},
+            {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/n2", "kind": "verdict", "status": "failed", "source": {"host": "n2"},
+             "samples": [{"class": "slow", "message": "npu 3 is slow with n1", "evidence": ["x"]}]},
+        ],
+    }
+
+
+@pytest.mark.parametrize("given, results, run_id", [
+    ("r9", {"n1": {"run_id": "r1"}}, "r9"),
+    (None, {"n1": None, "n2": {}, "n3": {"run_id": "r1"}}, "r1"),
+    (None, {}, "unnamed"),
+])
+def test_the_name_of_the_run(given, results, run_id):
+    assert fabric_verdict._run_id(given, results) == run_id
+
+
+def test_results_are_read_from_the_hosts_variables():
+    options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": "rdma"}
+    hostvars = {"n1": {"rdma": {"state": "finished"}}, "n2": {"rdma": "nonsense"}}
+    assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {"n1": {"state": "finished"}, "n2": None, "n3": None}
+
+
+def test_results_that_are_given():
+    assert fabric_verdict.ActionModule._results({"nodes": {"n1": {}}}, {}) == {"n1": {}}
+
+
+def test_a_variable_that_cannot_be_read():
+    class Broken(dict):
+        def get(self, name, default=None):
+            raise AnsibleError("undefined")
+
+    with pytest.raises(AnsibleActionFail, match="the variable rdma of n1 cannot be read: undefined"):
+        fabric_verdict.ActionModule._results({"nodes": None, "hosts": ["n1"], "register_name": "rdma"}, {"hostvars": {"n1": Broken()}})

@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import threading
+
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.agenda import Agenda
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control, Endpoint, Pair, Plan
+
+NOW = 0.0
+SOON = 10.0
+
+
+def pair(order, source, target, device=0):
+    return Pair("p%d" % order, order + 1, order, Endpoint(source, device, "10.0.0.1"), Endpoint(target, device, "10.0.0.2"))
+
+
+def agenda_of(*pairs, **options):
+    return Agenda(Plan("r1", "me", pairs, {"me": Control("127.0.0.1", 1)}), **options)
+
+
+def test_pairs_of_a_device_have_their_turn_in_order():
+    first, second = pair(0, "x", "me"), pair(1, "me", "y")
+    agenda = agenda_of(first, second)
+    assert not agenda.acquire(second, NOW)
+    assert agenda.acquire(first, NOW)
+    assert not agenda.acquire(second, NOW)
+    agenda.settle([first])
+    assert not agenda.acquire(second, NOW)
+    agenda.release(first)
+    assert agenda.acquire(second, NOW)
+
+
+def test_a_lost_partner_does_not_hold_up_the_next():
+    first, second = pair(0, "x", "me"), pair(1, "me", "y")
+    agenda = agenda_of(first, second)
+    agenda.lost("x")
+    assert agenda.acquire(second, NOW)
+    agenda.release(second)
+    agenda.met("x")
+    assert not agenda.acquire(second, NOW)
+
+
+def test_devices_are_independent_unless_the_host_works_one_pair_at_a_time():
+    one, other = pair(0, "me", "x", device=0), pair(1, "me", "x", device=1)
+    rails = agenda_of(one, other)
+    assert rails.acquire(one, NOW) and rails.acquire(other, NOW)
+    single = agenda_of(one, other, parallel=False)
+    assert single.acquire(one, NOW)
+    assert not single.acquire(other, NOW)
+
+
+def test_releasing_what_another_pair_holds_does_nothing():
+    first, second = pair(0, "me", "x"), pair(1, "me", "y")
+    agenda = agenda_of(first, second)
+    assert agenda.acquire(first, NOW)
+    agenda.release(second)
+    agenda.settle([first])
+    assert not agenda.acquire(second, NOW)
+
+
+def test_when_a_partner_is_given_up():
+    now = [100.0]
+    agenda = agenda_of(pair(0, "me", "x"), clock=lambda: now[0])
+    for _failure in range(3):
+        assert not agenda.is_hopeless("x", late=True)
+        agenda.lost("x")
+    assert not agenda.is_hopeless("x", late=True)
+    now[0] += 2.0
+    assert agenda.is_hopeless("x", late=True)
+    assert not agenda.is_hopeless("x", late=False)
+    agenda.met("x")
+    assert not agenda.is_hopeless("x", late=True)
+    for _failure in range(3):
+        agenda.lost("x")
+    now[0] += 2.0
+    assert agenda.is_hopeless("x", late=False)
+
+
+def test_waiting_ends_with_the_last_pair():
+    only = pair(0, "me", "x")
+    agenda = agenda_of(only)
+    assert agenda.acquire(only, NOW)
+    agenda.settle([only])
+    assert not agenda.wait_done(NOW)
+    timer = threading.Timer(0.01, agenda.release, [only])
+    timer.start()
+    assert agenda.wait_done(SOON)
+    timer.join(SOON)
+
+
+def test_closing_wakes_who_waits():
+    first, second = pair(0, "me", "x"), pair(1, "me", "y")
+    agenda = agenda_of(first, second)
+    assert agenda.acquire(first, NOW)
+    answers = []
+    waiting = threading.Thread(target=lambda: answers.append(agenda.acquire(second, SOON)))
+    waiting.start()
+    agenda.close()
+    waiting.join(SOON)
+    assert answers == [False]
+
+
+def test_who_is_awaited():
+    mine, theirs, later, elsewhere = pair(0, "me", "x"), pair(1, "y", "me"), pair(2, "z", "me"), pair(3, "w", "me", device=1)
+    agenda = agenda_of(mine, theirs, later, elsewhere)
+    assert agenda.awaited() == {"w": [elsewhere]}
+    agenda.settle([mine])
+    assert agenda.awaited() == {"w": [elsewhere], "y": [theirs]}
+    agenda.lost("y")
+    assert agenda.awaited() == {"w": [elsewhere], "y": [theirs], "z": [later]}
+    assert agenda.acquire(later, NOW)
+    assert agenda.awaited() == {"w": [elsewhere]}
+
+
+def test_all_pairs_of_an_awaited_host_are_asked_for():
+    pairs = [pair(0, "x", "me"), pair(1, "x", "me", device=1), pair(2, "x", "me")]
+    assert agenda_of(*pairs).awaited() == {"x": pairs}
+
+
+def test_own_pairs_in_order():
+    one, other = pair(1, "me", "x"), pair(0, "me", "y")
+    agenda = agenda_of(one, other, pair(2, "x", "me"))
+    assert agenda.open_sources() == [other, one]
+    assert agenda.is_open(one)
+    agenda.settle([one])
+    assert not agenda.is_open(one)
+    assert agenda.open_sources() == [other]

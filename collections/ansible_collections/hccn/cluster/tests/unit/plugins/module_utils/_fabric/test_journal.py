@@ -1,0 +1,207 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
+
+OK = {"id": "r1/p0001/forward/1", "status": "ok"}
+BAD = {"id": "r1/p0002/forward/1", "status": "failed"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return str(tmp_path / "state")
+
+
+def started(folder, run_id="r1", **fields):
+    made = Journal.create(folder, run_id)
+    made.start(pairs_total=3, **fields)
+    return made
+
+
+def test_a_run_from_start_to_end(folder):
+    made = started(folder)
+    made.record(OK)
+    made.record(BAD)
+    running = journal.read(folder, "r1")
+    assert (running.state, running.records, running.alive, running.error()) == ("running", [OK, BAD], True, None)
+    progress = running.progress()
+    assert (progress["pairs_total"], progress["pairs_done"], progress["pairs_failed"]) == (3, 2, 1)
+    made.end("finished")
+    made.close()
+    finished = journal.read(folder, "r1")
+    assert (finished.state, finished.records, finished.error()) == ("finished", [OK, BAD], None)
+
+
+def test_seconds_stand_still_after_the_end(folder):
+    made = started(folder)
+    made.end("finished")
+    made.close()
+    lines = [json.loads(line) for line in open(journal.path_of(folder, "r1"))]
+    lines[0]["started_at"], lines[1]["ended_at"] = 1000.0, 1012.34
+    with open(journal.path_of(folder, "r1"), "w") as stream:
+        stream.writelines(json.dumps(line) + "\n" for line in lines)
+    assert journal.read(folder, "r1").progress() == {"pairs_total": 3, "pairs_done": 0, "pairs_failed": 0, "seconds": 12.3}
+
+
+def test_only_the_owner_may_look(folder):
+    started(folder).close()
+    path = journal.path_of(folder, "r1")
+    assert [stat.S_IMODE(os.stat(name).st_mode) for name in (folder, os.path.dirname(path), path)] == [0o700, 0o700, 0o600]
+
+
+def test_no_such_run(folder):
+    unknown = journal.read(folder, "r1")
+    assert (unknown.state, unknown.records, unknown.progress()) == (
+        "unknown", [], {"pairs_total": 0, "pairs_done": 0, "pairs_failed": 0, "seconds": 0.0})
+
+
+def test_a_run_that_has_not_begun(folder):
+    Journal.create(folder, "r1").close()
+    assert journal.read(folder, "r1").state == "unknown"
+
+
+def test_a_dead_runner(folder):
+    code = ("import sys; sys.path.insert(0, %r)\n"
+            "from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal\n"
+            "made = Journal.create(%r, 'r1'); made.start(pairs_total=3); made.record(%r)" % (sys.path[0], folder, OK))
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=30, env=environment)
+    dead = journal.read(folder, "r1")
+    assert (dead.state, dead.records, dead.alive) == ("failed", [OK], False)
+    assert dead.error()["code"] == "runner_died"
+    assert dead.error()["message"] == "the runner ended in mid-run: 1 of 3 pairs are in the journal"
+
+
+def test_why_a_run_failed(folder):
+    made = started(folder)
+    made.end("failed", error={"code": "x", "message": "y"})
+    made.close()
+    assert journal.read(folder, "r1").error() == {"code": "x", "message": "y"}
+
+
+def test_a_line_in_the_writing_does_not_count(folder):
+    made = started(folder)
+    os.write(made.fileno(), b'{"type": "rec')
+    assert journal.read(folder, "r1").records == []
+    made.close()
+
+
+def test_a_damaged_journal(folder):
+    made = started(folder)
+    os.write(made.fileno(), b'nonsense\n')
+    made.close()
+    with pytest.raises(HccnError) as raised:
+        journal.read(folder, "r1")
+    assert raised.value.code == "journal_unreadable"
+
+
+def test_a_folder_in_place_of_the_journal(folder):
+    os.makedirs(journal.path_of(folder, "r1"))
+    with pytest.raises(HccnError) as raised:
+        journal.read(folder, "r1")
+    assert raised.value.code == "journal_unreadable"
+
+
+def test_a_run_is_made_once(folder):
+    made = started(folder)
+    with pytest.raises(InputError) as raised:
+        Journal.create(folder, "r1")
+    assert raised.value.message == "run r1 is in %s already (running)" % folder
+    made.close()
+
+
+@pytest.mark.parametrize("run_id", ["../r1", "", "a/b"])
+def test_run_ids_do_not_leave_the_folder(folder, run_id):
+    with pytest.raises(InputError):
+        Journal.create(folder, run_id)
+    with pytest.raises(InputError):
+        journal.read(folder, run_id)
+
+
+def test_a_state_folder_that_is_none(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HccnError) as raised:
+        Journal.create(str(tmp_path / "file" / "state"), "r1")
+    assert raised.value.code == "state_dir_unusable"
+
+
+def test_a_line_can_be_added_later(folder):
+    started(folder).close()
+    again = Journal.append_to(folder, "r1")
+    again.end("failed", error={"code": "run_cancelled", "message": "x"})
+    again.close()
+    assert journal.read(folder, "r1").state == "failed"
+
+
+def test_removing(folder):
+    started(folder).close()
+    assert journal.remove(folder, "r1")
+    assert not os.path.exists(os.path.join(folder, "r1"))
+    assert not journal.remove(folder, "r1")
+
+
+def test_a_folder_with_other_files_is_not_removed(folder):
+    started(folder).close()
+    with open(os.path.join(folder, "r1", "notes"), "w"):
+        pass
+    with pytest.raises(HccnError) as raised:
+        journal.remove(folder, "r1")
+    assert raised.value.code == "state_dir_unusable"
+
+
+def age(path, days):
+    moment = time.time() - days * 24 * 3600
+    os.utime(path, (moment, moment))
+
+
+def test_only_old_runs_of_ours_are_pruned(folder):
+    for run_id in ("old", "young", "working"):
+        made = started(folder, run_id)
+        if run_id != "working":
+            made.end("finished")
+        made.close()
+    # "old" and "young" are of a runner that is gone, "working" of this process
+    for run_id in ("old", "young"):
+        path = journal.path_of(folder, run_id)
+        lines = [json.loads(line) for line in open(path)]
+        lines[0]["identity"] = "another boot/1"
+        with open(path, "w") as stream:
+            stream.writelines(json.dumps(line) + "\n" for line in lines)
+    for run_id, days in (("old", 7.1), ("young", 6.9), ("working", 8)):
+        age(journal.path_of(folder, run_id), days)
+    os.mkdir(os.path.join(folder, "something"))
+    with open(os.path.join(folder, "file"), "w"):
+        pass
+    os.symlink(os.path.join(folder, "old"), os.path.join(folder, "not a run"))
+    assert journal.prune(folder) == ["old"]
+    assert sorted(os.listdir(folder)) == ["file", "not a run", "something", "working", "young"]
+
+
+def test_pruning_where_nothing_is(folder):
+    assert journal.prune(folder) == []
+
+
+def test_who_a_process_is():
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    known = journal.identity(child.pid)
+    assert known is not None
+    assert known.split("/")[0] == open("/proc/sys/kernel/random/boot_id").read().strip()
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert journal.identity(child.pid) is None  # a zombie
+    child.wait(10)
+    child.stdin.close()
+    assert journal.identity(child.pid) is None

@@ -1,0 +1,333 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import meeting
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.meeting import Channel, Meeting, call
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control
+
+KEY = bytes(range(16))
+OTHER_KEY = bytes(16)
+SOON = 10.0
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def place():
+    """A meeting that answers every body with itself; its address, and what it has seen."""
+    control = Control("127.0.0.1", free_port())
+    listener = Meeting(control)
+    seen = []
+
+    def handle(channel, body):
+        seen.append(body)
+        channel.send({"echo": body})
+
+    listener.serve(KEY, "r1", handle)
+    listener.control, listener.seen = control, seen
+    yield listener
+    listener.close()
+
+
+def until(condition):
+    end = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def works(place):
+    channel = call("x", place.control, KEY, "r1", SOON)
+    channel.send({"type": "claim"})
+    answer = channel.receive(SOON)
+    channel.close()
+    return answer == {"echo": {"type": "claim"}}
+
+
+def code_of(action, *arguments):
+    with pytest.raises(HccnError) as raised:
+        action(*arguments)
+    return raised.value.code
+
+
+def test_a_conversation(place):
+    assert works(place)
+    assert place.seen == [{"type": "claim"}]
+    assert place.refused == {}
+
+
+def test_a_caller_with_another_key_gets_nowhere(place):
+    assert code_of(call, "x", place.control, OTHER_KEY, "r1", SOON) == "wrong_key"
+    assert works(place)
+    assert place.seen == [{"type": "claim"}]
+
+
+def test_a_caller_of_another_run_is_told_so(place):
+    with pytest.raises(HccnError) as raised:
+        call("x", place.control, KEY, "r2", SOON)
+    assert raised.value.message == "another runner answers at x (127.0.0.1 port %d): a line of another run: r1" % place.control.port
+
+
+def test_a_line_signed_with_another_key_is_refused(place):
+    channel = call("x", place.control, KEY, "r1", SOON)
+    channel._key = OTHER_KEY
+    channel.send({"type": "claim"})
+    assert code_of(channel.receive, SOON) == "peer_lost"
+    until(lambda: place.refused == {"wrong_key": 1})
+    assert works(place)
+    assert place.seen == [{"type": "claim"}]
+
+
+@pytest.mark.parametrize("line, reason", [
+    (b"GET / HTTP/1.1\r\n", "bad_line"),
+    (b"\xff\xfe\n", "bad_line"),
+    (b"[]\n", "bad_line"),
+    (b"[" * 40000 + b"\n", "bad_line"),
+    (b'{"v": 2, "body": {}}\n', "bad_line"),
+    (b'{"v": 1, "body": []}\n', "bad_line"),
+    (b'{"v": 1, "run": "r2", "body": {}}\n', "wrong_run"),
+    (b'{"v": 1, "run": "r1", "body": {}, "mac": "\\ud800"}\n', "wrong_key"),
+    (b"x" * (2 * meeting.LINE_LIMIT), "bad_line"),
+    (b"x" * (meeting.LINE_LIMIT + 1) + b"\n", "bad_line"),
+    (b"", "peer_lost"),
+])
+def test_garbage_is_refused_and_the_meeting_goes_on(place, line, reason):
+    with socket.create_connection(("127.0.0.1", place.control.port), SOON) as sock:
+        sock.recv(65536)
+        try:
+            sock.sendall(line)
+            sock.shutdown(socket.SHUT_WR)
+        except OSError:  # refused before all of it was sent
+            pass
+        until(lambda: place.refused == {reason: 1})
+    assert works(place)
+    assert place.seen == [{"type": "claim"}]
+
+
+def recorded_claim(place):
+    """A true first line, as somebody on the way has seen it."""
+    channel = call("x", place.control, KEY, "r1", SOON)
+    sent = []
+    channel._sock = type("Tap", (), {"settimeout": lambda self, value: None, "sendall": lambda self, data: sent.append(data)})()
+    channel.send({"type": "claim"})
+    return sent[0]
+
+
+def test_a_replayed_line_is_refused(place):
+    line = recorded_claim(place)
+    with socket.create_connection(("127.0.0.1", place.control.port), SOON) as sock:
+        sock.sendall(line)
+        until(lambda: place.refused.get("bad_line") == 1)
+    assert place.seen == []
+
+
+def test_a_reflected_line_is_refused(place):
+    with socket.create_connection(("127.0.0.1", place.control.port), SOON) as sock:
+        sock.sendall(sock.recv(65536))
+        until(lambda: place.refused == {"bad_line": 1})
+    assert place.seen == []
+
+
+def test_a_slow_sender_is_dropped(place, monkeypatch):
+    monkeypatch.setattr(meeting, "HELLO_SECONDS", 0.3)
+    with socket.create_connection(("127.0.0.1", place.control.port), SOON) as sock:
+        stop = threading.Event()
+
+        def drip():
+            while not stop.wait(0.02):
+                try:
+                    sock.sendall(b"{")
+                except OSError:
+                    return
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        until(lambda: place.refused == {"peer_silent": 1})
+        stop.set()
+        dripping.join(SOON)
+    assert works(place)
+
+
+def test_a_flood_of_silent_callers_leaves_room_for_a_true_one(place):
+    flood = [socket.create_connection(("127.0.0.1", place.control.port), SOON) for _number in range(meeting.STRANGERS + 20)]
+    try:
+        until(lambda: place.refused.get("crowded_out", 0) >= 20)
+        assert works(place)
+        assert len(place._strangers) <= meeting.STRANGERS
+    finally:
+        for sock in flood:
+            sock.close()
+
+
+def test_more_guests_than_allowed_are_sent_away(place, monkeypatch):
+    monkeypatch.setattr(meeting, "GUESTS", 0)
+    channel = call("x", place.control, KEY, "r1", SOON)
+    channel.send({"type": "claim"})
+    assert code_of(channel.receive, SOON) == "peer_lost"
+    assert place.seen == []
+
+
+def test_a_guest_that_breaks_off_is_no_stranger():
+    control = Control("127.0.0.1", free_port())
+    listener = Meeting(control)
+    done = threading.Event()
+
+    def handle(channel, body):
+        try:
+            channel.receive(SOON)
+        finally:
+            done.set()
+
+    listener.serve(KEY, "r1", handle)
+    channel = call("x", control, KEY, "r1", SOON)
+    channel.send({"type": "claim"})
+    channel.close()
+    assert done.wait(SOON)
+    until(lambda: listener._guests == 0)
+    assert listener.refused == {}
+    listener.close()
+
+
+def test_nobody_listens():
+    port = free_port()
+    with pytest.raises(HccnError) as raised:
+        call("n7", Control("127.0.0.1", port), KEY, "r1", 1.0)
+    assert raised.value.code == "peer_unreachable"
+    assert raised.value.message == "the runner of n7 (127.0.0.1 port %d) cannot be reached: connection refused" % port
+    assert raised.value.hint == "is the host up, did rdma_perf start there, and is TCP port %d open between the hosts?" % port
+
+
+def test_one_who_listens_and_says_nothing():
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen(1)
+        port = mute.getsockname()[1]
+        with pytest.raises(HccnError) as raised:
+            call("n7", Control("127.0.0.1", port), KEY, "r1", 0.1)
+    assert (raised.value.code, raised.value.message) == ("peer_unreachable", "the runner of n7 (127.0.0.1 port %d) does not answer: no answer in time" % port)
+
+
+def test_a_port_in_use():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen(1)
+        port = other.getsockname()[1]
+        with pytest.raises(HccnError) as raised:
+            Meeting(Control("127.0.0.1", port))
+    assert raised.value.code == "control_port_in_use"
+    assert raised.value.message == "127.0.0.1 port %d is in use on this host: another run, or another program, listens there" % port
+
+
+def test_an_address_of_another_host():
+    assert code_of(Meeting, Control("192.0.2.1", 18514)) == "control_address_unusable"
+
+
+def test_a_name_that_does_not_resolve():
+    assert code_of(Meeting, Control("no-such-name.invalid", 18514)) == "control_address_unusable"
+
+
+def test_the_port_is_free_again_after_the_meeting():
+    control = Control("127.0.0.1", free_port())
+    first = Meeting(control)
+    first.serve(KEY, "r1", lambda channel, body: None)
+    first.close()
+    again = Meeting(control)
+    again.close()
+
+
+def test_an_abandoned_listener_listens_on_in_the_other_process():
+    control = Control("127.0.0.1", free_port())
+    listener = Meeting(control)
+    heir = socket.socket(fileno=socket.dup(listener.fileno()))
+    listener.abandon()
+    with socket.create_connection(("127.0.0.1", control.port), SOON):
+        heir.accept()[0].close()
+    heir.close()
+
+
+def two_ends():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1)
+        caller = socket.create_connection(listener.getsockname(), SOON)
+        called = listener.accept()[0]
+    one, other = Channel(caller, KEY, "r1", calling=True), Channel(called, KEY, "r1", calling=False)
+    other.greet()
+    one.answer_greeting(SOON)
+    one.send({"n": 0})
+    assert other.receive(SOON) == {"n": 0}
+    return one, other
+
+
+def test_lines_come_in_order_also_when_they_come_at_once():
+    one, other = two_ends()
+    for number in range(3):
+        one.send({"n": number + 1})
+    assert other.waiting(SOON)
+    assert [other.receive(SOON)["n"] for _number in range(3)] == [1, 2, 3]
+    assert not other.waiting(0.0)
+    one.close()
+    assert other.waiting(SOON)
+    assert code_of(other.receive, SOON) == "peer_lost"
+    other.close()
+
+
+def test_waiting_sees_what_is_read_already():
+    one, other = two_ends()
+    one.send({"n": 1})
+    one.send({"n": 2})
+    until(lambda: len(other._sock.recv(65536, socket.MSG_PEEK).splitlines()) == 2)
+    other.receive(SOON)
+    assert other.waiting(0.0)
+    one.close()
+    other.close()
+
+
+def test_a_line_left_out_is_noticed():
+    one, other = two_ends()
+    one._sent += 1
+    one.send({"n": 2})
+    assert code_of(other.receive, SOON) == "bad_line"
+    one.close()
+    other.close()
+
+
+def test_a_listener_that_does_not_greet():
+    one, other = two_ends()
+    other.send({"type": "bye"})
+    assert code_of(one.answer_greeting, SOON) == "bad_line"
+    one.close()
+    other.close()
+
+
+def test_sending_to_one_who_is_gone():
+    one, other = two_ends()
+    one.close()
+
+    def send_much():
+        for _number in range(1000):
+            other.send({"fill": "x" * 10000})
+
+    assert code_of(send_much) == "peer_lost"
+    other.close()
+
+
+def test_the_signature_is_over_every_field_but_itself():
+    fields = {"v": 1, "body": {"b": 1, "a": 2}}
+    assert meeting.sign(KEY, fields) == meeting.sign(KEY, json.loads(json.dumps({"body": {"a": 2, "b": 1}, "v": 1, "mac": "x"})))
+    assert meeting.sign(KEY, fields) != meeting.sign(KEY, {**fields, "v": 2})
+    assert meeting.sign(bytes(16), {"v": 1}) == "c6fc71ee267004b4d3d9d6a6daf417bc7f0363ba065fce38c55ed83b345982a8"

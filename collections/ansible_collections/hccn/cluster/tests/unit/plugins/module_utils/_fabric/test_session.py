@@ -1,0 +1,232 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import copy
+import os
+import socket
+import stat
+import time
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import detach, runner, session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.ends import Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
+
+KEY = "0123456789abcdef0123456789ABCDEF"
+
+
+def plan_of(port=18514):
+    def end(host, device):
+        return {"host": host, "device": device, "address": "10.0.%d.%d" % (device, "ab".index(host) + 1)}
+
+    return {
+        "rounds": [[{"id": "p0001", "source": end("a", 0), "target": end("b", 0)}, {"id": "p0002", "source": end("b", 1), "target": end("a", 1)}]],
+        "hosts": {"a": {"control_address": "127.0.0.1", "control_port": port}, "b": {"control_address": "127.0.0.2", "control_port": port}},
+    }
+
+
+@pytest.fixture
+def params(tmp_path):
+    tool = tmp_path / "hccn_tool"
+    tool.write_text("#!/bin/sh\necho \"$@\" >> %s/calls\necho 'Cmd executed successfully!'\n" % tmp_path)
+    tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+    return {
+        "run_id": "r1", "state": "present", "plan": plan_of(), "host": "a", "key": KEY, "tool": "roce_test", "operation": "write", "measure": "bandwidth",
+        "size": "64K", "iterations": 100, "duration": None, "qps": None, "mtu": None, "gid_index": None, "traffic_class": None, "parallel": "rails",
+        "server_start_delay": 0.0, "pair_timeout": 5.0, "meeting_timeout": 0.0, "wait": True, "state_dir": str(tmp_path / "state"), "purge": False,
+        "devices": ["all"], "hccn_tool": str(tool), "timeout": 5, "fail_on": "any",
+    }
+
+
+def test_check_mode_tells_what_would_run(params):
+    result = session.perform(params, True)
+    tool = params["hccn_tool"]
+    assert result == {"changed": False, "run_id": "r1", "measurements": [], "commands": [
+        [tool, "-i", "0", "-roce_test", "ib_write_bw", "-s", "65536", "-n", "100", "address", "10.0.0.2", "-tcp"],
+        [tool, "-i", "1", "-roce_test", "ib_write_bw", "-s", "65536", "-n", "100", "-tcp"],
+    ]}
+    assert not os.path.exists(params["state_dir"])
+
+
+def test_check_mode_with_some_devices_and_all_sizes(params):
+    params.update(devices=["1"], size="all")
+    assert session.perform(params, True)["commands"] == [
+        [params["hccn_tool"], "-i", "1", "-roce_test", "ib_write_bw", "-a", "-n", "100", "-tcp"]]
+
+
+@pytest.mark.parametrize("changes, message", [
+    ({"key": "0123"}, "key is not of 32 hexadecimal digits (128 bit)"),
+    ({"key": KEY[:-1] + "g"}, "key is not of 32 hexadecimal digits (128 bit)"),
+    ({"host": "z"}, "plan does not know the host 'z'"),
+    ({"size": "huge"}, "size 'huge' is not a positive number of bytes with an optional K, M or G"),
+    ({"iterations": 1}, "iterations is 1, but roce_test takes 5 to 20000 (-n)"),
+    ({"pair_timeout": 4.0, "server_start_delay": 4.0}, "pair_timeout is 4 s, but a pair takes 4 s by duration and server_start_delay alone"),
+    ({"iterations": None, "duration": 10}, "pair_timeout is 5 s, but a pair takes 10 s by duration and server_start_delay alone"),
+    ({"server_start_delay": -1.0}, "server_start_delay and meeting_timeout must not be negative"),
+    ({"devices": ["0-x"]}, "devices: '0-x' is neither an id, nor a range such as 0-7, nor all alone"),
+    ({"run_id": "a/b"}, "run_id 'a/b' is not a name of up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit"),
+])
+def test_options_are_checked_before_anything_is_done(params, changes, message):
+    params.update(changes)
+    with pytest.raises(InputError) as raised:
+        session.perform(params, False)
+    assert raised.value.message == message
+    assert not os.path.exists(params["state_dir"])
+
+
+def test_a_port_in_use_leaves_no_run_behind(params):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen(1)
+        params["plan"] = plan_of(other.getsockname()[1])
+        with pytest.raises(HccnError) as raised:
+            session.perform(params, False)
+    assert raised.value.code == "control_port_in_use"
+    assert not os.path.exists(params["state_dir"])
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_partner_that_is_not_there(params, wait):
+    port = free_port()
+    params.update(plan=plan_of(port), wait=wait, fail_on="none")
+    result = session.perform(params, False)
+    if not wait:
+        assert result["state"] == "running"
+        result = session.look_until_over({**params, "wait": 60.0})
+    assert result["state"] == "finished"
+    assert result["progress"]["pairs_total"] == 1
+    (record,) = result["measurements"]
+    assert record["id"] == "r1/p0001/forward/1"
+    assert (record["kind"], record["status"], record["samples"]) == ("rdma", "failed", [])
+    assert record["context"] == {"round": 1, "rail": 0, "failed_end": "target"}
+    assert record["error"]["code"] == "peer_unreachable"
+    assert record["error"]["message"] == "the runner of b (127.0.0.2 port %d) cannot be reached: connection refused" % port
+    assert "command" not in record
+
+
+def test_a_host_that_rests(params):
+    params.update(plan=plan_of(free_port()), devices=["7"])
+    result = session.perform(params, False)
+    assert (result["state"], result["measurements"], result.get("failed")) == ("finished", [], None)
+
+
+def test_resets_on_the_way_out(params, tmp_path):
+    params.update(plan=plan_of(free_port()), fail_on="none")
+    session.perform(params, False)
+    assert sorted(set((tmp_path / "calls").read_text().splitlines())) == ["-i 0 -roce_test reset", "-i 1 -roce_test reset"]
+
+
+def test_no_key_in_the_journal(params):
+    params.update(plan=plan_of(free_port()), fail_on="none")
+    session.perform(params, False)
+    with open(os.path.join(params["state_dir"], "r1", "journal.jsonl")) as journal:
+        assert KEY.lower() not in journal.read().lower()
+
+
+def test_ending_what_is_not_there(params):
+    params.update(state="absent", run_id="never")
+    assert session.perform(params, False) == {"changed": False, "run_id": "never", "measurements": []}
+
+
+def test_ending_a_detached_run(params, tmp_path):
+    params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
+    session.perform(params, False)
+    absent = {**params, "state": "absent"}
+    assert session.perform(absent, True)["changed"] is True
+    assert session.look(params)["state"] == "running"
+    assert session.perform(absent, False)["changed"] is True
+    over = session.look(params)
+    assert (over["state"], over["error"]["code"]) == ("failed", "run_cancelled")
+    assert {"-i 0 -roce_test reset", "-i 1 -roce_test reset"} == set((tmp_path / "calls").read_text().splitlines())
+    assert session.perform(absent, False)["changed"] is False
+    purge = {**absent, "purge": True}
+    assert session.perform(purge, True)["changed"] is True
+    assert session.perform(purge, False)["changed"] is True
+    assert session.perform(purge, False)["changed"] is False
+    assert session.look(params)["state"] == "unknown"
+
+
+def test_waiting_for_the_end_is_bounded(params):
+    params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
+    session.perform(params, False)
+    assert session.look_until_over({**params, "wait": 0.3})["state"] == "running"
+    session.perform({**params, "state": "absent"}, False)
+
+
+def record(pair, device, status="ok", number=1):
+    made = {"id": "r1/%s/forward/1" % pair, "status": status, "context": {"round": number}, "source": {"device": device},
+            "target": {"host": "b", "device": device}}
+    return made if status == "ok" else {**made, "error": {"message": "it broke"}}
+
+
+def test_records_come_in_the_order_of_the_plan():
+    records = [record("p0003", 0, number=2), record("p10000", 0), record("p0002", 0), record("p0001", 0)]
+    assert [entry["id"] for entry in session.returned(records)] == [
+        "r1/p0001/forward/1", "r1/p0002/forward/1", "r1/p10000/forward/1", "r1/p0003/forward/1"]
+
+
+ONE_BAD = [record("p1", 0), record("p2", 1, "failed"), record("p3", 1)]
+ALL_BAD = [record("p1", 0, "failed"), record("p2", 1, "failed"), record("p3", 1)]
+
+
+@pytest.mark.parametrize("records, fail_on, message", [
+    (ONE_BAD, "any", "pairs of 1 of 2 devices failed: npu 1 with b npu 1: it broke"),
+    (ONE_BAD, "all", None),
+    (ONE_BAD, "none", None),
+    (ALL_BAD, "all", "pairs of 2 of 2 devices failed: npu 0 with b npu 0: it broke; see measurements for the others"),
+    ([record("p1", 0)], "any", None),
+    ([], "all", None),
+])
+def test_when_the_module_fails(records, fail_on, message):
+    result = session.judged({"measurements": records}, fail_on)
+    assert (result.get("failed"), result.get("msg")) == (None if message is None else True, message)
+
+
+def test_a_run_that_failed_as_a_whole_fails_the_module():
+    result = session.judged({"measurements": [], "error": {"code": "x", "message": "the disk is full"}}, "none")
+    assert (result["failed"], result["msg"]) == (True, "the disk is full")
+
+
+def test_the_time_limit_counts_the_busiest_device():
+    entries = copy.deepcopy(plan_of())
+    entries["rounds"].append([{**entries["rounds"][0][0], "id": "p0003"}])
+    plan = parse_plan(entries, "a", "r1")
+    assert runner.time_limit(plan, Settings(0.0, 10.0, 100.0)) == 145.0
+    assert runner.time_limit(plan, Settings(0.0, 10.0, 100.0, parallel=False)) == 165.0
+    assert runner.time_limit(plan.limited([7]), Settings(0.0, 10.0, 100.0)) == 105.0
+
+
+def test_a_detached_process_that_ends_before_it_begins():
+    with pytest.raises(HccnError) as raised:
+        detach.detach(lambda ready: None, ())
+    assert raised.value.code == "runner_not_started"
+
+
+def test_a_detached_process_has_no_stream_of_ours(tmp_path):
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, True)
+    kept = os.open(str(tmp_path / "kept"), os.O_WRONLY | os.O_CREAT)
+
+    def work(ready):
+        ready()
+        os.write(kept, b"here")
+
+    detach.detach(work, (kept,))
+    os.close(kept)
+    os.close(writing)
+    assert os.read(reading, 1) == b""
+    os.close(reading)
+    end = time.monotonic() + 10
+    while (tmp_path / "kept").read_text() != "here":
+        assert time.monotonic() < end
+        time.sleep(0.01)

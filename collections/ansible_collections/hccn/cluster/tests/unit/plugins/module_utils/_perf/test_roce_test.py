@@ -1,0 +1,234 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
+from ansible_collections.hccn.cluster.plugins.module_utils._device.tool import HccnTool
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest_text, roce_test
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.roce_test import Options, Output
+
+RULE = "-" * 116 + "\n"
+START = "Dsmi get perftest status end. (status=1)\nDsmi start roce perftest end. (out=1)\n"
+DONE = "Dsmi get perftest status end. (status=2)\nDsmi get perftest status end. (status=1)\n"
+BROKEN = "Dsmi get perftest status end. (status=2)\nDsmi get perftest status end. (status=3)\n"
+OPENING = (
+    "roce_report:\n new post send flow is not supported, falling back to ibv_post_send\n" + RULE + RULE
+    + "                    RDMA_Write BW Test\n Dual-port       : OFF          Device         : hns_0\n"
+    " local address: LID 0000 QPN 0x0033 PSN 0x12ab34\n GID: 00:00:00:00:00:00:00:00:00:00:255:255:192:168:07:03\n"
+)
+HEADING = " #bytes       #iterations        BW peak[MB/sec]            BW average[MB/sec]          MsgRate[Mpps]\n"
+ROW = " 1048576      512                11000.50                   10500.25                    0.010500\n"
+REPORT = OPENING + RULE + HEADING + ROW + RULE + "\n"
+LATENCY = (
+    " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] \n"
+    "Conflicting CPU frequency values detected: 1200.000000 != 2600.000000. CPU Frequency is not max.\n"
+    " 2       1000          41.50          77.25        46.20               46.80            1.10            52.30                   70.01  \n"
+)
+
+
+def finished(stdout="", stderr="", rc=0, timed_out=False):
+    return Result(("hccn_tool", "-i", "3", "-roce_test", "ib_write_bw", "-tcp"), rc, stdout, stderr, timed_out, 0.0, 12.0)
+
+
+def code_of(result):
+    with pytest.raises(HccnError) as raised:
+        roce_test.rows(result)
+    return raised.value.code
+
+
+def test_bandwidth_is_converted_from_mebibytes():
+    (row,) = roce_test.rows(finished(START + DONE + REPORT))
+    assert row.as_sample() == {"size_bytes": 1048576, "iterations": 512, "bandwidth_gbit_s": 88.082481}
+
+
+def test_gigabits_are_taken_as_they_are():
+    (row,) = roce_test.rows(finished(START + DONE + REPORT.replace("MB/sec", "Gb/sec")))
+    assert row.bandwidth_gbit_s == 10500.25
+
+
+def test_newer_heading_of_mebibytes():
+    (row,) = roce_test.rows(finished(START + DONE + REPORT.replace("MB/sec", "MiB/sec")))
+    assert row.bandwidth_gbit_s == 88.082481
+
+
+def test_latency():
+    (row,) = roce_test.rows(finished(START + DONE + OPENING + LATENCY))
+    assert row.as_sample() == {"size_bytes": 2, "iterations": 1000, "latency_us": {"min": 41.5, "max": 77.25, "typical": 46.2, "avg": 46.8, "p99": 52.3}}
+
+
+def test_latency_by_duration():
+    table = " #bytes        #iterations       t_avg[usec]    tps average\n 2             52000            47.11          21226.91\n"
+    (row,) = roce_test.rows(finished(START + DONE + OPENING + table))
+    assert row.as_sample() == {"size_bytes": 2, "iterations": 52000, "latency_us": {"avg": 47.11}}
+
+
+def test_all_sizes_give_a_row_each():
+    table = HEADING + "".join(" %-12d 1000    1.00   %d.00\t\t   0.5\n" % (2 ** power, power) for power in range(1, 24))
+    rows = roce_test.rows(finished(START + DONE + OPENING + table))
+    assert len(rows) == 23
+    assert (rows[0].size_bytes, rows[0].bandwidth_gbit_s) == (2, 0.008389)
+    assert (rows[-1].size_bytes, rows[-1].bandwidth_gbit_s) == (8388608, 0.192938)
+
+
+def test_peak_may_be_zero():
+    (row,) = roce_test.rows(finished(START + DONE + REPORT.replace("11000.50", "0.00    ")))
+    assert row.bandwidth_gbit_s == 88.082481
+
+
+@pytest.mark.parametrize("result, code", [
+    (finished('Please add "-tcp"\n', "Cmd execute failed!\n"), "tcp_missing"),
+    (finished("Dsmi get perftest status end. (status=2)\n", "Roce perftest is doing, please try later.\nCmd execute failed!\n", 2), "roce_test_running"),
+    (finished("hccn_tool is busy, please try again.\n", "", 11), "tool_busy"),
+    (finished("Dsmi get perftest status end. (status=1)\nDsmi start roce perftest end. (out=2)\n", "Cmd execute failed!\n", 2), "start_refused"),
+    (finished(START + DONE, "Command execute failed!\n", 1), "no_report"),
+    (finished(), "no_report"),
+    (finished(START + BROKEN + REPORT, "Cmd execute failed!\n", 255), "roce_test_failed"),
+    (finished(START + DONE + REPORT, "Cmd execute failed!\n", 255), "tool_failed"),
+    (finished(START + DONE + REPORT, "", 9), "tool_exit_9"),
+    (finished(START + DONE + "roce_report:\nCouldn't connect to 192.168.7.4:18515\n\n"), "connection_refused"),
+    (finished(START + BROKEN + "roce_report:\n Couldn't connect to 192.168.7.4:18515\n", "Cmd execute failed!\n", 255), "connection_refused"),
+    (finished(START + BROKEN + OPENING + " Failed status 12: wr_id 0 syndrom 0x81\n", "Cmd execute failed!\n", 255), "retry_exceeded"),
+    (finished(START + DONE + OPENING), "no_rows"),
+    (finished(START + DONE + OPENING + HEADING), "no_rows"),
+    (finished(START + DONE + REPORT.replace("10500.25", "0.00    ")), "no_traffic"),
+    (finished(START + DONE, "The cmd line execute timeout!\n", 1), "tool_timeout"),
+    (finished(rc=-9, timed_out=True), "roce_test_timeout"),
+    (finished(rc=-15), "tool_killed"),
+    (finished("", "There isn't enough memory to perform the requested, only -n and -s parameters are allowed here.\nGet invalid parameters!\n", 1),
+     "device_memory_low"),
+])
+def test_what_a_failed_test_is_called(result, code):
+    assert code_of(result) == code
+
+
+def test_a_killed_tool_says_that_its_output_is_lost():
+    with pytest.raises(HccnError) as raised:
+        roce_test.rows(finished(rc=-9, timed_out=True))
+    assert raised.value.message == "no end within 12 s: hccn_tool -i 3 -roce_test ib_write_bw -tcp"
+    assert "lost with the tool" in raised.value.hint
+
+
+@pytest.mark.parametrize("report, words", [
+    (REPORT, "the report names no reason"),
+    ("roce_report:\n Something of the device\n", "Something of the device"),
+])
+def test_an_error_of_the_device_tells_the_reports_words(report, words):
+    with pytest.raises(HccnError) as raised:
+        roce_test.rows(finished(START + BROKEN + report, "Cmd execute failed!\n", 255))
+    assert raised.value.message == "the device ended the test with an error (status 3): " + words
+
+
+@pytest.mark.parametrize("table", [
+    HEADING.replace("MB/sec", "KB/sec") + ROW,
+    HEADING.replace("MsgRate[Mpps]", "Surprise[?]") + ROW,
+    HEADING + ROW.replace("10500.25", "10x00.25"),
+    " #bytes #iterations MsgRate[Mpps]\n 2 5 1.0\n",
+    " #bytes BW peak[MB/sec] BW average[MB/sec]\n 2 5 1.0\n",
+])
+def test_a_table_that_is_not_known(table):
+    with pytest.raises(ParseError):
+        roce_test.rows(finished(START + DONE + OPENING + table))
+
+
+def test_parts_of_the_output():
+    assert roce_test.parse(START + BROKEN + "roce_report:\n x\n") == Output(1, 3, "\n x\n")
+    assert roce_test.parse("Dsmi get perftest status end. (status=3)\n") == Output(None, None, None)
+    assert roce_test.parse(START) == Output(1, None, None)
+
+
+@pytest.mark.parametrize("failure", perftest_text.FAILURES, ids=lambda failure: failure.text)
+def test_each_text_of_perftest_has_its_code(failure):
+    error = perftest_text.failure_in("\n noise\n  x %s y\n" % failure.text)
+    assert (error.code, error.message, error.hint) == (failure.code, "x %s y" % failure.text, failure.hint)
+
+
+def test_command_lines():
+    assert roce_test.arguments(Options(), "192.168.7.4", client=False) == ("-roce_test", "ib_write_bw", "-tcp")
+    assert roce_test.arguments(Options("read", "latency", size_bytes=4096, duration_s=5), "192.168.7.4", client=True) == (
+        "-roce_test", "ib_read_lat", "-s", "4096", "-D", "5", "address", "192.168.7.4", "-tcp")
+    assert roce_test.arguments(Options("send", all_sizes=True, iterations=5, qps=4, mtu=4096, gid_index=3, traffic_class=132), "fd00::4", client=True) == (
+        "-roce_test", "-inet6", "ib_send_bw", "-a", "-n", "5", "-q", "4", "-m", "4096", "-x", "3", "-tclass", "132", "address", "fd00::4", "-tcp")
+
+
+@pytest.mark.parametrize("options", [
+    Options(size_bytes=1), Options(size_bytes=874736000), Options(iterations=5), Options(iterations=20000), Options(duration_s=1), Options(duration_s=500),
+    Options(qps=1), Options(qps=100), Options(mtu=256), Options(mtu=4096), Options(gid_index=0), Options(traffic_class=255), Options(all_sizes=True),
+    Options(measure="latency", qps=1),
+])
+def test_limits_themselves_are_allowed(options):
+    roce_test.validate(options)
+
+
+@pytest.mark.parametrize("options", [
+    Options(size_bytes=0), Options(size_bytes=874736001), Options(iterations=4), Options(iterations=20001), Options(duration_s=0), Options(duration_s=501),
+    Options(qps=0), Options(qps=101), Options(mtu=1500), Options(mtu=8192), Options(gid_index=6), Options(traffic_class=256),
+    Options(iterations=5, duration_s=5), Options(all_sizes=True, size_bytes=4), Options(all_sizes=True, duration_s=4),
+    Options(measure="latency", qps=2), Options("atomic"), Options(measure="jitter"),
+])
+def test_what_roce_test_would_refuse(options):
+    with pytest.raises(InputError):
+        roce_test.validate(options)
+
+
+def test_the_limit_is_named():
+    with pytest.raises(InputError) as raised:
+        roce_test.validate(Options(iterations=4))
+    assert raised.value.message == "iterations is 4, but roce_test takes 5 to 20000 (-n)"
+
+
+class Script:
+    def __init__(self, *results):
+        self.results = list(results)
+        self.calls = []
+
+    def __call__(self, argv, timeout):
+        self.calls.append(tuple(argv))
+        return self.results.pop(0)
+
+
+def make_tool(options=None, script=None):
+    return roce_test.RoceTest(HccnTool("tool", 5.0, run=script or Script(), sleep=lambda _seconds: None), options or Options())
+
+
+def test_the_tool_as_the_runner_sees_it():
+    tool = make_tool(Options("read", iterations=10))
+    assert tool.describe() == {"tool": {"name": "ib_read_bw"}, "operation": "read", "measure": "bandwidth", "options": {"iterations": 10}}
+    assert tool.server(3, "192.168.7.4") == ("tool", "-i", "3", "-roce_test", "ib_read_bw", "-n", "10", "-tcp")
+    assert tool.client(0, "192.168.7.4") == ("tool", "-i", "0", "-roce_test", "ib_read_bw", "-n", "10", "address", "192.168.7.4", "-tcp")
+    assert tool.cleanup(7) == ("tool", "-i", "7", "-roce_test", "reset")
+    assert tool.samples(finished(START + DONE + REPORT)) == [{"size_bytes": 1048576, "iterations": 512, "bandwidth_gbit_s": 88.082481}]
+
+
+def test_all_sizes_stand_in_the_record():
+    assert make_tool(Options(all_sizes=True)).describe()["options"] == {"all_sizes": True}
+
+
+def test_reset_asks_a_busy_tool_again():
+    script = Script(finished("hccn_tool is busy, please try again.\n", "", 11), finished("Cmd executed successfully!\n"))
+    make_tool(script=script).reset(2)
+    assert script.calls == [("tool", "-i", "2", "-roce_test", "reset")] * 2
+
+
+def test_reset_that_is_not_confirmed():
+    with pytest.raises(HccnError) as raised:
+        make_tool(script=Script(finished("reset_report:\n"))).reset(2)
+    assert raised.value.code == "not_confirmed"
+
+
+def test_a_server_may_end_without_a_table():
+    tool = make_tool()
+    assert tool.failure(finished(START + DONE + OPENING + HEADING)) is None
+    assert tool.failure(finished(START + BROKEN + "roce_report:\n Couldn't listen to port 18515\n", "", 255)).code == "port_in_use"
+
+
+@pytest.mark.parametrize("code, again, one_end", [
+    ("connection_refused", True, False), ("tool_busy", True, True), ("retry_exceeded", False, False), ("roce_test_running", False, True),
+    ("roce_test_timeout", False, False), ("tool_missing", False, True), ("no_report", False, True),
+])
+def test_what_an_error_means_for_the_pair(code, again, one_end):
+    error = HccnError(code, "x")
+    assert (make_tool().may_retry(error), make_tool().of_one_end(error)) == (again, one_end)

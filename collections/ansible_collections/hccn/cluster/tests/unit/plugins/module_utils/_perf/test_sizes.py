@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.sizes import format_size, parse_size
+
+
+@pytest.mark.parametrize("text, size", [("1", 1), ("64K", 65536), (" 2m ", 2097152), ("1G", 1073741824), (65536, 65536)])
+def test_sizes(text, size):
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "64KB", "1.5M", "K", "010", "6 4"])
+def test_what_is_no_size(text):
+    with pytest.raises(InputError):
+        parse_size(text)
+
+
+@pytest.mark.parametrize("size, text", [(1, "1"), (1000, "1000"), (1024, "1K"), (1536, "1536"), (2097152, "2M"), (3221225472, "3G")])
+def test_shortest_form(size, text):
+    assert format_size(size) == text
