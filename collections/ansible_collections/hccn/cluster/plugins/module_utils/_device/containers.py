@@ -1,0 +1,261 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Which running containers have NPUs: told by /proc alone, without asking a container engine."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import Dict, Iterable, List, Mapping, Optional, Set, Tuple
+
+from .._core.errors import HccnError
+from . import inside
+
+_ID = "([0-9a-f]{64})"
+_RUNTIMES = {"docker": "docker", "cri-containerd": "containerd", "nerdctl": "containerd", "crio": "crio", "libpod": "podman",
+             "libpod-payload": "podman", "isulad": "isulad"}
+_PREFIX = "(%s)" % "|".join(_RUNTIMES)
+# The last part of a container's cgroup: a scope of systemd, the same without systemd, and what containerd makes of a slice it does not understand.
+_SCOPE = re.compile(r"^%s-%s(?:\.scope)?$" % (_PREFIX, _ID))
+_SLICE = re.compile(r":%s:%s$" % (_PREFIX, _ID))
+_BARE = re.compile("^%s$" % _ID)
+_LXC = re.compile(r"^lxc\.payload\.(.+)$")
+# Static pods have the hash of their manifest in place of a UUID; systemd does not allow "-" within a name's part.
+_POD = re.compile(r"pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?(?:$|[:/])")
+
+_KERNEL_THREAD = 0x00200000
+"""PF_KTHREAD (include/linux/sched.h), a bit of the field ``flags`` of /proc/PID/stat."""
+
+_GONE = (FileNotFoundError, ProcessLookupError)
+_NPU = "davinci"
+_NPU_NAME = re.compile("^%s[0-9]+$" % _NPU)
+_NPU_FILE = re.compile(r"/dev/(%s[0-9]+)(?: \(deleted\))?$" % _NPU)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a cgroup path puts a process; ``container`` is the engine's full id (a name with lxc)."""
+
+    runtime: str
+    container: str
+    pod_uid: Optional[str]
+
+
+@dataclass(frozen=True)
+class Container:
+    """``container`` is the engine's id, or the mount namespace where no engine shows. ``pids``: holders of an NPU first, then by number."""
+
+    container: str
+    runtime: str
+    pod_uid: Optional[str]
+    namespace: str
+    pids: Tuple[int, ...]
+    devices: Tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """``unseen``: processes that this user may not look at. ``hidden``: /proc does not even list those of other users."""
+
+    containers: Tuple[Container, ...]
+    processes: int
+    unseen: Tuple[int, ...]
+    hidden: bool
+
+
+def _place(path: str) -> Optional[Place]:
+    runtime, found, before = "", "", ""
+    for part in path.split("/"):
+        named = _SCOPE.match(part) or _SLICE.search(part)
+        bare = _BARE.match(part)
+        lxc = _LXC.match(part)
+        if named:
+            runtime, found = _RUNTIMES[named.group(1)], named.group(2)
+        elif bare:
+            runtime, found = _RUNTIMES.get(before, ""), part
+        elif lxc:
+            runtime, found = "lxc", lxc.group(1)
+        before = part
+    if not found:
+        return None
+    pod = _POD.search(path)
+    return Place(runtime or ("kubernetes" if pod else "unknown"), found, pod.group(1).replace("_", "-") if pod else None)
+
+
+def parse_cgroup(text: str) -> Optional[Place]:
+    """/proc/PID/cgroup: the innermost container on the first line that names one, None where none does."""
+    for line in text.splitlines():
+        place = _place(line.split(":", 2)[-1])
+        if place is not None:
+            return place
+    return None
+
+
+def _number(entry: os.stat_result) -> int:
+    return entry.st_rdev if stat.S_ISCHR(entry.st_mode) else 0
+
+
+def _npus_in(directory: int) -> Dict[str, int]:
+    """``{"davinci0": device number}`` of the entries of /dev, open as ``directory``."""
+    return {name: _number(os.stat(name, dir_fd=directory, follow_symlinks=False)) for name in os.listdir(directory) if _NPU_NAME.match(name)}
+
+
+def ids(nodes: Mapping[str, int], host: Mapping[str, int]) -> Set[int]:
+    """The host's ids of device files. The number of a name counts only where the host has no such device: engines may rename."""
+    numbers = {number: name for name, number in host.items() if number}
+    return {int(numbers.get(number, name)[len(_NPU):]) for name, number in nodes.items()}
+
+
+def _host_npus(dev: str) -> Dict[str, int]:
+    try:
+        directory = os.open(dev, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return {}
+    try:
+        return _npus_in(directory)
+    finally:
+        os.close(directory)
+
+
+def _open_npus(process: str) -> Dict[str, int]:
+    """The NPUs that a process holds open. Raises OSError."""
+    found = {}
+    for descriptor in os.listdir(process + "/fd"):
+        path = "%s/fd/%s" % (process, descriptor)
+        try:
+            named = _NPU_FILE.search(os.readlink(path))
+        except _GONE:
+            continue
+        if named:
+            try:
+                found[named.group(1)] = _number(os.stat(path))
+            except OSError:
+                found[named.group(1)] = 0
+    return found
+
+
+def _visible_npus(process: str) -> Dict[str, int]:
+    """The NPUs in the /dev that a process sees. Raises OSError."""
+    root = os.open(process + "/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        place = inside.walk(root, "/dev")
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    finally:
+        os.close(root)
+    try:
+        directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place)
+    except NotADirectoryError:
+        return {}
+    finally:
+        os.close(place)
+    try:
+        return _npus_in(directory)
+    finally:
+        os.close(directory)
+
+
+@dataclass(frozen=True)
+class Stat:
+    """``headless``: its first thread has ended and others run on, so that /proc/PID shows neither its files nor its root."""
+
+    kernel_thread: bool
+    headless: bool
+
+
+def parse_stat(text: str) -> Stat:
+    """/proc/PID/stat; the command in it may hold blanks and brackets."""
+    fields = text.rpartition(")")[2].split()
+    state, flags, threads = fields[0], int(fields[6]), int(fields[17])
+    return Stat(bool(flags & _KERNEL_THREAD), state == "Z" and threads > 1)
+
+
+def _stat(process: str) -> Stat:
+    """Neither of both where nothing can be told."""
+    try:
+        return parse_stat(inside.text(process + "/stat"))
+    except OSError:
+        return Stat(False, False)
+
+
+def _same_root(proc: str, process: str) -> bool:
+    mine, other = os.stat(proc + "/self/root"), os.stat(process + "/root")
+    return (mine.st_dev, mine.st_ino) == (other.st_dev, other.st_ino)
+
+
+class _Finder:
+    """One pass over /proc, process by process."""
+
+    def __init__(self, proc: str, host: Mapping[str, int]) -> None:
+        self._proc = proc
+        self._host = host
+        self._own = self._host_namespaces()
+        self._places: Dict[Tuple[str, Optional[Place]], List[int]] = {}
+        self._held: Dict[int, Set[int]] = {}
+        self._visible: Dict[Tuple[str, Optional[Place]], Set[int]] = {}
+        self.unseen: List[int] = []
+
+    def _host_namespaces(self) -> Set[str]:
+        try:
+            own = {os.readlink(self._proc + "/self/ns/mnt")}
+        except OSError as error:
+            raise HccnError("proc_unreadable", "%s/self/ns/mnt: %s" % (self._proc, error.strerror), "is /proc mounted?") from None
+        try:
+            own.add(os.readlink(self._proc + "/1/ns/mnt"))
+        except OSError:
+            pass  # Then what shares this process's namespace is the host, and the rest is looked at.
+        return own
+
+    def look(self, pid: int) -> None:
+        """Raises nothing for a process that ends meanwhile."""
+        process = "%s/%d" % (self._proc, pid)
+        try:
+            self._look(pid, process)
+        except _GONE:
+            if _stat(process).headless:
+                self.unseen.append(pid)
+        except OSError:
+            # The first process is the host's own by definition.
+            if pid != 1 and not _stat(process).kernel_thread:
+                self.unseen.append(pid)
+
+    def _look(self, pid: int, process: str) -> None:
+        namespace = os.readlink(process + "/ns/mnt")
+        if namespace in self._own or _stat(process).kernel_thread:
+            return
+        key = (namespace, parse_cgroup(inside.text(process + "/cgroup")))
+        held = ids(_open_npus(process), self._host)
+        if key not in self._visible:
+            # Services of the host with mounts of their own (PrivateTmp= of systemd) see the host's whole /dev and are no containers.
+            service = key[1] is None and _same_root(self._proc, process)
+            self._visible[key] = set() if service else ids(_visible_npus(process), self._host)
+        self._held[pid] = held
+        self._places.setdefault(key, []).append(pid)
+
+    def containers(self) -> List[Container]:
+        """Those with NPUs, by their lowest pid."""
+        found = []
+        for key, pids in self._places.items():
+            namespace, place = key
+            devices = self._visible[key].union(*(self._held[pid] for pid in pids))
+            if devices:
+                order = sorted(pids, key=lambda pid: (not self._held[pid], pid))
+                place = place or Place("unknown", namespace, None)
+                found.append(Container(place.container, place.runtime, place.pod_uid, namespace, tuple(order), tuple(sorted(devices))))
+        return sorted(found, key=lambda one: min(one.pids))
+
+
+def _pids(proc: str) -> Iterable[int]:
+    return sorted(int(name) for name in os.listdir(proc) if name.isdigit())
+
+
+def scan(proc: str = "/proc", dev: str = "/dev") -> Scan:
+    """The running containers that hold NPUs open or have them in their /dev. Only reads. Raises HccnError ``proc_unreadable``."""
+    finder = _Finder(proc, _host_npus(dev))
+    pids = list(_pids(proc))
+    for pid in pids:
+        finder.look(pid)
+    return Scan(tuple(finder.containers()), len(pids), tuple(finder.unseen), 1 not in pids)

@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What a process of a container sees at a path, looked at from the host through /proc/PID/root. No namespace is entered.
+
+What lies there is the container's: links are followed inside its root only, and nothing but regular files is opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import FrozenSet, List, Optional, Tuple
+
+_MAX_LINKS = 40
+"""As the kernel's own limit (MAXSYMLINKS, include/linux/namei.h)."""
+
+_IGNORES_READ_RIGHTS = 1 << 1 | 1 << 2
+"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH (include/uapi/linux/capability.h)."""
+
+
+def text(path: str) -> str:
+    """A file of /proc. Raises OSError."""
+    with open(path, "rb") as stream:
+        return stream.read().decode("utf-8", "replace")
+
+
+def walk(root: int, path: str) -> int:
+    """A descriptor (O_PATH) of ``path`` in the directory ``root``, as a process with that root would find it. Raises OSError."""
+    places = [os.dup(root)]
+    rest = path.split("/")[::-1]
+    links = 0
+    try:
+        while rest:
+            part = rest.pop()
+            if part == "..":
+                if len(places) > 1:
+                    os.close(places.pop())
+            elif part not in ("", "."):
+                places.append(os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=places[-1]))
+                if stat.S_ISLNK(os.fstat(places[-1]).st_mode):
+                    links += 1
+                    if links > _MAX_LINKS:
+                        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+                    target = os.readlink("", dir_fd=places[-1])
+                    keep = 1 if target.startswith("/") else len(places) - 1
+                    while len(places) > keep:
+                        os.close(places.pop())
+                    rest.extend(target.split("/")[::-1])
+        return places.pop()
+    finally:
+        for place in places:
+            os.close(place)
+
+
+@dataclass(frozen=True)
+class User:
+    """Who a process is to the file system. ``uids`` and ``gids`` are the ranges that its capabilities reach, as (first, count)."""
+
+    uid: int
+    groups: FrozenSet[int]
+    capabilities: int
+    uids: Tuple[Tuple[int, int], ...]
+    gids: Tuple[Tuple[int, int], ...]
+
+
+EVERYONE = ((0, 2 ** 32),)
+
+
+def parse_status(status: str, uids: Tuple[Tuple[int, int], ...] = EVERYONE, gids: Tuple[Tuple[int, int], ...] = EVERYONE) -> User:
+    """/proc/PID/status: file-system uid and gid (the fourth of each line), further groups, effective capabilities."""
+    fields = {key: value.split() for key, _colon, value in (line.partition(":") for line in status.splitlines())}
+    groups = frozenset(int(group) for group in [fields["Gid"][3]] + fields.get("Groups", []))
+    return User(int(fields["Uid"][3]), groups, int(fields["CapEff"][0], 16), uids, gids)
+
+
+def parse_id_map(lines: str) -> Tuple[Tuple[int, int], ...]:
+    """/proc/PID/uid_map: the ranges of ids outside, as (first, count)."""
+    rows = [line.split() for line in lines.splitlines()]
+    return tuple((int(row[1]), int(row[2])) for row in rows)
+
+
+def _id_map(process: str, name: str) -> Tuple[Tuple[int, int], ...]:
+    try:
+        return parse_id_map(text("%s/%s" % (process, name)))
+    except FileNotFoundError:
+        return EVERYONE  # a kernel without user namespaces
+
+
+def user(process: str, own: str) -> User:
+    """The user of ``process`` (/proc/PID); ``own`` is /proc/self. Raises OSError."""
+    status = text(process + "/status")
+    if os.readlink(process + "/ns/user") == os.readlink(own + "/ns/user"):
+        return parse_status(status)  # its map tells of the namespace around both
+    return parse_status(status, _id_map(process, "uid_map"), _id_map(process, "gid_map"))
+
+
+def _within(number: int, ranges: Tuple[Tuple[int, int], ...]) -> bool:
+    return any(first <= number < first + count for first, count in ranges)
+
+
+def may_read(mode: int, owner: int, group: int, who: User) -> bool:
+    """By mode, owner and capabilities; access control lists and security modules are not asked."""
+    if who.capabilities & _IGNORES_READ_RIGHTS and _within(owner, who.uids) and _within(group, who.gids):
+        return True
+    if who.uid == owner:
+        return bool(mode & stat.S_IRUSR)
+    if group in who.groups:
+        return bool(mode & stat.S_IRGRP)
+    return bool(mode & stat.S_IROTH)
+
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def parse_mountinfo(lines: str) -> List[str]:
+    """/proc/PID/mountinfo: the mount points, seen from the process's root."""
+    points = [line.split()[4] for line in lines.splitlines() if line.count(" ") >= 4]
+    return [_OCTAL.sub(lambda found: chr(int(found.group(1), 8)), point) for point in points]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What stands at the path. ``regular`` is false for a directory, a device and the like; ``mounted``: something is mounted just there.
+
+    ``content`` is None where it was not read: the file is the host's own, or its size tells that it is another.
+    """
+
+    regular: bool
+    device: int
+    inode: int
+    links: int
+    content: Optional[bytes]
+    read_only: bool
+    readable: bool
+    mounted: bool
+
+
+def _content(place: int, limit: int) -> bytes:
+    # Through the O_PATH descriptor, so that it is the very file that was found to be regular.
+    descriptor = os.open("/proc/self/fd/%d" % place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read(limit + 1)
+
+
+def see(process: str, own: str, root: int, path: str, identity: Tuple[int, int], size: int) -> Seen:
+    """``path`` below ``root`` as the process sees it; ``identity`` (device and inode) and ``size`` are those of the host's file.
+
+    Raises FileNotFoundError or NotADirectoryError where nothing is there, and OSError.
+    """
+    who = user(process, own)
+    mounts = parse_mountinfo(text(process + "/mountinfo"))
+    place = walk(root, path)
+    try:
+        entry = os.fstat(place)
+        regular = stat.S_ISREG(entry.st_mode)
+        compare = regular and entry.st_size == size and (entry.st_dev, entry.st_ino) != identity
+        return Seen(
+            regular, entry.st_dev, entry.st_ino, entry.st_nlink,
+            _content(place, size) if compare else None,
+            bool(os.fstatvfs(place).f_flag & os.ST_RDONLY),
+            may_read(entry.st_mode, entry.st_uid, entry.st_gid, who),
+            os.path.normpath(path) in mounts,
+        )
+    finally:
+        os.close(place)

@@ -1,0 +1,244 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The logic of hccn_conf_mount: does each running container with NPUs see the host's hccn.conf, and how is it mapped?"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from .._core.errors import HccnError, InputError
+from .._core.problems import Problem, as_dicts, fails
+from . import cdi, conf_file, containers, inside
+
+MAX_PIDS = 100
+"""Pids listed for a container; the rest is counted, so that a result stays small."""
+
+_VOLUME = "hccn-conf"
+_NO_RUNTIME_MOUNTS = "ascend-docker-runtime mounts neither hccn.conf nor hccn_tool"
+_GONE = (FileNotFoundError, ProcessLookupError)
+
+
+@dataclass(frozen=True)
+class HostFile:
+    """The host's file; ``missing`` says what is wrong where it is not a file that can be mapped."""
+
+    identity: Tuple[int, int]
+    content: bytes
+    missing: Optional[Problem] = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one container sees. ``state``: mapped, missing, copy, stale or unreadable."""
+
+    container: containers.Container
+    pid: int
+    command: str
+    state: str
+    read_only: Optional[bool]
+    remedy: Optional[str]
+    problem: Optional[Problem]
+
+    def as_dict(self) -> Dict[str, Any]:
+        """One element of ``containers``."""
+        one = self.container
+        return {
+            "container": one.container, "runtime": one.runtime, "pod_uid": one.pod_uid, "pid": self.pid, "command": self.command,
+            "pids": list(one.pids[:MAX_PIDS]), "processes": len(one.pids), "devices": list(one.devices),
+            "state": self.state, "read_only": self.read_only, "remedy": self.remedy,
+        }
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The two ends: the host's path and the container's."""
+
+    path: str
+    container_path: str
+
+    @property
+    def docker_args(self) -> List[str]:
+        return ["-v", "%s:%s:ro" % (self.path, self.container_path)]
+
+    @property
+    def pod_volume(self) -> Dict[str, Any]:
+        """The lists ``volumes`` of a pod and ``volumeMounts`` of each of its containers, to be added to those of the manifest."""
+        return {
+            "volumes": [{"name": _VOLUME, "hostPath": {"path": self.path, "type": "File"}}],
+            "volumeMounts": [{"name": _VOLUME, "mountPath": self.container_path, "readOnly": True}],
+        }
+
+    def recreate(self, one: containers.Container) -> str:
+        """What to do where the container was created without the mapping."""
+        if one.pod_uid:
+            return "add the returned pod_volume to the manifest of the pod and create the pod anew"
+        if one.runtime in ("lxc", "unknown"):
+            return "mount %s of the host read-only at %s in it and start it anew" % (self.path, self.container_path)
+        return "create the container anew with %s" % " ".join(self.docker_args)
+
+    def restart(self, one: containers.Container) -> str:
+        """What to do where the mapping is there but holds an older file."""
+        how = "delete the pod so that it is created anew" if one.pod_uid else "restart the container"
+        return "%s, which maps the file of now; hccn.cluster.hccn_conf edits the file in place, so that later changes need no restart" % how
+
+
+def _checked(name: str, path: str) -> str:
+    if not path.startswith("/"):
+        raise InputError("%s: %r is not an absolute path" % (name, path))
+    if any(character == ":" or not character.isprintable() for character in path):
+        raise InputError("%s: %r holds a colon or a control character, which docker -v cannot take" % (name, path))
+    return os.path.normpath(path)
+
+
+def host_file(path: str) -> HostFile:
+    """The host's side. Raises HccnError ``conf_unreadable`` or ``conf_too_large``."""
+    try:
+        entry = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return HostFile((0, 0), b"", Problem(
+            "host_conf_missing", "error", "the host has no %s: docker -v would make a folder of that name, and a pod would not start" % path,
+            where=path, hint="make it first: hccn.cluster.hccn_conf with create: true"))
+    except OSError as error:
+        raise HccnError("conf_unreadable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
+    if not stat.S_ISREG(entry.st_mode):
+        return HostFile((0, 0), b"", Problem(
+            "host_conf_no_file", "error", "%s of the host is no regular file; docker -v makes a folder where the file is missing" % path,
+            where=path, hint="remove it, then make the file: hccn.cluster.hccn_conf with create: true"))
+    text = conf_file.read(path) or ""
+    return HostFile((entry.st_dev, entry.st_ino), text.encode("utf-8", "surrogateescape"))
+
+
+def _printable(name: str) -> str:
+    """A process may call itself anything."""
+    return "".join(character if character.isprintable() else "?" for character in name)
+
+
+def _where(one: containers.Container, pid: int, command: str) -> str:
+    name = one.container[:12] if len(one.container) == 64 else one.container
+    pod = " of pod %s" % one.pod_uid if one.pod_uid else ""
+    return "container %s%s pid %d (%s)" % (name, pod, pid, command)
+
+
+def _verdict(seen: Optional[inside.Seen], host: HostFile, ends: Ends, one: containers.Container) -> Tuple[str, str, str]:
+    """State, message and remedy; the latter two are empty where all is well."""
+    path = ends.container_path
+    if seen is None:
+        return "missing", "%s is not there: %s" % (path, _NO_RUNTIME_MOUNTS), ends.recreate(one)
+    same = host.missing is None and (seen.device, seen.inode) == host.identity
+    if not seen.regular:
+        return "unreadable", "%s is no regular file; docker -v makes a folder where the host has no file" % path, ends.recreate(one)
+    if not seen.readable:
+        remedy = "let every user read the host's file: chmod 0644 %s" % ends.path if same else ends.recreate(one)
+        return "unreadable", "the user of the process has no right to read %s" % path, remedy
+    if same:
+        return "mapped", "", ""
+    if host.missing is None and seen.content == host.content:
+        return "copy", "%s is a copy of the host's file and will not follow its changes" % path, ends.recreate(one)
+    if seen.mounted or not seen.links:
+        message = "%s is an older file: the host's %s was replaced (by rename) or removed after the container had started" % (path, ends.path)
+        return "stale", message, ends.restart(one)
+    return "stale", "%s is a file of the container with other content than the host's %s" % (path, ends.path), ends.recreate(one)
+
+
+_RULES = {"missing": ("conf_not_mapped", "error"), "copy": ("conf_copied", "warning"), "stale": ("conf_stale", "error"),
+          "unreadable": ("conf_unreadable", "error")}
+
+
+def _see(one: containers.Container, pid: int, host: HostFile, ends: Ends, proc: str) -> Optional[inside.Seen]:
+    """None where nothing is at the path. Raises FileNotFoundError or ProcessLookupError where the process has ended, and OSError."""
+    process = "%s/%d" % (proc, pid)
+    root = os.open(process + "/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if os.readlink(process + "/ns/mnt") != one.namespace:
+            raise ProcessLookupError  # another process with this number by now
+        try:
+            return inside.see(process, proc + "/self", root, ends.container_path, host.identity, len(host.content))
+        except (FileNotFoundError, NotADirectoryError):
+            os.readlink(process + "/ns/mnt")  # nothing at the path, or no process any more?
+            return None
+    finally:
+        os.close(root)
+
+
+def _look(one: containers.Container, pid: int, host: HostFile, ends: Ends, proc: str) -> Finding:
+    """Raises FileNotFoundError or ProcessLookupError where the process has ended."""
+    seen = None
+    command = _printable(inside.text("%s/%d/comm" % (proc, pid)).rstrip("\n"))
+    try:
+        seen = _see(one, pid, host, ends, proc)
+        state, message, remedy = _verdict(seen, host, ends, one)
+    except _GONE:
+        raise
+    except OSError as error:
+        state, message = "unreadable", "%s could not be looked at: %s" % (ends.container_path, error.strerror)
+        remedy = "run as root (become: true)" if isinstance(error, PermissionError) else "see what is mounted there"
+    problem = None
+    if state in _RULES:
+        rule, severity = _RULES[state]
+        problem = Problem(rule, severity, message, where=_where(one, pid, command), hint=remedy)
+    return Finding(one, pid, command, state, seen.read_only if seen else None, remedy or None, problem)
+
+
+def look(one: containers.Container, host: HostFile, ends: Ends, proc: str) -> Optional[Finding]:
+    """What the container sees, by the first of its processes that is still there; None where it has ended."""
+    for pid in one.pids:
+        try:
+            return _look(one, pid, host, ends, proc)
+        except _GONE:
+            continue
+    return None
+
+
+def _unseen(scan: containers.Scan) -> List[Problem]:
+    if not scan.unseen and not scan.hidden:
+        return []
+    message = "%d of %d processes could not be looked at" % (len(scan.unseen), scan.processes)
+    if scan.unseen:
+        message += ": pid %s%s" % (", ".join(map(str, scan.unseen[:3])), " and so on" if len(scan.unseen) > 3 else "")
+    if scan.hidden:
+        message += "; /proc does not list those of other users at all"
+    message += ". Their containers are not in the result"
+    return [Problem("processes_unseen", "warning", message, where="/proc", hint="run as root (become: true)")]
+
+
+def _declare(params: Mapping[str, Any], ends: Ends, check_mode: bool) -> Dict[str, Any]:
+    """Writes or removes the CDI spec where that is asked for: ``changed``, ``cdi_spec``, ``diff``."""
+    spec = os.path.join(_checked("cdi_dir", params["cdi_dir"]), cdi.FILE)
+    before = cdi.read(spec)
+    after = {"present": cdi.text(ends.path, ends.container_path), "absent": None}.get(params["state"], before)
+    if after != before and not check_mode:
+        if after is None:
+            cdi.remove(spec)
+        else:
+            cdi.write(spec, after)
+    return {"changed": after != before, "cdi_spec": spec,
+            "diff": {"before_header": spec, "after_header": spec, "before": before or "", "after": after or ""}}
+
+
+def _sentence(problems: Sequence[Problem]) -> str:
+    first = problems[0]
+    return "%d problem(s) with hccn.conf in containers, the first: %s: %s (%s)" % (len(problems), first.where, first.message, first.hint)
+
+
+def manage(params: Mapping[str, Any], check_mode: bool, proc: str = "/proc", dev: str = "/dev") -> Dict[str, Any]:
+    """The return values of hccn_conf_mount, ``failed`` and ``msg`` among them where ``fail_on`` says so. Raises HccnError."""
+    ends = Ends(_checked("path", params["path"]), _checked("container_path", params["container_path"]))
+    host = host_file(ends.path)
+    scan = containers.scan(proc, dev)
+    looked = (look(one, host, ends, proc) for one in scan.containers)
+    findings = [finding for finding in looked if finding is not None]
+    problems = [host.missing] if host.missing else []
+    problems += [finding.problem for finding in findings if finding.problem]
+    problems += _unseen(scan)
+    result = _declare(params, ends, check_mode)
+    result.update(
+        containers=[finding.as_dict() for finding in findings], problems=as_dicts(problems),
+        docker_args=ends.docker_args, pod_volume=ends.pod_volume, cdi_device=cdi.NAME,
+    )
+    if fails(problems, params["fail_on"]):
+        result.update(failed=True, msg=_sentence(problems))
+    return result
