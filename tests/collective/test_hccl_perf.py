@@ -149,7 +149,7 @@ def test_a_rank_that_hangs(site: Site) -> None:
 
 
 def test_a_host_that_is_down(site: Site) -> None:
-    result = site.ansible(hosts=HOSTS, timeout=5, faults={"SIM_SSH_DOWN": HOSTS[1]})
+    result = site.ansible(hosts=HOSTS, timeout=15, faults={"SIM_SSH_DOWN": HOSTS[1]})
     record = result["measurements"][0]
     assert (record["status"], record["error"]["code"]) == ("not_run", "host_unreachable")
     assert record["error"]["message"] == "ssh: connect to host 127.77.0.2 port 22: Connection refused"

@@ -103,7 +103,8 @@ class Cluster:
 
     def options(self, name: str, plan: dict[str, Any], **options: Any) -> dict[str, Any]:
         return {
-            "run_id": "r1", "plan": plan, "host": name, "key": KEY, "hccn_tool": f"{self.root(name)}/bin/counted", "state_dir": f"{self.root(name)}/runs",
+            "run_id": "r1", "plan": plan, "host": name, "key": KEY, "hccn_tool": f"{self.root(name)}/bin/counted",
+            "npu_smi": f"{self.root(name)}/bin/npu-smi", "state_dir": f"{self.root(name)}/runs",
             "server_start_delay": 0.3, "meeting_timeout": 20, "size": "64K", "iterations": 1000, "fail_on": "none", **options,
         }
 
@@ -124,7 +125,8 @@ class Cluster:
         return self.start("rdma_perf", self.options(name, plan, **options))
 
     def absent(self, name: str, **options: Any) -> dict[str, Any]:
-        node = {"hccn_tool": f"{self.root(name)}/bin/counted", "state_dir": f"{self.root(name)}/runs"}
+        node = {"hccn_tool": f"{self.root(name)}/bin/counted",
+            "npu_smi": f"{self.root(name)}/bin/npu-smi", "state_dir": f"{self.root(name)}/runs"}
         return result(self.start("rdma_perf", {"run_id": "r1", "state": "absent", **node, **options}))
 
     def info(self, name: str, wait: float = 0) -> dict[str, Any]:

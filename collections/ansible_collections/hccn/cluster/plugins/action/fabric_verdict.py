@@ -16,7 +16,11 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import simp
 ARGUMENTS = {
     "hosts": {"type": "list", "elements": "str"},
     "register_name": {"type": "str"},
+    "start_register_name": {"type": "str"},
     "nodes": {"type": "dict"},
+    "left_out": {"type": "list", "elements": "dict", "default": [], "options": {
+        "host": {"type": "str", "required": True}, "device": {"type": "int", "required": True}, "code": {"type": "str", "required": True},
+        "message": {"type": "str", "required": True}}},
     "run_id": {"type": "str"},
     "floor_gbit_s": {"type": "float"},
     "relative_floor": {"type": "float", "default": simple.RELATIVE_FLOOR},
@@ -41,7 +45,8 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(f"relative_floor is {options['relative_floor']}, it must lie between 0 and 1")
         results = self._results(options, task_vars or {})
         hosts = list(dict.fromkeys(options["hosts"] or results))
-        found = simple.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"])
+        left_out = [simple.LeftOut(**entry) for entry in options["left_out"]]
+        found = simple.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"], left_out)
         result.update(_returned(found, _run_id(options["run_id"], results)))
         failing = [verdict for verdict in found.verdicts if verdict.verdict in simple.FAILING[options["fail_on"]]]
         if failing:
@@ -54,15 +59,23 @@ class ActionModule(ActionBase):
         """By host; None where a host has nothing under that name."""
         if options["nodes"] is not None:
             return dict(options["nodes"])
-        hostvars, name = variables["hostvars"], options["register_name"]
-        results = {}
-        for host in options["hosts"]:
-            try:
-                found = hostvars[host].get(name) if host in hostvars else None
-            except AnsibleError as error:
-                raise AnsibleActionFail(f"the variable {name} of {host} cannot be read: {error}") from error
-            results[host] = found if isinstance(found, Mapping) else None
-        return results
+        hostvars, names = variables["hostvars"], (options["start_register_name"], options["register_name"])
+        return {host: _first_failure(*(_registered(hostvars, host, name) for name in names)) for host in options["hosts"]}
+
+
+def _registered(hostvars: Mapping[str, Any], host: str, name: str | None) -> Mapping[str, Any] | None:
+    try:
+        found = hostvars[host].get(name) if name and host in hostvars else None
+    except AnsibleError as error:
+        raise AnsibleActionFail(f"the variable {name} of {host} cannot be read: {error}") from error
+    return found if isinstance(found, Mapping) else None
+
+
+def _first_failure(started: Mapping[str, Any] | None, result: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """A host where the run did not start tells why in the start's result."""
+    if started and started.get("msg") and not started.get("measurements"):
+        return {**started, "failed": True}
+    return result
 
 
 def _run_id(given: str | None, results: Mapping[str, Any]) -> str:

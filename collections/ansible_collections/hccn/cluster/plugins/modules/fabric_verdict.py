@@ -53,6 +53,33 @@ options:
     description:
       - Bandwidth in Gbit/s below which a pair is slow, whatever the others have. About 97 % of the line rate is normal for C(roce_test) on 200GE.
     type: float
+  start_register_name:
+    description:
+      - Name under which the hosts registered the result of M(hccn.cluster.rdma_perf) with C(wait=false). Where that failed, it tells why.
+    type: str
+  left_out:
+    description:
+      - NPUs that were kept out of the plan. Their host is not good. It is V(busy) where all of them have the C(code) V(device_busy), else V(failed).
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      host:
+        description: The host.
+        type: str
+        required: true
+      device:
+        description: Physical id.
+        type: int
+        required: true
+      code:
+        description: Why, as a word, such as V(device_busy) or V(address_not_set).
+        type: str
+        required: true
+      message:
+        description: Why, in a sentence.
+        type: str
+        required: true
   relative_floor:
     description:
       - Share of the median below which a pair is slow. A latency is slow above the median divided by it.

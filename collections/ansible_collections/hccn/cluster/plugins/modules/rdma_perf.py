@@ -24,6 +24,7 @@ description:
 extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.conf
+  - hccn.cluster._devices.busy
   - hccn.cluster._attributes
   - hccn.cluster._attributes.devices_group
 attributes:
@@ -252,7 +253,7 @@ error:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._device.session import options
+from ansible_collections.hccn.cluster.plugins.module_utils._device.session import ALLOW_BUSY, options
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test
@@ -283,6 +284,7 @@ def main() -> None:
         wait={"type": "bool", "default": True},
         state_dir={"type": "path", "default": DEFAULT_STATE_DIR},
         purge={"type": "bool", "default": False},
+        allow_busy=ALLOW_BUSY,
     )
     module = AnsibleModule(argument_spec=spec, required_if=[("state", "present", ("plan", "host", "key"))], supports_check_mode=True)
     try:

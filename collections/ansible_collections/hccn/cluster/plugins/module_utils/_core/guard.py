@@ -91,7 +91,10 @@ class Guard:
             end_marked(self.mark)
         self._run_cleanup()
         if self._pipe is not None:
-            os.write(self._pipe, _DONE)
+            try:
+                os.write(self._pipe, _DONE)
+            except BrokenPipeError:
+                pass  # its deadline has passed: it cleaned up and is gone
             os.close(self._pipe)
             os.waitpid(self._pid, 0)
 

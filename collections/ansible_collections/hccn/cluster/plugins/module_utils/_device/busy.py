@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError
+from .containers import place_of
 from .host import Host
 from .parse_npu_smi import Process
 from .read import MAX_PARALLEL
@@ -21,6 +22,16 @@ from .smi import NpuSmi
 from .tool import HccnTool
 
 _QP_COUNT = re.compile(r"^total_qp_count:\s*(\d+)", re.MULTILINE)
+
+
+def _told(one: Process) -> str:
+    """A process by its pid, its name, and the pod or container that it belongs to, as far as they can be seen."""
+    place = place_of(one.pid)
+    where = None
+    if place is not None:
+        where = "pod %s" % place.pod_uid if place.pod_uid else "%s container %s" % (place.runtime, place.container[:12])
+    known = ", ".join(part for part in (one.name, where) if part)
+    return "pid %d (%s)" % (one.pid, known) if known else "pid %d" % one.pid
 
 
 @dataclass(frozen=True)
@@ -33,7 +44,7 @@ class Work:
     @property
     def sentence(self) -> str:
         """Empty for an idle device."""
-        parts = ["pid %d%s" % (one.pid, " (%s)" % one.name if one.name else "") for one in self.processes]
+        parts = [_told(one) for one in self.processes]
         if not parts and self.queue_pairs:
             parts = ["%d queue pairs" % self.queue_pairs]
         return ", ".join(parts)

@@ -94,6 +94,15 @@ def parse_cgroup(text: str) -> Optional[Place]:
     return None
 
 
+def place_of(pid: int, proc: str = "/proc") -> Optional[Place]:
+    """Where a process runs; None outside containers, and where it is gone or cannot be looked at."""
+    try:
+        with open(os.path.join(proc, str(pid), "cgroup"), encoding="utf-8", errors="replace") as stream:
+            return parse_cgroup(stream.read())
+    except OSError:
+        return None
+
+
 def _number(entry: os.stat_result) -> int:
     return entry.st_rdev if stat.S_ISCHR(entry.st_mode) else 0
 

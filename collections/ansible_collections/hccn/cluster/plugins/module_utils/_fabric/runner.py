@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Callable, Dict, List, Sequence
+from types import MappingProxyType
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from .._core.errors import HccnError
 from .._core.guard import Guard
@@ -45,8 +46,11 @@ def time_limit(plan: Plan, settings: Settings) -> float:
 class Runner:
     """One host's part of a run; what comes of it stands in the journal."""
 
-    def __init__(self, plan: Plan, tool: RoceTest, settings: Settings, key: bytes, meeting: Meeting, journal: Journal) -> None:
+    def __init__(self, plan: Plan, tool: RoceTest, settings: Settings, key: bytes, meeting: Meeting, journal: Journal,
+                 refused: Mapping[str, Mapping[str, Any]] = MappingProxyType({})) -> None:
+        """``refused``: the errors of pairs, by id, that this host does not serve since their device does other work."""
         self._plan = plan
+        self._refused = refused
         self._settings = settings
         self._bench = Bench(plan, tool, settings, key)
         self._agenda = self._bench.agenda
@@ -151,7 +155,7 @@ class Runner:
             if pair is None:
                 error = HccnError("peer_refused", "%s does not serve pair %s" % (self._plan.host, str(body.get("pair"))[:64]),
                                   "the hosts have different plans, or the device is not among its devices")
-                channel.send({"type": "refused", "error": error.as_dict(), "here": True})
+                channel.send({"type": "refused", "error": self._refused.get(str(body.get("pair")), error.as_dict()), "here": True})
             else:
                 serve(self._bench, channel, pair)
         elif body.get("type") == "ask" and isinstance(body.get("pairs"), list):

@@ -12,17 +12,20 @@ import time
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError, InputError
-from .._core.guard import end_marked, marked
+from .._core.guard import Guard, end_marked, marked
+from .._core.record import record
+from .._device import busy, host
 from .._device.host import expand
+from .._device.smi import NpuSmi
 from .._device.tool import DRIVER_TOOLS, HccnTool, find_program
 from .._perf import roce_test
 from .._perf.sizes import parse_size
 from . import journal as journals
 from .detach import detach
-from .ends import Settings
+from .ends import SOURCE, EndError, Outcome, Settings, as_fields
 from .journal import Journal, Snapshot
 from .meeting import Meeting
-from .plan import Plan, parse_plan
+from .plan import Pair, Plan, parse_plan
 from .runner import Runner
 
 _KEY = re.compile(r"[0-9a-fA-F]{32}")
@@ -48,10 +51,16 @@ def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
     key = _key(params["key"])
     if check_mode:
         return {"changed": False, "run_id": plan.run_id, "commands": commands(plan, tool), "measurements": []}
+    at_work = refusals(params, plan.devices)
     journals.prune(params["state_dir"])
     meeting = Meeting(plan.controls[plan.host])
     journal = Journal.create(params["state_dir"], plan.run_id)
-    runner = Runner(plan, tool, settings, key, meeting, journal)
+    for pair in plan.sources:
+        if pair.source.device in at_work:
+            journal.record(left_alone(plan.run_id, pair, at_work[pair.source.device]))
+    refused = {pair.id: at_work[pair.target.device] for pair in plan.pairs if pair.target.host == plan.host and pair.target.device in at_work}
+    plan = plan.limited(device for device in plan.devices if device not in at_work)
+    runner = Runner(plan, tool, settings, key, meeting, journal, refused)
     if params["wait"]:
         runner.run()
     else:
@@ -59,6 +68,21 @@ def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
         meeting.abandon()
     journal.close()
     return {"changed": False, **look(params)}
+
+
+def refusals(params: Params, devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
+    """The error of each device that is at work and must be left alone. Raises HccnError where the devices cannot be found."""
+    if params["allow_busy"] or not devices:
+        return {}
+    smi = NpuSmi(params["npu_smi"])
+    with Guard():
+        return busy.refusals(_hccn_tool(params), smi, host.look(smi), devices, False)
+
+
+def left_alone(run_id: str, pair: Pair, error: Dict[str, Any]) -> Dict[str, Any]:
+    """The record of a pair whose source does other work; nothing was started for it."""
+    outcome = Outcome(0, [], EndError(SOURCE, HccnError(error["code"], error["message"], error.get("hint", ""))), (), time.time(), 0.0)
+    return record("rdma", "%s/%s/forward/0" % (run_id, pair.id), "not_run", **as_fields(pair, outcome))
 
 
 def _settings(params: Params) -> Settings:

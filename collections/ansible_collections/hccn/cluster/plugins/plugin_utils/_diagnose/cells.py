@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 GOOD, SLOW, FAILED, BUSY = "good", "slow", "failed", "busy"
 
-BUSY_CODES = frozenset({"roce_test_running", "tool_busy"})
+BUSY_CODES = frozenset({"device_busy", "roce_test_running", "tool_busy"})
 """An NPU that does other work; see module_utils/_device/failures.py."""
 
 INFERRED_CODES = frozenset({"peer_unreachable", "peer_lost", "peer_silent"})

@@ -9,11 +9,11 @@ both ends are named, and it is said that it may be either, or the path between.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .cells import BUSY, FAILED, GOOD, INFERRED_CODES, SLOW, Cell, End, cells_of
+from .cells import BUSY, BUSY_CODES, FAILED, GOOD, INFERRED_CODES, SLOW, Cell, End, cells_of
 
 UNREACHABLE, NOT_MEASURED = "unreachable", "not_measured"
 CLASSES = (GOOD, SLOW, FAILED, BUSY, UNREACHABLE, NOT_MEASURED)
@@ -54,7 +54,22 @@ class Diagnosis:
     coverage: dict[str, int]
 
 
-def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None = None, relative_floor: float = RELATIVE_FLOOR) -> Diagnosis:
+@dataclass(frozen=True)
+class LeftOut:
+    """An NPU that was kept out of the plan, and why."""
+
+    host: str
+    device: int
+    code: str
+    message: str
+
+    @property
+    def state(self) -> str:
+        return BUSY if self.code in BUSY_CODES else FAILED
+
+
+def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None = None, relative_floor: float = RELATIVE_FLOOR,
+             left_out: Sequence[LeftOut] = ()) -> Diagnosis:
     """``results``: what rdma_perf or rdma_perf_info returned, by host, None where nothing did."""
     cells = cells_of((result for result in results.values() if result), floor_gbit_s, relative_floor)
     blames = assign(cells)
@@ -62,7 +77,20 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
     for cell in cells:
         for host in {end.host for end in cell.ends} & by_host.keys():
             by_host[host].append(cell)
-    return Diagnosis([_verdict(host, results.get(host), mine, blames) for host, mine in by_host.items()], _coverage(hosts, cells))
+    missing = {host: [one for one in left_out if one.host == host] for host in {one.host for one in left_out}}
+    verdicts = [_lowered(_verdict(host, results.get(host), mine, blames), missing.get(host, ())) for host, mine in by_host.items()]
+    return Diagnosis(verdicts, _coverage(hosts, cells))
+
+
+def _lowered(verdict: Verdict, missing: Sequence[LeftOut]) -> Verdict:
+    """A host is not good while one of its NPUs could not be looked at."""
+    if not missing:
+        return verdict
+    said = "; ".join(f"npu {one.device} was left out: {one.message}" for one in missing)
+    state = _worst_of({one.state for one in missing} | {verdict.verdict})
+    if verdict.verdict == NOT_MEASURED:
+        return Verdict(verdict.host, state, said, [])
+    return Verdict(verdict.host, state, f"{said}; {verdict.message}", verdict.evidence)
 
 
 def _coverage(hosts: Sequence[str], cells: Sequence[Cell]) -> dict[str, int]:
@@ -166,8 +194,11 @@ def _first_line(text: Any) -> str:
 
 
 def _worst(cells: Iterable[Cell]) -> str:
-    states = {cell.state for cell in cells}
-    return next(state for state in (FAILED, BUSY, SLOW) if state in states)
+    return _worst_of({cell.state for cell in cells})
+
+
+def _worst_of(states: Collection[str]) -> str:
+    return next(state for state in (UNREACHABLE, FAILED, BUSY, SLOW, GOOD) if state in states)
 
 
 _WORDS = {SLOW: "is slow", FAILED: "fails", BUSY: "does other work"}

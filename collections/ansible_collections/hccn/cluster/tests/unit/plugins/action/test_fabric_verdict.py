@@ -41,9 +41,17 @@ def test_the_name_of_the_run(given, results, run_id):
 
 
 def test_results_are_read_from_the_hosts_variables():
-    options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": "rdma"}
+    options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": "rdma", "start_register_name": None}
     hostvars = {"n1": {"rdma": {"state": "finished"}}, "n2": {"rdma": "nonsense"}}
     assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {"n1": {"state": "finished"}, "n2": None, "n3": None}
+
+
+def test_a_start_that_failed_tells_why():
+    options = {"nodes": None, "hosts": ["n1", "n2"], "register_name": "rdma", "start_register_name": "start"}
+    hostvars = {"n1": {"start": {"msg": "port in use", "measurements": []}, "rdma": {"state": "unknown"}},
+                "n2": {"start": {"run_id": "r1"}, "rdma": {"state": "finished"}}}
+    assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {
+        "n1": {"msg": "port in use", "measurements": [], "failed": True}, "n2": {"state": "finished"}}
 
 
 def test_results_that_are_given():
@@ -56,4 +64,4 @@ def test_a_variable_that_cannot_be_read():
             raise AnsibleError("undefined")
 
     with pytest.raises(AnsibleActionFail, match="the variable rdma of n1 cannot be read: undefined"):
-        fabric_verdict.ActionModule._results({"nodes": None, "hosts": ["n1"], "register_name": "rdma"}, {"hostvars": {"n1": Broken()}})
+        fabric_verdict.ActionModule._results({"nodes": None, "hosts": ["n1"], "register_name": "rdma", "start_register_name": None}, {"hostvars": {"n1": Broken()}})

@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
 from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, declare, host, info, read, session, smi, switch, tool
-from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip
+from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip, Process
 
 PRODUCT = host.Host((0, 1), "A2", "Ascend 910B4", (Chip(0, 0, 0), Chip(1, 0, 1)))
 HEAD = "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |\n"
@@ -241,7 +241,7 @@ def conf(tmp_path, monkeypatch):
 
 def settle(path, check_mode=False, **given):
     params = {"path": str(path), "devices": ["all"], "npu_smi": "npu-smi", "settings": None, "config": None, "state": "present", "create": False,
-              "backup": False, "timeout": 5, "fail_on": "any"}
+              "backup": False, "timeout": 5, "fail_on": "any", "recover": False, "allow_busy": False}
     params.update(given)
     return declare.declare(params, check_mode, lambda name: name + ".backup")
 
@@ -387,3 +387,21 @@ def test_an_expired_certificate_is_not_switched_on(npus):
     assert (first["errors"][0]["code"], first["errors"][0]["message"]) == ("certificate_expired", "expired on device 0: pub cert, ca1 cert")
     assert first["authorities"] == ["/CN=ca, issued by /CN=root"]
     assert set_tls("disabled")["devices"][0]["errors"] == []
+
+
+POD = "0::/kubepods/burstable/pod12345678-1234-1234-1234-123456789abc/%s\n" % ("a" * 64)
+DOCKER = "0::/system.slice/docker-%s.scope\n" % ("b" * 64)
+
+
+@pytest.mark.parametrize("cgroup, told", [
+    (POD, "pid 4711 (python3, pod 12345678-1234-1234-1234-123456789abc)"), (DOCKER, "pid 4711 (python3, docker container bbbbbbbbbbbb)"),
+    ("0::/user.slice\n", "pid 4711 (python3)"), (None, "pid 4711 (python3)"),
+])
+def test_a_process_is_told_with_its_pod(tmp_path, monkeypatch, cgroup, told):
+    if cgroup is not None:
+        (tmp_path / "4711").mkdir()
+        (tmp_path / "4711/cgroup").write_text(cgroup)
+    true = busy.place_of
+    monkeypatch.setattr(busy, "place_of", lambda pid: true(pid, str(tmp_path)))
+    assert busy.Work((Process(0, 0, 4711, "python3", 1),), None).sentence == told
+    assert busy.Work((Process(0, 0, 12, "", 1),), None).sentence == "pid 12"

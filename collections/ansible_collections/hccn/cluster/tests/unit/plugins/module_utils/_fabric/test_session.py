@@ -38,7 +38,7 @@ def params(tmp_path):
         "run_id": "r1", "state": "present", "plan": plan_of(), "host": "a", "key": KEY, "tool": "roce_test", "operation": "write", "measure": "bandwidth",
         "size": "64K", "iterations": 100, "duration": None, "qps": None, "mtu": None, "gid_index": None, "traffic_class": None, "parallel": "rails",
         "server_start_delay": 0.0, "pair_timeout": 5.0, "meeting_timeout": 0.0, "wait": True, "state_dir": str(tmp_path / "state"), "purge": False,
-        "devices": ["all"], "hccn_tool": str(tool), "timeout": 5, "fail_on": "any",
+        "devices": ["all"], "hccn_tool": str(tool), "npu_smi": str(tmp_path / "npu-smi"), "timeout": 5, "fail_on": "any", "allow_busy": True,
     }
 
 
@@ -230,3 +230,23 @@ def test_a_detached_process_has_no_stream_of_ours(tmp_path):
     while (tmp_path / "kept").read_text() != "here":
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+SMI = """#!/bin/sh
+case "$*" in
+  "info -m") printf '\\tNPU ID      Chip ID      Chip Logic ID      Chip Name\\n\\t0      0      0      910B4\\n\\t1      0      1      910B4\\n' ;;
+  info) echo '| NPU     Chip   | Process id    | Process name   | Process memory(MB) |'; echo '| 0       0      | 4711          | python3        | 100 |' ;;
+esac
+"""
+
+
+def test_a_device_at_work_is_left_alone(params, tmp_path):
+    (tmp_path / "npu-smi").write_text(SMI)
+    (tmp_path / "npu-smi").chmod(0o755)
+    params.update(plan=plan_of(free_port()), allow_busy=False, fail_on="none")
+    result = session.perform(params, False)
+    assert [(entry["id"], entry["status"], entry["error"]["code"], entry["context"]) for entry in result["measurements"]] == [
+        ("r1/p0001/forward/0", "not_run", "device_busy", {"round": 1, "rail": 0, "failed_end": "source"})]
+    assert result["measurements"][0]["error"]["message"] == "device 0 is at work: pid 4711 (python3)"
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert not [call for call in calls if call.startswith("-i 0 -roce_test")]

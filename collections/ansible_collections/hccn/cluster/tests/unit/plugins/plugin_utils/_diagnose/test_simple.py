@@ -240,3 +240,22 @@ def test_every_host_asked_for_has_one_verdict_in_order():
     assert [entry.host for entry in found.verdicts] == ["d", "zzz", "a"]
     assert {entry.verdict for entry in found.verdicts} <= set(simple.CLASSES)
     assert verdict(found, "d").as_dict() == {"host": "d", "class": "good", "message": "pairs: 2 with 2 of the other hosts, 195 to 195 Gbit/s", "evidence": []}
+
+
+BUSY_NPU = simple.LeftOut("b", 5, "device_busy", "it is at work, pid 4711")
+MUTE_NPU = simple.LeftOut("b", 6, "address_not_set", "it has no address")
+
+
+@pytest.mark.parametrize("left_out, state, beginning", [
+    ([BUSY_NPU], "busy", "npu 5 was left out: it is at work, pid 4711; pairs: "),
+    ([BUSY_NPU, MUTE_NPU], "failed", "npu 5 was left out: it is at work, pid 4711; npu 6 was left out: it has no address; pairs: "),
+])
+def test_a_host_with_an_npu_left_out_is_not_good(left_out, state, beginning):
+    found = diagnose("abcd", results_of(*ring()), left_out=left_out)
+    assert classes(found) == {"a": "good", "b": state, "c": "good", "d": "good"}
+    assert verdict(found, "b").message.startswith(beginning)
+
+
+def test_a_host_with_all_npus_left_out():
+    found = diagnose("ab", {"a": None, "b": None}, left_out=[BUSY_NPU])
+    assert (verdict(found, "b").verdict, verdict(found, "b").message) == ("busy", "npu 5 was left out: it is at work, pid 4711")
