@@ -92,7 +92,7 @@ def _medians(cells: Sequence[Cell]) -> dict[tuple[tuple[Any, ...], int | None], 
     values: dict[tuple[tuple[Any, ...], int | None], list[float]] = {}
     for cell in cells:
         if cell.value is not None:
-            for rail in {cell.rail, None}:
+            for rail in sorted({cell.rail, None}, key=str):
                 values.setdefault((cell.kind, rail), []).append(cell.value)
     return {key: median(found) for key, found in values.items() if key[1] is None or len(found) >= RAIL_QUORUM}
 

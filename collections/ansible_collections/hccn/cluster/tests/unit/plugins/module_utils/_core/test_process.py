@@ -123,7 +123,7 @@ with guard.Guard(cleanup=[["touch", sys.argv[1] + ".cleaned"]], deadline=float(s
 
 
 def worker(tmp_path, deadline):
-    base = os.path.abspath(__file__.split("ansible_collections")[0])
+    base = os.path.abspath(__file__.split("ansible_collections", maxsplit=1)[0])
     pids = tmp_path / "grandchild"
     running = subprocess.Popen(
         [sys.executable, "-c", WORKER, str(pids), str(deadline)], stdout=subprocess.PIPE, text=True,
