@@ -12,7 +12,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo test coverage lint lint-python lint-ansible lint-galaxy sanity molecule bench docs build changelog matrix demo-cores clean
+.PHONY: help venv demo test coverage lint lint-python lint-ansible lint-galaxy sanity molecule bench docs build changelog surveys matrix demo-cores clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -79,6 +79,9 @@ build: .venv/.lint ## the collection's tarball in build/
 
 changelog: .venv/.lint ## moves changelogs/fragments into CHANGELOG.md, under the version of galaxy.yml
 	cd $(COLLECTION) && antsibull-changelog release --update-existing --reload-plugins
+
+surveys: .venv/.test ## writes the AWX surveys anew from the roles' argument specs
+	python -m tests.awx.write_surveys
 
 matrix: .venv/.test ## the supported versions: which can run on this machine, which cannot
 	python tests/matrix.py
