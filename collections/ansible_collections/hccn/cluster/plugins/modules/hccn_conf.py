@@ -17,9 +17,10 @@ description:
   - C(/etc/hccn.conf) is what the driver sets on the NPUs at every boot. This module declares keys of it and reports the problems of the whole file.
   - The file is edited in place under C(flock), as C(hccn_tool) does, so its inode stays and containers that mount it see the change.
     Lines that are not declared stay as they are, byte for byte. The file ends in a newline afterwards.
-  - The devices themselves are not touched. A change of the file alone takes effect at the next boot or C(hccn_tool -cfg recovery).
+  - The devices themselves are not touched, unless O(recover=true). A change of the file alone takes effect at the next boot.
 extends_documentation_fragment:
   - hccn.cluster._devices
+  - hccn.cluster._devices.busy
   - hccn.cluster._attributes
   - hccn.cluster._attributes.devices_group
 attributes:
@@ -74,15 +75,28 @@ options:
       - Make an empty file with mode 0644 when there is none, as the driver's installer does.
     type: bool
     default: false
+  recover:
+    description:
+      - Replay the file with C(hccn_tool -cfg recovery), as the driver does at boot, on the devices of O(devices) and O(config) that differ from it.
+      - C(address), C(netmask), C(gateway), C(netdetect), C(tls_enable) and C(mtu) of the device are compared with the file. A key that is not in
+        the file is not compared. Where nothing differs nothing is run.
+      - It takes 3 to 12 seconds for a device, one after the other. Each may take 120 seconds, or O(timeout) if that is longer.
+      - C(hccn_tool) adds C(xsfp_reset_max_times_N) and C(xsfp_reset_wait_times_N) to the file and moves C(send_arp_*) to its end.
+      - A device is left alone while the file has problems of severity error that are its own or of no device, and while it is at work.
+    type: bool
+    default: false
   fail_on:
     description:
       - V(any) and V(all) fail when problems of severity error are left in the file, V(none) does not.
+      - With O(recover=true) V(any) also fails when a device could not be recovered, V(all) when none could.
     default: any
 notes:
-  - Option O(hccn_tool) is not used here, it is taken for the action group's sake.
+  - Options O(hccn_tool) and O(allow_busy) are used with O(recover=true) only.
+  - The NPUs of the 950 have another command line, O(recover=true) is refused there.
   - Proven against the rules seen in recorded runs of the real C(hccn_tool) front end. Not run on NPUs yet.
 seealso:
   - module: hccn.cluster.device_info
+  - module: hccn.cluster.device_network
 """
 
 EXAMPLES = r"""
@@ -97,6 +111,12 @@ EXAMPLES = r"""
           netmask: 255.255.255.0
           gateway: 10.78.1.1
           netdetect: 10.78.1.1
+
+- name: Declare the mtu of all NPUs, and set it on those that have another one
+  hccn.cluster.hccn_conf:
+    settings:
+      mtu: 4200
+    recover: true
 
 - name: Only look for problems
   hccn.cluster.hccn_conf:
@@ -120,6 +140,36 @@ problems:
       severity: error
       message: "the last line has no newline: hccn_tool glues the next key to it"
       where: line 7
+recovered:
+  description: One entry for each device that was compared with the file.
+  returned: O(recover=true)
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: Physical id.
+      type: int
+    changed:
+      description: Did the recovery change the device, or would it in check mode?
+      type: bool
+    differences_before:
+      description: Keys that differed, with C(key) and its values in C(file) and on the C(device), V(null) where none is set or it is not known.
+      type: list
+      elements: dict
+    differences_after:
+      description: What still differs, or would in check mode.
+      type: list
+      elements: dict
+    errors:
+      description: What failed, or why the device was left alone, with C(code), C(message) and C(hint).
+      type: list
+      elements: dict
+  sample:
+    - id: 0
+      changed: true
+      differences_before: [{key: mtu, file: "4200", device: "1500"}]
+      differences_after: []
+      errors: []
 backup_file:
   description: The copy.
   returned: changed and O(backup=true)
@@ -143,6 +193,8 @@ def argument_spec() -> dict:
         state={"type": "str", "choices": ["present", "absent"], "default": "present"},
         backup={"type": "bool", "default": False},
         create={"type": "bool", "default": False},
+        recover={"type": "bool", "default": False},
+        allow_busy=session.ALLOW_BUSY,
     )
     del spec["hccn_conf"]
     return spec

@@ -79,10 +79,11 @@ def _address6(value: str) -> Optional[str]:
 
 def _netmask(value: str) -> Optional[str]:
     try:
-        ipaddress.IPv4Network("0.0.0.0/" + value)
+        bits = int(ipaddress.IPv4Address(value))
     except ValueError:
-        return "%r is not a netmask" % value
-    return None if value.count(".") == 3 else "%r is not a dotted netmask" % value
+        return "%r is not a dotted netmask" % value
+    inverted = bits ^ 0xFFFFFFFF
+    return "%r is not a netmask" % value if inverted & (inverted + 1) else None
 
 
 def _prefix(value: str) -> Optional[str]:

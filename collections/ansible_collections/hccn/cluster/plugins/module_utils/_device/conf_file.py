@@ -15,6 +15,7 @@ import time
 from typing import Callable, Optional
 
 from .._core.errors import HccnError
+from . import conf
 
 MAX_BYTES = 1024 * 1024
 """About what the tool takes (hicann/driver cfg.c)."""
@@ -31,6 +32,26 @@ def read(path: str) -> Optional[str]:
         return None
     except OSError as error:
         raise HccnError("conf_unreadable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
+
+
+def no_final_newline(path: str, consequence: str) -> HccnError:
+    """The error of a file whose last line is not ended: hccn_tool glues the next key to it."""
+    return HccnError("no_final_newline", "%s has no final newline: %s" % (path, consequence), "hccn.cluster.hccn_conf adds the newline")
+
+
+def require_end(path: str, text: Optional[str]) -> None:
+    """Can hccn_tool write down what it sets? Raises HccnError ``conf_missing``, ``no_final_newline`` or ``conf_unwritable``."""
+    if text is None:
+        raise _missing(path)
+    if not conf.ends_well(text):
+        raise no_final_newline(path, "hccn_tool would glue what it sets to its last line")
+    if not os.access(path, os.W_OK):
+        raise HccnError("conf_unwritable", "%s cannot be written: the device would change, and change back at the next boot" % path,
+                        "run as root (become: true), and see whether the file is mounted read-only or immutable")
+
+
+def _missing(path: str) -> HccnError:
+    return HccnError("conf_missing", "%s does not exist" % path, "the driver's installer makes it; hccn_conf with create: true too")
 
 
 def _decode(content: bytes, path: str) -> str:
@@ -79,7 +100,7 @@ def change(path: str, edit: Callable[[str], str], timeout: float, before_write: 
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise HccnError("conf_missing", "%s does not exist" % path, "the driver's installer makes it; hccn_conf with create: true too") from None
+        raise _missing(path) from None
     except OSError as error:
         raise HccnError("conf_unwritable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
     try:

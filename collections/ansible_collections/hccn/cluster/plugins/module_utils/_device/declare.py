@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts
-from . import conf, conf_check, conf_file, host
+from . import conf, conf_check, conf_file, host, recover, session
 from .host import expand
+from .read import failed, sentence
 from .smi import NpuSmi
 
 Wishes = Dict[Tuple[int, str], List[str]]
@@ -70,28 +72,43 @@ def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[in
     return expand(params["devices"], present or ()), present
 
 
+def _session(params: Mapping[str, Any]) -> session.Session:
+    """Tool and devices for a recovery, found before the file is touched."""
+    here = session.start(dict(params, hccn_conf=params["path"]))
+    here.refuse_950()
+    named = [entry["id"] for entry in params["config"] or [] if entry["id"] in here.host.devices]
+    return replace(here, devices=here.devices + [device for device in named if device not in here.devices])
+
+
+def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callable[[str], str]) -> Optional[str]:
+    """Edits the file; the path of its copy where one was wanted and made."""
+    path = params["path"]
+    if params["create"]:
+        conf_file.create(path)
+    kept: List[str] = []
+    conf_file.change(path, edit, float(params["timeout"]), (lambda _text: kept.append(backup(path))) if params["backup"] else None)
+    return kept[0] if kept else None
+
+
 def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], str]) -> Dict[str, Any]:
     """The return values of hccn_conf. ``backup(path)`` copies the file and returns the copy's path. Raises HccnError."""
     path = params["path"]
     devices, present = _devices(params)
     wanted = wishes(params, devices)
+    here = _session(params) if params["recover"] else None
     before = _text(path, params["create"])
-
-    def edited(text: str) -> str:
-        return conf.edit(text, wanted)
-
     result: Dict[str, Any] = {}
-    after = edited(before)
+    after = conf.edit(before, wanted)
     if not check_mode and (after != before or conf_file.read(path) is None):
-        if params["create"]:
-            conf_file.create(path)
-        kept: List[str] = []
-        conf_file.change(path, edited, float(params["timeout"]), (lambda _text: kept.append(backup(path))) if params["backup"] else None)
-        result.update({"backup_file": kept[0]} if kept else {})
+        copy = _write(params, lambda text: conf.edit(text, wanted), backup)
+        result.update({"backup_file": copy} if copy else {})
         after = _text(path, False)
+    if here is not None:
+        result["recovered"] = recover.recover(here, after, conf_check.check(after, present), params["allow_busy"], check_mode)
+        after = after if check_mode else _text(path, False)
     problems = conf_check.check(after, present)
     result.update(
-        changed=after != before, problems=as_dicts(problems),
+        changed=after != before or any(one["changed"] for one in result.get("recovered", ())), problems=as_dicts(problems),
         settings=[{"device": setting.device, "key": setting.key, "value": setting.value} for setting in conf.settings(after)],
         diff={"before_header": path, "after_header": path, "before": before, "after": after},
     )
@@ -101,5 +118,8 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
 def _judged(result: Dict[str, Any], problems: Sequence[Problem], path: str, fail_on: str) -> Dict[str, Any]:
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors and fail_on != "none":
-        result.update(failed=True, msg="%s has %d problem(s) left, the first: %s, %s" % (path, len(errors), errors[0].where, errors[0].message))
+        return dict(result, failed=True, msg="%s has %d problem(s) left, the first: %s, %s" % (path, len(errors), errors[0].where, errors[0].message))
+    recovered = result.get("recovered", [])
+    if failed(recovered, fail_on):
+        return dict(result, failed=True, msg=sentence(recovered))
     return result

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from .._core.errors import HccnError
 from .._core.record import record, utc
-from . import conf
+from . import conf, conf_file
 from .host import Host
 from .parse_network import parse_address, parse_gateway, parse_health, parse_link, parse_netdetect
 from .parse_port import parse_counters, parse_link_changes, parse_mac, parse_mtu, parse_neighbour, parse_optical, parse_speed, parse_vnic
@@ -153,8 +153,7 @@ class TlsReader:
         """``{tls: {...}, errors: [...]}``; ``tls.reason`` tells why ``enabled`` is null."""
         hindrance = self._hindrance(device)
         if hindrance == "no_final_newline":
-            error = HccnError(hindrance, "%s has no final newline: the TLS query would glue tls_enable_%d to its last line" % (self._path, device),
-                              "hccn.cluster.hccn_conf adds the newline")
+            error = conf_file.no_final_newline(self._path, "the TLS query would glue tls_enable_%d to its last line" % device)
             return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": [_error("tls", error)]}
         if hindrance:
             return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": []}

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from .._core.errors import HccnError
 from . import busy, conf_file, host
 from .smi import NpuSmi
 from .tool import DRIVER_TOOLS, HccnTool, find_program
@@ -46,7 +47,13 @@ class Session:
         """The error of each of ``devices`` that is at work and must be left alone."""
         return busy.refusals(self.tool, self.smi, self.host, devices, allow_busy)
 
-    def conf_text(self) -> Any:
+    def refuse_950(self) -> None:
+        """Raises HccnError where hccn_tool has the command line of the 950, of which only some queries are proven."""
+        if self.host.dialect == "950":
+            raise HccnError("unsupported_dialect", "the NPUs of this host are of the 950, whose hccn_tool has another command line: nothing was done",
+                            "run hccn_tool by hand")
+
+    def conf_text(self) -> Optional[str]:
         """hccn.conf as it is now, None where there is none. Raises HccnError."""
         return conf_file.read(self.path)
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Sequence
 
-from . import session, tls
+from .._core.errors import HccnError
+from . import conf_file, session, tls
 from .read import TlsReader, failed, sentence
 
 
@@ -29,6 +30,10 @@ def switch(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     here = session.start(params)
     text = here.conf_text()
     changes = tls.plan(TlsReader(here.tool, text, here.path, check_mode), text, here.devices, wanted)
+    try:
+        conf_file.require_end(here.path, text)
+    except HccnError as error:
+        tls.refuse_all(changes, error)
     tls.spare_busy(changes, here.refusals([change.device for change in changes if change.needed], params["allow_busy"]))
     if not check_mode:
         tls.apply(here.tool, changes, wanted)

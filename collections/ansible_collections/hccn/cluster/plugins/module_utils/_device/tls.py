@@ -83,6 +83,14 @@ def plan(reader: TlsReader, text: Optional[str], devices: Sequence[int], wanted:
     return changes
 
 
+def refuse_all(changes: Sequence[Change], error: HccnError) -> None:
+    """Nothing can be set: that is the error of every device that would have been."""
+    for change in changes:
+        if change.needed:
+            change.errors.append(error.as_dict())
+            change.needed, change.after = False, change.before
+
+
 def spare_busy(changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
     """Devices at work keep their switch; that is their error."""
     for change in changes:

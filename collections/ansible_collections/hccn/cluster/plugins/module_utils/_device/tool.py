@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from typing import Callable, Sequence, Tuple
+from typing import Any, Callable, Sequence, Tuple
 
 from .._core import process
 from .._core.errors import HccnError, InputError, ParseError
 from .failures import BUSY, failure_of, set_failure_of
-from .parse_network import Ping, parse_ping
+from .parse_network import parse_ping
 
 DRIVER_TOOLS = "/usr/local/Ascend/driver/tools"
 """Where the driver installs hccn_tool (hicann/driver host_servers_setup.sh links it into /usr/bin)."""
@@ -49,6 +49,10 @@ class HccnTool:
             raise InputError("device id %r is not a whole number" % (device,))
         return (self.path, "-i", "%d" % device) + arguments
 
+    def patient(self, timeout: float) -> "HccnTool":
+        """The same tool, which may take at least ``timeout`` seconds a call."""
+        return HccnTool(self.path, max(self.timeout, timeout), self._run, self._sleep)
+
     def run(self, device: int, *arguments: str) -> process.Result:
         """The finished run, whatever it says; a busy tool was asked BUSY_TRIES times."""
         argv = self.argv(device, *arguments)
@@ -77,10 +81,13 @@ class HccnTool:
         return result
 
 
-def ping_of(result: process.Result) -> Ping:
-    """A run of ``-ping -g``. Lost packets are a measurement, although the tool calls them a failure. Raises HccnError for all else."""
+def ping_of(result: process.Result, parse: Callable[[str], Any] = parse_ping) -> Any:
+    """A run of ``-ping -g``, or of what ``parse`` reads. Raises HccnError.
+
+    Lost packets are a measurement, although the tool calls them a failure.
+    """
     try:
-        return parse_ping(result.stdout)
+        return parse(result.stdout)
     except ParseError:
         error = failure_of(result)
         if error is not None:

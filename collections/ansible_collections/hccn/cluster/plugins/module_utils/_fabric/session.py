@@ -149,10 +149,10 @@ def returned(records: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
 def failed_devices(records: Sequence[Mapping[str, Any]]) -> Dict[int, List[str]]:
     """The devices of this host whose pairs were measured, each with what failed."""
     devices: Dict[int, List[str]] = {}
-    for record in records:
-        found = devices.setdefault(record["source"]["device"], [])
-        if record["status"] != "ok":
-            found.append("%s npu %d: %s" % (record["target"]["host"], record["target"]["device"], record["error"]["message"]))
+    for entry in records:
+        found = devices.setdefault(entry["source"]["device"], [])
+        if entry["status"] != "ok":
+            found.append("%s npu %d: %s" % (entry["target"]["host"], entry["target"]["device"], entry["error"]["message"]))
     return devices
 
 

@@ -64,4 +64,5 @@ def test_a_variable_that_cannot_be_read():
             raise AnsibleError("undefined")
 
     with pytest.raises(AnsibleActionFail, match="the variable rdma of n1 cannot be read: undefined"):
-        fabric_verdict.ActionModule._results({"nodes": None, "hosts": ["n1"], "register_name": "rdma", "start_register_name": None}, {"hostvars": {"n1": Broken()}})
+        options = {"nodes": None, "hosts": ["n1"], "register_name": "rdma", "start_register_name": None}
+        fabric_verdict.ActionModule._results(options, {"hostvars": {"n1": Broken()}})

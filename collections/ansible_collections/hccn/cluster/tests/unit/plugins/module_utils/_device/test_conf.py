@@ -91,6 +91,8 @@ def test_a_good_file_has_no_problem():
     ("IPv6gateway_0=10.0.0.1\n", [("invalid_value", "error", "line 1", 0)]),
     ("address_0=10.0.0.1\nnetmask_0=255.0.255.0\n", [("invalid_value", "error", "line 2", 0)]),
     ("address_0=10.0.0.1\nnetmask_0=24\n", [("invalid_value", "error", "line 2", 0)]),
+    ("address_0=10.0.0.1\nnetmask_0=0.0.0.255\n", [("invalid_value", "error", "line 2", 0)]),
+    ("address_0=10.0.0.1\nnetmask_0=255.255.255.255\naddress_1=10.0.0.2\nnetmask_1=0.0.0.0\n", []),
     ("mtu_0=1500\nmtu_0=4200\n", [("duplicate_key", "warning", "line 2", 0)]),
     ("address_0=10.0.0.1\n", [("incomplete_address", "error", "line 1", 0)]),
     ("netmask_0=255.0.0.0\n", [("incomplete_address", "error", "line 1", 0)]),

@@ -1,0 +1,236 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The logic of device_network: look, plan, set, look again. Sets are serialised: the tool's own lock is not kept while it writes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from .._core.errors import HccnError
+from . import conf, conf_file, network_config, session
+from .network_forecast import Forecast, forecast
+from .network_items import BOUND, Item, Values, items_of, part
+from .read import MAX_PARALLEL, failed, sentence
+from .session import Session
+from .tool import HccnTool
+
+
+@dataclass
+class Port:
+    """One device on its way. ``now`` is what it says, ``kept`` what hccn.conf makes of it at the next boot; ``was`` and ``was_kept`` at first.
+
+    ``foreseen`` is there where it needs something and nothing hinders it.
+    """
+
+    device: int
+    wanted: Values
+    items: List[Item]
+    now: Values
+    kept: Values
+    was: Values = field(default_factory=dict)
+    was_kept: Values = field(default_factory=dict)
+    foreseen: Optional[Forecast] = None
+    touched: List[Item] = field(default_factory=list)
+    changed: bool = False
+    errors: List[Dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def named(self) -> List[Item]:
+        """The items that the user named; the others are only looked at."""
+        return [item for item in self.items if item.options[0] in self.wanted]
+
+    def fail(self, error: HccnError, topic: str) -> None:
+        self.errors.append(dict(error.as_dict(), topic=topic))
+
+    def shown(self, now: Values, kept: Values) -> Values:
+        """The options as they are returned; of the DSCP values, those that the user named."""
+        options = [option for item in self.items for option in item.options]
+        device, persistent = ({option: part(self.wanted.get(option), has.get(option)) for option in options} for has in (now, kept))
+        return dict(device, persistent=persistent)
+
+    def as_dict(self) -> Dict[str, Any]:
+        return {"id": self.device, "before": self.shown(self.was, self.was_kept), "after": self.shown(self.now, self.kept), "changed": self.changed,
+                "errors": self.errors}
+
+    def diff(self) -> Dict[str, str]:
+        def lines(shown: Values) -> str:
+            persistent = shown.pop("persistent")
+            return "".join("%s: %s, after a boot %s\n" % (option, shown[option], persistent[option]) for option in shown)
+
+        header = "device %d" % self.device
+        return {"before_header": header, "after_header": header, "before": lines(self.shown(self.was, self.was_kept)),
+                "after": lines(self.shown(self.now, self.kept))}
+
+    def previous(self) -> Dict[str, Any]:
+        """The entry of ``config`` that puts the device back; what cannot be set by it (nothing, or outside the limits) is left out."""
+        options = {option for item in self.touched for option in item.options}
+        options |= {gateway for address, gateway in BOUND if address in options}
+        entry = {option: part(self.wanted.get(option), self.was[option]) for option in network_config.OPTIONS
+                 if option in options and self.was[option] is not None}
+        bad = {option for option, _wrong in network_config.faults(entry)}
+        spoiled = {option for item in self.items if bad & set(item.options) for option in item.options}
+        return dict({option: value for option, value in entry.items() if option not in spoiled}, id=self.device)
+
+
+def _kept(items: Sequence[Item], text: Optional[str], device: int) -> Values:
+    found: Values = {}
+    for item in items:
+        found.update(item.kept(text or "", device))
+    return found
+
+
+def _read(tool: HccnTool, port: Port) -> None:
+    """What the device says now. What cannot be read is its error."""
+    for item in port.items:
+        try:
+            port.now.update(item.read(tool, port.device))
+        except HccnError as error:
+            port.now.update(dict.fromkeys(item.options))
+            port.fail(error, item.options[0])
+
+
+def look(tool: HccnTool, wanted: Mapping[int, Values], text: Optional[str]) -> List[Port]:
+    """Every device as it is, in the order given."""
+    ports = [Port(device, values, items_of(list(values)), {}, {}) for device, values in wanted.items()]
+    with ThreadPoolExecutor(MAX_PARALLEL) as pool:
+        list(pool.map(lambda port: _read(tool, port), ports))
+    for port in ports:
+        port.kept = _kept(port.items, text, port.device)
+        port.was, port.was_kept = dict(port.now), dict(port.kept)
+    return ports
+
+
+def plan(ports: Sequence[Port], path: str, text: Optional[str]) -> None:
+    """What each device needs, or why it is left alone."""
+    for port in ports:
+        if port.errors:
+            continue
+        try:
+            foreseen = forecast(port.named, port.wanted, port.now, port.kept)
+            if foreseen.commands:
+                conf_file.require_end(path, text)
+                port.foreseen = foreseen
+        except HccnError as error:
+            port.errors.append(error.as_dict())
+
+
+def spare_busy(here: Session, ports: Sequence[Port], allow_busy: bool) -> None:
+    """Devices at work stay as they are; that is their error."""
+    refusals = here.refusals([port.device for port in ports if port.foreseen], allow_busy)
+    for port in ports:
+        if port.foreseen and port.device in refusals:
+            port.errors.append(refusals[port.device])
+            port.foreseen = None
+
+
+def predict(tool: HccnTool, ports: Sequence[Port]) -> List[List[str]]:
+    """Check mode: the devices as they would be, and the sets that would be run."""
+    commands: List[List[str]] = []
+    for port in ports:
+        if port.foreseen:
+            port.now, port.kept, port.touched, port.changed = port.foreseen.now, port.foreseen.kept, port.foreseen.items, True
+            commands += [list(tool.argv(port.device, *words)) for words in port.foreseen.commands]
+    return commands
+
+
+class Setter:
+    """Sets devices one after the other; remembers what it ran, and what hccn_tool took out of hccn.conf besides."""
+
+    def __init__(self, here: Session) -> None:
+        self._here = here
+        self.commands: List[List[str]] = []
+        self.side_effects: List[Dict[str, Any]] = []
+
+    def apply(self, ports: Sequence[Port]) -> None:
+        """Every device that needs it. A device stops at its first failure, the others go on. Each is read again."""
+        for port in ports:
+            if port.foreseen:
+                before = self._text(port)
+                self._device(port)
+                after = self._text(port)
+                self._note_lost(port, before, after)
+                self._verify(port, after)
+
+    def _text(self, port: Port) -> Optional[str]:
+        try:
+            return self._here.conf_text()
+        except HccnError as error:
+            port.errors.append(error.as_dict())
+            return None
+
+    def _device(self, port: Port) -> None:
+        for item in port.named:
+            try:
+                self._item(port, item)
+            except HccnError as error:
+                port.changed = port.changed or error.code == "conf_not_persisted"
+                port.fail(error, item.options[0])
+                return
+
+    def _item(self, port: Port, item: Item) -> None:
+        tool = self._here.tool
+        commands = item.commands(port.wanted, port.now, port.kept)
+        if not commands:
+            return
+        conf_file.require_end(self._here.path, self._here.conf_text())
+        port.touched.append(item)
+        for words in commands:
+            self.commands.append(list(tool.argv(port.device, *words)))
+            tool.set(port.device, *words)
+            port.changed = True
+        port.kept = _kept(port.items, self._here.conf_text(), port.device)
+        port.now.update({option: port.wanted[option] for option in item.options})
+        for bound in port.items:
+            if (item.options[0], bound.options[0]) in BOUND:
+                port.now.update(bound.read(tool, port.device))
+
+    def _note_lost(self, port: Port, before: Optional[str], after: Optional[str]) -> None:
+        """Settings that no command named and that are gone: gateway and routes of another network, keys that contain a removed one."""
+        there = {(setting.full_key, setting.value) for setting in conf.settings(after or "")}
+        own = {"%s_%d" % (key, port.device) for item in port.touched for key in item.keys}
+        cause = ", ".join("hccn_tool %s -s" % " ".join(item.query[:-1]) for item in port.touched)
+        self.side_effects += [
+            {"device": setting.device, "path": self._here.path, "key": setting.full_key, "value": setting.value, "cause": cause}
+            for setting in conf.settings(before or "") if setting.full_key not in own and (setting.full_key, setting.value) not in there
+        ]
+
+    def _verify(self, port: Port, text: Optional[str]) -> None:
+        _read(self._here.tool, port)
+        port.kept = _kept(port.items, text, port.device)
+        port.changed = port.changed or (port.now, port.kept) != (port.was, port.was_kept)
+        for item in [] if port.errors else port.named:
+            if item.lacks(port.wanted, port.now, port.kept):
+                option, shown = item.options[0], port.shown(port.now, port.kept)
+                port.fail(HccnError("not_applied", "the tool said that it was successful, but the device says %s and hccn.conf says %s"
+                                    % (shown[option], shown["persistent"][option]), "query the device, and see who else writes hccn.conf"), option)
+
+
+def configure(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
+    """The return values of device_network. Raises HccnError where nothing could be done."""
+    here = session.start(params)
+    here.refuse_950()
+    text = here.conf_text()
+    wanted = network_config.wanted(params["config"], here.host.devices, text, here.path)
+    ports = look(here.tool, {device: values for device, values in wanted.items() if device in here.devices}, text)
+    plan(ports, here.path, text)
+    spare_busy(here, ports, params["allow_busy"])
+    setter = Setter(here)
+    commands = predict(here.tool, ports) if check_mode else setter.commands
+    if not check_mode:
+        setter.apply(ports)
+    return _result(ports, commands, setter.side_effects, params["fail_on"])
+
+
+def _result(ports: Sequence[Port], commands: List[List[str]], lost: List[Dict[str, Any]], fail_on: str) -> Dict[str, Any]:
+    devices = [port.as_dict() for port in ports]
+    previous = [port.previous() for port in ports if port.touched]
+    result: Dict[str, Any] = {
+        "devices": devices, "commands": commands, "previous": [entry for entry in previous if len(entry) > 1], "side_effects": lost,
+        "changed": any(port.changed for port in ports), "diff": [port.diff() for port in ports if port.changed],
+    }
+    if failed(devices, fail_on):
+        result.update(failed=True, msg=sentence(devices))
+    return result

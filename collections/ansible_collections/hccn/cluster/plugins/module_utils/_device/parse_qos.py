@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Parsers of the queries that tell how a device marks, queues and limits its RoCE traffic.
+
+All raise ParseError for a text that they do not know (source: hicann/driver, tool.c, tool_roce.c, tool_prio_tc.c).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, List, Pattern, Union
+
+from .._core.errors import ParseError
+from .parse_network import search
+
+PRIORITIES = 8
+DSCPS = 64
+"""Values of the DSCP field, all of which ``-dscp_to_tc -g`` prints."""
+
+_UDP_PORT = re.compile(r"^udp_port:\s*(\S.*?)\s*$", re.MULTILINE)
+_UDP_STATUS = re.compile(r"^status:\s*(custom|auto|multi_qp|code)\b", re.MULTILINE)
+_UDP_UNKNOWN = re.compile(r"^Unknown udp port", re.MULTILINE)
+
+
+def parse_roce_port(text: str) -> Union[int, str]:
+    """``-udp -g``: the UDP source port, or how the device chooses it: auto, multi_qp, code; unknown where it does not tell.
+
+    Ports of single pairs of addresses may follow; they are not read.
+    """
+    if _UDP_UNKNOWN.search(text):
+        return "unknown"
+    port = search(_UDP_PORT, text, "-udp -g").group(1)
+    status = search(_UDP_STATUS, text, "-udp -g").group(1)
+    if status != "custom":
+        return status
+    if not port.isdigit():
+        raise ParseError("-udp -g printed no number as its custom port: %r" % port)
+    return int(port)
+
+
+_SHAPING = re.compile(r"^bw_limit\[(\d+) Mbps\]", re.MULTILINE)
+
+
+def parse_shaping(text: str) -> int:
+    """``-shaping -g``: the limit in Mbit/s."""
+    return int(search(_SHAPING, text, "-shaping -g").group(1))
+
+
+_PFC = re.compile(r"^enabled((?:\s+[01]){%d})\s*$" % PRIORITIES, re.MULTILINE)
+_PRIO_TC = re.compile(r"^TC((?:\s+\d+){%d})\s*$" % PRIORITIES, re.MULTILINE)
+
+
+def _by_priority(pattern: Pattern[str], text: str, query: str) -> List[int]:
+    return [int(word) for word in search(pattern, text, query).group(1).split()]
+
+
+def parse_pfc(text: str) -> List[int]:
+    """``-pfc -g``: 1 for each priority of 0 to 7 that has flow control."""
+    return _by_priority(_PFC, text, "-pfc -g")
+
+
+def parse_prio_tc(text: str) -> List[int]:
+    """``-prio_tc -g``: the traffic class of each priority of 0 to 7."""
+    return _by_priority(_PRIO_TC, text, "-prio_tc -g")
+
+
+_DSCP = re.compile(r"^\s*(\d+)\s+(\d+)\s*$", re.MULTILINE)
+
+
+def parse_dscp_to_tc(text: str) -> Dict[str, int]:
+    """``-dscp_to_tc -g``: the traffic class of each DSCP value, which is text since JSON knows no other keys."""
+    found = {dscp: int(tc) for dscp, tc in _DSCP.findall(text)}
+    if len(found) != DSCPS:
+        raise ParseError("-dscp_to_tc -g told %d of %d DSCP values" % (len(found), DSCPS))
+    return found

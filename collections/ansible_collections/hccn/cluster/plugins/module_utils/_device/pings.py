@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The logic of device_ping: pings from the NPUs of a host, those of different NPUs at the same time, those of one NPU one after the other."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .._core.errors import HccnError, InputError
+from .._core.record import record, utc
+from . import session
+from .host import Host
+from .parse_hccs_ping import HccsPing, parse_hccs_ping
+from .parse_network import Ping, parse_ping
+from .read import MAX_PARALLEL, failed
+from .tool import HccnTool, ping_of
+
+# Limits: the help texts of hccn_tool (hicann/driver, cmd.c and tool_cmd.c).
+SIZES = {"ping": (0, 65507), "hccs_ping": (1792, 3000)}
+COUNTS = (1, 1000)
+"""Of hccs_ping; a plain ping is always 3 packets."""
+
+METHODS = tuple(SIZES)
+
+
+class Target(NamedTuple):
+    device: int
+    address: str
+
+
+def _address_fault(address: str, method: str) -> Optional[str]:
+    try:
+        version = ipaddress.ip_address(address).version
+    except ValueError:
+        return "%r is not an IP address" % address
+    return "%s is an IPv6 address, hccs_ping takes the IPv4 address of a vNIC" % address if version == 6 and method == "hccs_ping" else None
+
+
+def _faults(params: Mapping[str, Any], present: Sequence[int]) -> Iterator[str]:
+    method, size, count = params["method"], params["size"], params["count"]
+    low, high = SIZES[method]
+    if size is not None and not low <= size <= high:
+        yield "size: %d is outside the %d to %d bytes of %s" % (size, low, high, method)
+    if count is not None and method == "ping":
+        yield "count: a ping is always 3 packets, only hccs_ping can count"
+    elif count is not None and not COUNTS[0] <= count <= COUNTS[1]:
+        yield "count: %d is outside %d to %d" % ((count,) + COUNTS)
+    seen: Dict[Tuple[int, str], int] = {}
+    for index, target in enumerate(params["targets"]):
+        if target["device"] not in present:
+            yield "targets[%d].device: this host has no device %d, only %s" % (index, target["device"], ", ".join(map(str, present)))
+        wrong = _address_fault(target["address"], method)
+        if wrong:
+            yield "targets[%d].address: %s" % (index, wrong)
+        first = seen.setdefault((target["device"], target["address"]), index)
+        if first != index:
+            yield "targets[%d] is the same as targets[%d]" % (index, first)
+
+
+def targets_of(params: Mapping[str, Any], host: Host, devices: Sequence[int]) -> List[Target]:
+    """The wanted pings from ``devices``. Raises InputError with a sentence for everything that is wrong."""
+    sentences = list(_faults(params, host.devices))
+    if sentences:
+        raise InputError("; ".join(sentences))
+    return [Target(target["device"], target["address"]) for target in params["targets"] if target["device"] in devices]
+
+
+def words(target: Target, method: str, size: Optional[int], count: Optional[int]) -> Tuple[str, ...]:
+    """The arguments of hccn_tool after the device."""
+    command: Tuple[str, ...] = ("-%s" % method, "-g", "address", target.address)
+    if ":" in target.address:
+        command = ("-ping", "-inet6", "-g", "ipv6_address", target.address)
+    return command + (("pkt", "%d" % size) if size is not None else ()) + (("cnt", "%d" % count) if count is not None else ())
+
+
+def _plain_sample(ping: Ping) -> Dict[str, Any]:
+    micro = [milliseconds * 1000 for milliseconds in ping.times_ms]
+    sample = _packets(ping.sent, ping.received)
+    if micro:
+        sample["latency_us"] = {"min": round(min(micro), 3), "avg": round(sum(micro) / len(micro), 3), "max": round(max(micro), 3)}
+    return sample
+
+
+def _hccs_sample(ping: HccsPing) -> Dict[str, Any]:
+    sample = _packets(ping.sent, ping.received)
+    if ping.received:
+        sample["latency_us"] = {"min": ping.min_us, "avg": ping.average_us, "max": ping.max_us, "p95": ping.p95_us}
+    if ping.plane_faults:
+        sample["plane_faults"] = ping.plane_faults
+    return sample
+
+
+def _packets(sent: int, received: int) -> Dict[str, Any]:
+    return {"sent": sent, "received": received, "loss_percent": round(100.0 * (sent - received) / sent, 2) if sent else 0.0}
+
+
+def _lost(ping: Any) -> Optional[Dict[str, Any]]:
+    if not ping.lost and ping.sent:
+        return None
+    reasons = sorted(set(ping.reasons))
+    message = "%d of %d packets lost%s" % (ping.lost, ping.sent, ": " + ", ".join(reasons) if reasons else "")
+    return HccnError("packets_lost", message, "look at link, route, gateway and switch between the two ports").as_dict()
+
+
+class Pinger:
+    """The pings of one module call; ``name`` makes the ids of its records."""
+
+    def __init__(self, tool: HccnTool, host: Host, params: Mapping[str, Any], name: str) -> None:
+        self._tool = tool
+        self._method = params["method"]
+        self._size = params["size"]
+        self._count = params["count"]
+        self._context = {"product": host.product} if host.product else None
+        self._name = name
+
+    def command(self, target: Target) -> List[str]:
+        return list(self._tool.argv(target.device, *words(target, self._method, self._size, self._count)))
+
+    def measure(self, targets: Sequence[Target]) -> List[Dict[str, Any]]:
+        """A record for each target, in the order given."""
+        by_device: Dict[int, List[int]] = {}
+        for index, target in enumerate(targets):
+            by_device.setdefault(target.device, []).append(index)
+        found: Dict[int, Dict[str, Any]] = {}
+        if by_device:
+            with ThreadPoolExecutor(min(MAX_PARALLEL, len(by_device))) as pool:
+                for part in pool.map(lambda indices: [(index, self._one(targets[index])) for index in indices], by_device.values()):
+                    found.update(part)
+        return [found[index] for index in range(len(targets))]
+
+    def _one(self, target: Target) -> Dict[str, Any]:
+        started, clock = time.time(), time.monotonic()
+        samples, error = None, None
+        try:
+            result = self._tool.run(target.device, *words(target, self._method, self._size, self._count))
+            ping = ping_of(result, parse_hccs_ping if self._method == "hccs_ping" else parse_ping)
+            samples, error = [_hccs_sample(ping) if isinstance(ping, HccsPing) else _plain_sample(ping)], _lost(ping)
+        except HccnError as caught:
+            error = caught.as_dict()
+        options = {key: value for key, value in (("method", self._method), ("size_bytes", self._size), ("count", self._count)) if value is not None}
+        return record(
+            "ping", "%s/ping/%d/%s" % (self._name, target.device, target.address), "failed" if error else "ok", tool={"name": "hccn_tool"},
+            source={"device": target.device}, target={"address": target.address}, options=options, context=self._context, samples=samples,
+            error=error, command=self.command(target), started_at=utc(started), duration_s=round(time.monotonic() - clock, 3),
+        )
+
+
+def _sentence(measurements: Sequence[Mapping[str, Any]]) -> str:
+    bad = [one for one in measurements if one["status"] == "failed"]
+    parts = ["%d to %s (%s)" % (one["source"]["device"], one["target"]["address"], one["error"]["message"]) for one in bad]
+    return "%d of %d pings failed: %s" % (len(bad), len(measurements), ", ".join(parts))
+
+
+def ping(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
+    """The return values of device_ping; nothing is sent in check mode. Raises HccnError where nothing could be done."""
+    here = session.start(params)
+    here.refuse_950()
+    if params["method"] == "hccs_ping" and here.host.product not in ("A3", None):
+        raise HccnError("unsupported_on_product", "hccs_ping is a command of A3 super pods, this host has NPUs of the %s" % here.host.product,
+                        "use method: ping")
+    targets = targets_of(params, here.host, here.devices)
+    pinger = Pinger(here.tool, here.host, params, params["run_id"] or utc())
+    measurements = [] if check_mode else pinger.measure(targets)
+    result: Dict[str, Any] = {"measurements": measurements, "commands": [pinger.command(target) for target in targets]}
+    if failed([{"errors": [one["error"]] if "error" in one else []} for one in measurements], params["fail_on"]):
+        result.update(failed=True, msg=_sentence(measurements))
+    return result

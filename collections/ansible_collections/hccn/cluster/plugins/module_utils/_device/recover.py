@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""hccn.conf to the devices, as the driver does at boot: ``hccn_tool -cfg recovery``, only where a device differs from the file.
+
+One device after the other: the command writes into hccn.conf. Each of its items is tried four times with a second between.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence
+
+from .._core.errors import HccnError
+from .._core.problems import Problem
+from . import conf
+from .read import MAX_PARALLEL, TlsReader, read_plain
+from .session import Session
+
+TIMEOUT = 120.0
+"""Seconds for one device: 3 to 12 were recorded, and a device that is not ready takes longer."""
+
+TOPICS = {"address": "address", "netmask": "address", "gateway": "gateway", "netdetect": "netdetect", "mtu": "mtu"}
+"""Keys of hccn.conf that are compared, and the topic that reads each from the device; ``tls_enable`` is the sixth."""
+
+Difference = Dict[str, Any]
+"""``{key, file, device}``; ``device`` is None where nothing is set or it cannot be told."""
+
+
+@dataclass
+class Look:
+    """One device beside its lines of hccn.conf."""
+
+    differences: List[Difference]
+    errors: List[Dict[str, Any]]
+
+
+def _file_values(text: str, device: int) -> Dict[str, str]:
+    found = {key: conf.value_of(text, device, key) for key in (*TOPICS, "tls_enable")}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _tls(reader: TlsReader, device: int, values: Dict[str, str], found: Dict[str, Any]) -> None:
+    """A device without certificate does not tell its switch: where the file says off, that is left at it."""
+    answer = reader.read(device)
+    if values["tls_enable"] == "0" and any(error["code"] == "no_certificate" for error in answer["errors"]):
+        del values["tls_enable"]
+        return
+    found["errors"] += answer["errors"]
+    enabled = answer["tls"]["enabled"]
+    found["tls_enable"] = None if enabled is None else int(enabled)
+
+
+def _compare(values: Dict[str, str], found: Dict[str, Any]) -> Look:
+    seen = {key: None if found.get(key) is None else str(found[key]) for key in values}
+    return Look([{"key": key, "file": value, "device": seen[key]} for key, value in values.items() if seen[key] != value], found["errors"])
+
+
+def look(here: Session, devices: Sequence[int], text: str) -> Dict[int, Look]:
+    """Each device beside ``text``, which need not be written yet: keys that it does not have are not compared."""
+    values = {device: _file_values(text, device) for device in devices}
+
+    def plain(device: int) -> Dict[str, Any]:
+        return read_plain(here.tool, device, sorted({TOPICS[key] for key in values[device] if key in TOPICS}))
+
+    with ThreadPoolExecutor(MAX_PARALLEL) as pool:
+        found = dict(zip(devices, pool.map(plain, devices)))
+    reader = TlsReader(here.tool, here.conf_text(), here.path, True)
+    for device in devices:
+        if "tls_enable" in values[device]:
+            _tls(reader, device, values[device], found[device])
+    return {device: _compare(values[device], found[device]) for device in devices}
+
+
+def _hindrance(problems: Sequence[Problem], device: int) -> Optional[Dict[str, Any]]:
+    """An error in the file that is of this device, or that is of no device and so may be of any."""
+    for problem in problems:
+        if problem.severity == "error" and problem.device in (None, device):
+            message = "not recovered: %s, %s" % (problem.where, problem.message)
+            return HccnError("conf_problem", message, problem.hint or "correct the file first").as_dict()
+    return None
+
+
+def _recover(here: Session, device: int) -> List[Dict[str, Any]]:
+    try:
+        here.tool.patient(TIMEOUT).set(device, "-cfg", "recovery")
+    except HccnError as error:
+        return [error.as_dict()]
+    return []
+
+
+def _result(device: int, changed: bool, before: Look, after: Sequence[Difference], errors: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+    return {"id": device, "changed": changed, "differences_before": before.differences, "differences_after": list(after), "errors": list(errors)}
+
+
+def _apply(here: Session, device: int, before: Look) -> Dict[str, Any]:
+    errors = _recover(here, device)
+    after = look(here, [device], here.conf_text() or "")[device]
+    errors += after.errors
+    if not errors and after.differences:
+        keys = ", ".join(one["key"] for one in after.differences)
+        errors.append(HccnError("not_applied", "recovery said that it was successful, but the device still differs in %s" % keys,
+                                "see /var/log/hccn_tool/hccn_config.log").as_dict())
+    return _result(device, after.differences != before.differences, before, after.differences, errors)
+
+
+def recover(here: Session, text: str, problems: Sequence[Problem], allow_busy: bool, check_mode: bool) -> List[Dict[str, Any]]:
+    """A result for each device of ``here``; ``text`` is hccn.conf as it is, or in check mode as it would be."""
+    looks = look(here, here.devices, text)
+    for device, seen in looks.items():
+        hindrance = _hindrance(problems, device) if seen.differences and not seen.errors else None
+        seen.errors += [hindrance] if hindrance else []
+    refusals = here.refusals([device for device, seen in looks.items() if seen.differences and not seen.errors], allow_busy)
+    results = []
+    for device, seen in looks.items():
+        seen.errors += [refusals[device]] if device in refusals else []
+        if seen.errors or not seen.differences:
+            results.append(_result(device, False, seen, seen.differences, seen.errors))
+        elif check_mode:
+            results.append(_result(device, True, seen, [], []))
+        else:
+            results.append(_apply(here, device, seen))
+    return results

@@ -1,0 +1,233 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Shell of device_network; the logic is in module_utils/_device."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: device_network
+short_description: Set addresses, gateways and RoCE options of the NPUs of a host
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Sets the network of NPUs with C(hccn_tool), which changes the device at once and writes C(hccn.conf) for the next boot.
+  - Only what differs is set, on the device or in C(hccn.conf). A value that is right on the device but not in the file is set again.
+  - All options are checked before anything is run, and everything that is wrong is told at once.
+  - Devices are set one after the other, in the order address, gateway, netdetect, mtu, IPv6, and the rest. A device stops at its first failure and
+    keeps what was set until then. The others go on. Each device is read again afterwards, and RV(previous) puts back what was there.
+  - A new address takes away a gateway outside its network, and the gateway, routes and rules of other networks in C(hccn.conf). What went is
+    returned in RV(side_effects).
+  - Nothing is unset. An option that is not given stays as it is.
+extends_documentation_fragment:
+  - hccn.cluster._devices
+  - hccn.cluster._devices.conf
+  - hccn.cluster._devices.busy
+  - hccn.cluster._attributes
+  - hccn.cluster._attributes.devices_group
+attributes:
+  check_mode:
+    support: full
+    details:
+      - Devices are read and the sets are predicted. RV(side_effects) is empty then.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  config:
+    description:
+      - What the devices are to have. Entries for devices that are not among O(devices) are checked and left out.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      id:
+        description:
+          - Physical id of the device.
+        type: int
+        required: true
+      address:
+        description:
+          - IPv4 address. Needs O(config[].netmask).
+        type: str
+      netmask:
+        description:
+          - Dotted and contiguous netmask. Needs O(config[].address).
+        type: str
+      gateway:
+        description:
+          - Default gateway, in the network of the address.
+        type: str
+      netdetect:
+        description:
+          - Address that the device probes for its health, usually the gateway.
+        type: str
+      mtu:
+        description:
+          - Bytes, 1280 to 9702. C(hccn_tool) takes 68 and more, but asks a question below 1280, since IPv6 addresses would be lost.
+        type: int
+      ipv6_address:
+        description:
+          - IPv6 address. Needs O(config[].ipv6_prefix).
+        type: str
+      ipv6_prefix:
+        description:
+          - Length of the prefix, 0 to 128. Needs O(config[].ipv6_address).
+        type: int
+      ipv6_gateway:
+        description:
+          - IPv6 default gateway, in the network of the address.
+        type: str
+      ipv6_netdetect:
+        description:
+          - IPv6 address that the device probes.
+        type: str
+      roce_port:
+        description:
+          - UDP source port of RoCE packets, 4097 to 65535, or V(auto).
+        type: str
+      pfc:
+        description:
+          - Eight numbers, V(1) for each priority of 0 to 7 that has priority flow control. At most four of them.
+        type: list
+        elements: int
+      dscp_to_tc:
+        description:
+          - Traffic classes 0 to 3 by DSCP value 0 to 63, as a dictionary or as a list of dictionaries with C(dscp) and C(tc).
+          - DSCP values that are not named stay as they are.
+        type: raw
+      prio_tc:
+        description:
+          - Eight traffic classes 0 to 3, one for each priority of 0 to 7.
+        type: list
+        elements: int
+      shaping:
+        description:
+          - Limit of the port in Mbit/s, 10000 to 200000.
+        type: int
+  fail_on:
+    default: any
+seealso:
+  - module: hccn.cluster.device_info
+  - module: hccn.cluster.hccn_conf
+notes:
+  - The NPUs of the 950 have another command line and are refused.
+  - Proven on the simulator, whose answers are compared with recorded runs of the real C(hccn_tool) front end. Not run on NPUs yet.
+"""
+
+EXAMPLES = r"""
+- name: Give two NPUs their network
+  hccn.cluster.device_network:
+    config:
+      - id: 0
+        address: 10.78.1.10
+        netmask: 255.255.255.0
+        gateway: 10.78.1.1
+        netdetect: 10.78.1.1
+      - id: 1
+        address: 10.78.1.11
+        netmask: 255.255.255.0
+        gateway: 10.78.1.1
+        netdetect: 10.78.1.1
+  register: network
+
+- name: Mark and queue RoCE traffic as the switches expect it
+  hccn.cluster.device_network:
+    config:
+      - id: 0
+        mtu: 4200
+        pfc: [0, 0, 0, 0, 1, 0, 0, 0]
+        dscp_to_tc: {33: 2}
+
+- name: Put back what was there
+  hccn.cluster.device_network:
+    config: "{{ network.previous }}"
+  when: network.previous | length > 0
+"""
+
+RETURN = r"""
+devices:
+  description: One entry for each device, in the order of O(config).
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: Physical id.
+      type: int
+    before:
+      description:
+        - The options that were given, as they were. C(persistent) holds what C(hccn.conf) makes of them at boot. V(null) is not set or not known.
+        - An address comes with its gateway, and a gateway with its address, also when only one of them was given.
+      type: dict
+    after:
+      description: The same as it is now, or would be in check mode.
+      type: dict
+    changed:
+      description: Was anything set? Also V(true) when the device was set and C(hccn.conf) could not be written, which is an error.
+      type: bool
+    errors:
+      description: What failed, with C(topic), C(code), C(message) and C(hint).
+      type: list
+      elements: dict
+  sample:
+    - id: 0
+      before: {netdetect: null, persistent: {netdetect: null}}
+      after: {netdetect: 10.78.1.1, persistent: {netdetect: 10.78.1.1}}
+      changed: true
+      errors: []
+commands:
+  description: The sets that were run, or would be in check mode, as lists of arguments.
+  returned: success, or failed after the options were checked
+  type: list
+  elements: list
+  sample: [[hccn_tool, -i, "0", -netdetect, -s, address, 10.78.1.1]]
+previous:
+  description:
+    - The O(config) that puts back what was there before. Options that were not set, or whose old value this module cannot set, are not in it.
+  returned: success, or failed after the options were checked
+  type: list
+  elements: dict
+  sample: [{id: 0, address: 10.78.9.10, netmask: 255.255.255.0}]
+side_effects:
+  description:
+    - Settings that C(hccn_tool) took out of C(hccn.conf) although nobody named them, with C(device), C(path), C(key), C(value) and C(cause).
+  returned: success, or failed after the options were checked
+  type: list
+  elements: dict
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
+from ansible_collections.hccn.cluster.plugins.module_utils._device import network, session
+
+
+def entry_spec() -> dict:
+    spec = {name: {"type": "str"} for name in (
+        "address", "netmask", "gateway", "netdetect", "ipv6_address", "ipv6_gateway", "ipv6_netdetect", "roce_port")}
+    spec.update({name: {"type": "int"} for name in ("mtu", "ipv6_prefix", "shaping")})
+    spec.update({name: {"type": "list", "elements": "int"} for name in ("pfc", "prio_tc")})
+    return dict(spec, id={"type": "int", "required": True}, dscp_to_tc={"type": "raw"})
+
+
+def main() -> None:
+    config = {"type": "list", "elements": "dict", "required": True, "options": entry_spec()}
+    module = AnsibleModule(argument_spec=session.options("any", config=config, allow_busy=session.ALLOW_BUSY), supports_check_mode=True)
+    try:
+        with Guard():
+            result = network.configure(module.params, module.check_mode)
+    except HccnError as error:
+        module.fail_json(msg=error.sentence(), error=error.as_dict(), devices=[])
+    if not module._diff:
+        result.pop("diff")
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Shell of device_ping; the logic is in module_utils/_device."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: device_ping
+short_description: Ping from the NPUs of a host
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Pings addresses from NPUs with C(hccn_tool). Pings of different NPUs run at the same time, those of one NPU one after the other.
+  - A few packets that do not disturb a job, so devices at work are pinged too.
+extends_documentation_fragment:
+  - hccn.cluster._devices
+  - hccn.cluster._devices.conf
+  - hccn.cluster._attributes
+  - hccn.cluster._attributes.devices_group
+attributes:
+  check_mode:
+    support: full
+    details:
+      - Nothing is sent. The commands are returned.
+  diff_mode:
+    support: N/A
+    details:
+      - This module does not change anything.
+  idempotent:
+    support: full
+    details:
+      - This module does not change anything.
+options:
+  targets:
+    description:
+      - What to ping. Entries for devices that are not among O(devices) are checked and left out.
+      - The two dies of one A3 NPU cannot ping each other.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      device:
+        description:
+          - Physical id of the NPU that pings.
+        type: int
+        required: true
+      address:
+        description:
+          - IPv4 or IPv6 address of the other port. With O(method=hccs_ping) the IPv4 address of its vNIC.
+        type: str
+        required: true
+  method:
+    description:
+      - V(ping) goes over the RoCE port.
+      - V(hccs_ping) goes over the inner network of an A3 super pod and needs root.
+    type: str
+    choices: [ping, hccs_ping]
+    default: ping
+  size:
+    description:
+      - Bytes of data in a packet, 0 to 65507, with O(method=hccs_ping) 1792 to 3000. The tool has a default of its own.
+    type: int
+  count:
+    description:
+      - Packets, 1 to 1000. Only for O(method=hccs_ping), a plain ping is always three packets.
+    type: int
+  run_id:
+    description:
+      - First part of the ids of the measurements. The time when it is not given.
+    type: str
+  fail_on:
+    description:
+      - When the module fails, after all pings were tried. All measurements are returned in any case.
+      - V(any) when a ping failed or lost packets, V(all) when every one did, V(none) never for a ping's sake.
+    default: any
+seealso:
+  - module: hccn.cluster.device_info
+notes:
+  - Option O(hccn_conf) is not used here, it is taken for the action group's sake.
+  - The NPUs of the 950 have another command line and are refused.
+  - Proven on the simulator, whose answers to V(ping) are compared with recorded runs of the real C(hccn_tool) front end. What V(hccs_ping) prints is
+    known from its source. Not run on NPUs yet.
+"""
+
+EXAMPLES = r"""
+- name: Ping the NPUs of the next host
+  hccn.cluster.device_ping:
+    targets:
+      - device: 0
+        address: 10.78.2.10
+      - device: 1
+        address: 10.78.2.11
+
+- name: Ping another die of the super pod over its vNIC
+  hccn.cluster.device_ping:
+    method: hccs_ping
+    count: 20
+    targets:
+      - device: 0
+        address: 192.2.3.199
+"""
+
+RETURN = r"""
+measurements:
+  description: A record of kind C(ping) for each target, in the order given. Empty in check mode.
+  returned: success, or failed with pings
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: C(run_id/ping/device/address).
+      type: str
+    status:
+      description: V(ok), or V(failed) when packets were lost or the ping could not be made.
+      type: str
+    source:
+      description: The C(device) that pinged.
+      type: dict
+    target:
+      description: The C(address) that was pinged.
+      type: dict
+    samples:
+      description:
+        - One entry with C(sent), C(received), C(loss_percent) and, when packets came back, C(latency_us) with C(min), C(avg) and C(max).
+        - With O(method=hccs_ping) C(latency_us) has C(p95), and C(plane_faults) counts the packets whose check of the L1 plane was not 0.
+      type: list
+      elements: dict
+    error:
+      description: What failed, with C(code), C(message) and C(hint). Lost packets are C(packets_lost).
+      type: dict
+  sample:
+    - schema: hccn.cluster/measurement/1
+      id: 2026-01-05T10:00:00.000Z/ping/0/10.78.2.10
+      kind: ping
+      status: ok
+      source: {device: 0}
+      target: {address: 10.78.2.10}
+      samples:
+        - {sent: 3, received: 3, loss_percent: 0.0, latency_us: {min: 34.0, avg: 48.0, max: 70.0}}
+commands:
+  description: The pings that were run, or would be in check mode, as lists of arguments.
+  returned: success, or failed with pings
+  type: list
+  elements: list
+  sample: [[hccn_tool, -i, "0", -ping, -g, address, 10.78.2.10]]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
+from ansible_collections.hccn.cluster.plugins.module_utils._device import pings, session
+
+
+def argument_spec() -> dict:
+    target = {"device": {"type": "int", "required": True}, "address": {"type": "str", "required": True}}
+    return session.options(
+        "any",
+        targets={"type": "list", "elements": "dict", "required": True, "options": target},
+        method={"type": "str", "choices": list(pings.METHODS), "default": "ping"},
+        size={"type": "int"},
+        count={"type": "int"},
+        run_id={"type": "str"},
+    )
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    try:
+        with Guard():
+            result = pings.ping(module.params, module.check_mode)
+    except HccnError as error:
+        module.fail_json(msg=error.sentence(), error=error.as_dict(), measurements=[])
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()
