@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from tests.simulator.hccn_sim import layout
 from tests.simulator.hccn_sim.node import Node
-from tests.simulator.hccn_sim.perf_device import alive, record_path
+from tests.simulator.hccn_sim.perf_device import record_path
+from tests.simulator.hccn_sim.process import alive
 from tests.simulator.hccn_sim.tool import main
 
 DEADLINE = 30

@@ -281,13 +281,6 @@ def test_an_optical_module_is_there_or_not(bench: Bench) -> None:
     assert bench.run("a", "-i 0 -pfc_stat -g").out.startswith("tx_pfc0_duration_time=0.000ms\n")
 
 
-def test_a_super_pod_answers_hccs_ping(bench: Bench) -> None:
-    bench.make("a", product="A3")
-    assert bench.run("a", "-i 0 -hccs_ping -g address 192.2.3.199").out.splitlines()[-5] == "3 packets transmitted, 3 received, 0.00% packets loss"
-    assert bench.run("a", "-i 0 -hccs_ping -g what 1").code == 3
-    assert bench.run("a", "-i 0 -hccs_ping -g").code == 4
-
-
 def test_a_ping_needs_both_links_and_a_way(pair: Bench) -> None:
     assert pair.run("a", "-i 0 -ping -g address 10.78.2.3").out.endswith("3 packets transmitted, 3 received, 0.00% packet loss\n")
     pair.set("b", "3.link=0")

@@ -13,7 +13,8 @@ import pytest
 
 from tests.simulator.bench import DEADLINE, LATENCY_ROW, ROW, SUCCESS, Bench, gone
 from tests.simulator.hccn_sim import perf_process
-from tests.simulator.hccn_sim.perf_device import alive, record_path
+from tests.simulator.hccn_sim.perf_device import record_path
+from tests.simulator.hccn_sim.process import alive
 
 
 @pytest.mark.parametrize("kind", ["ib_write_bw", "ib_send_bw", "ib_read_bw"])

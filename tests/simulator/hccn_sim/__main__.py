@@ -8,7 +8,7 @@ import argparse
 import sys
 
 from . import layout
-from .node import DEFAULTS, Node
+from .node import DEFAULTS, PRODUCTS, Node
 
 
 def parser() -> argparse.ArgumentParser:
@@ -16,15 +16,18 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True)
     init = commands.add_parser("init", help="lay a node out; one that is there is left as it is")
     init.add_argument("root")
-    init.add_argument("--product", default="A2", choices=["A2", "A3"])
-    init.add_argument("--devices", type=int, default=8)
+    init.add_argument("--product", default="A2", choices=list(PRODUCTS))
+    init.add_argument("--devices", type=int, help="by default as many as a server of the product has")
+    init.add_argument("--super-pod-id", type=int, default=DEFAULTS["super_pod_id"])
+    init.add_argument("--super-pod-size", type=int, default=DEFAULTS["super_pod_size"])
+    init.add_argument("--server-index", type=int, help="place of an A3 server in its super pod; by default it is in none")
     init.add_argument("--fabric", default="fixed", choices=["fixed", "loopback", "interfaces"])
     for name in (name for name in DEFAULTS if name.endswith("_seconds")):
         init.add_argument("--" + name.replace("_", "-"), type=float, default=DEFAULTS[name])
     init.add_argument("--measure-bytes", type=int, default=DEFAULTS["measure_bytes"])
     init.add_argument("--switch-address", dest="switch_addresses", action="append", default=[], help="answers to ping and net_health")
     init.add_argument("--uid", type=int, default=0, help="the user that the tool takes itself to be")
-    init.add_argument("--address-template", default="", help="for example 10.78.1.{device}")
+    init.add_argument("--address-template", action="append", default=[], help="for example 10.78.1.{device}; two of them: one a die of an NPU")
     init.add_argument("--netmask", default="255.255.255.0")
     init.add_argument("--state", action="append", default=[], metavar="KEY=VALUE")
     init.add_argument("--conf-from-state", action="store_true", help="write hccn.conf as the devices are")

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 
-from . import inet
+from . import inet, superpod
 from .errors import Refused
 
 TYPE_CHECKING = False  # typing is slow to load
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 DEFAULT_NETMASK = "255.255.255.0"
 RESERVED_A2 = [("192.168.1.0", 24), ("192.168.2.0", 24)]
 RESERVED_A3_POD, RESERVED_A3_ALONE = [("192.0.0.0", 8)], [("192.168.0.0", 21)]
-NO_POD_SERVER = 1023  # server_id of a machine outside a super pod
 SMALLEST_MTU_IPV6 = 1280
 SMP_BOARDS = ("0x20",)  # boards whose halves (0-3, 4-7) must not share an address
 
@@ -95,7 +94,7 @@ def _check_conflict(tool: Tool, address: str) -> None:
         return  # the conflict check lets it pass, the next one does not
     device, get = tool.device, tool.node.state.get
     if device.is_a3:
-        reserved = RESERVED_A3_ALONE if device.number("server_id", NO_POD_SERVER) == NO_POD_SERVER else RESERVED_A3_POD
+        reserved = RESERVED_A3_ALONE if superpod.server_index(tool.node) == superpod.ALONE else RESERVED_A3_POD
         rivals = [device.id ^ 1]
     else:
         reserved = RESERVED_A2

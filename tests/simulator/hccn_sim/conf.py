@@ -23,6 +23,7 @@ class Conf:
     def __init__(self, path: str, uid: int) -> None:
         self.path = path
         self.writable_by_user = uid == 0
+        self.before_edit: Callable[[], None] = lambda: None
 
     def read(self, key: str, size: int = LINE_BYTES) -> str | None:
         """The first value of ``key``; None if there is none. A value that does not fit ``size`` is a failure."""
@@ -89,6 +90,7 @@ class Conf:
 
     def _edit(self, change: Callable[[str], str]) -> None:
         self.require_write("conf_write")
+        self.before_edit()
         with open(self.path, "rb+") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
             content = change(stream.read().decode("latin-1")).encode("latin-1")

@@ -40,7 +40,12 @@ class Device:
 
     @property
     def is_a3(self) -> bool:
-        return bool(self.get("mainboard_id")) or str(self.node.config["product"]) == "A3"
+        return bool(self.get("mainboard_id")) or self.node.product == "A3"
+
+    def is_sibling(self, address: str) -> bool:
+        """Does the other die of this NPU own the address? No port leads from one to the other."""
+        own = self.node.state.get
+        return self.is_a3 and bool(address) and address in (own(self.id ^ 1, "ip"), own(self.id ^ 1, "ip6"))
 
     def call(self, name: str = "", change: bool = False) -> None:
         """Asks the device; raises what a busy, broken or refusing device leads to."""
@@ -50,6 +55,8 @@ class Device:
             raise Refused("device")
         if change and self.is_set("need_root") and self.node.uid != 0:
             raise Refused("permission")
+        if change and self.get("set_refused") in ("1", name):
+            raise Refused("device")
         code = self.get(f"fail.{name}") or self.get(f"fail.{CALLS.get(name, '')}")
         if code not in ("", "0"):
             raise Refused(REFUSAL_OF_CODE.get(code, "device"))

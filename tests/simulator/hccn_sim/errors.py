@@ -51,6 +51,7 @@ REFUSALS = {
     "mtu_ipv6": (27, "Unable to configure IPV6 address, because mtu is less than 1280!", ERR, False),
     "conf_access": (29, "The hccn.conf can't access, cmd execute failed! pls check the conf file or cmd run permission.", ERR, False),
     "default_route": (35, "Can not add or delete default route! Please use hccn_tool gateway cfg cmd!", ERR, False),
+    "occupied": (31, "The device is occupied. Please try again later.", ERR, False),
     "broadcast": (37, "Can not config broadcast address!", ERR, False),
     # the device
     "device": (1, "Command execute failed!", ERR, False),

@@ -17,8 +17,10 @@ PROBE_PORT, PROBE_SECONDS = 9, 1.0
 
 
 def reaches(tool: Tool, address: str) -> bool:
-    """fixed: every address answers. loopback: who owns it, with both links up. interfaces: what the kernel says."""
+    """fixed: every address answers. loopback: who owns it, with both links up. interfaces: what the kernel says. The sibling die never does."""
     device, node = tool.device, tool.node
+    if device.is_sibling(address):
+        return False
     if node.fabric == "fixed":
         return True
     if not device.link_up:

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults that hold for any command: slow, hanging, busy for some calls, or talking nonsense."""
+"""Faults that hold for any command: slow, hanging, killed, busy for some calls, talking nonsense or without end, only saying that it did it."""
 
 from __future__ import annotations
 
+import os
 
 from .errors import Refused
 
@@ -11,17 +12,43 @@ TYPE_CHECKING = False  # typing is slow to load
 if TYPE_CHECKING:
     from .tool import Tool
 
+FLOOD_LINE = "." * 1023
+CHANGING = ("-s", "-a", "-d", "-c")
 
-def strike(tool: Tool) -> None:
-    """Called once a call, as soon as the device is known."""
+
+def strike(tool: Tool, args: list[str]) -> None:
+    """Called once a call, as soon as the device is known; ``args`` is what follows the command."""
     device, node = tool.device, tool.node
-    if node.seconds("latency_seconds"):
-        tool.clock.sleep(node.seconds("latency_seconds"))
+    seconds = float(device.get("latency") or node.seconds("latency_seconds"))
+    if seconds:
+        tool.clock.sleep(seconds)
     if device.is_set("hang"):
         tool.clock.sleep(node.seconds("hang_seconds"))
         raise Refused("timeout")
+    if device.is_set("killed"):
+        die(device.number("killed"))
+    if device.is_set("conf_refused"):
+        tool.conf.writable_by_user = False
+    if device.is_set("killed_late"):
+        tool.conf.before_edit = lambda: die(device.number("killed_late"))
     if device.number("busy_for") and node.state.add(device.id, {"busy_for": -1})["busy_for"] > 0:
         raise Refused("busy")
+    if device.is_set("flood"):
+        tool.info("\n".join([FLOOD_LINE] * (device.number("flood") * 1024)))
+        raise Refused("silent", 0)
     if device.is_set("garbage"):
         tool.info(f"\x1b[0m#@! {device.id:#06x} ---- ????\n= : =\n")
         raise Refused("silent", 0)
+    if device.is_set("set_ignored") and changes(tool.command, args):
+        tool.done()
+        raise Refused("silent", 0)
+
+
+def changes(command: str, args: list[str]) -> bool:
+    rest = args[1:] if args[:1] == ["-inet6"] else args
+    return rest[:1] == ["recovery"] if command == "-cfg" else bool(rest) and rest[0] in CHANGING
+
+
+def die(signal: int) -> None:
+    """As a tool that is killed: what it held back for stdout is lost."""
+    os.kill(os.getpid(), signal)

@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 
+from . import superpod
 from .errors import Refused
 from .link import get_only
 
 TYPE_CHECKING = False  # typing is slow to load
 if TYPE_CHECKING:
     from .tool import Tool
-
-VNIC_LAST_BYTE = 199
 
 
 def vnic(tool: Tool, args: list[str]) -> None:
@@ -24,7 +23,8 @@ def vnic(tool: Tool, args: list[str]) -> None:
     except Refused:
         raise Refused("device") from None
     tool.info("vnic link status: " + ("UP" if device.get("vnic_link", "1") == "1" else "DOWN"))
-    tool.info(f"vnic ipaddr: {device.get('vnic_ip', f'192.168.1.{VNIC_LAST_BYTE - device.id}')}\nvnic netmask: 255.255.255.0")
+    usual = superpod.vnic_address(superpod.server_index(tool.node), device.id) if device.is_a3 else f"192.168.1.{superpod.VNIC_LAST_BYTE - device.id}"
+    tool.info(f"vnic ipaddr: {device.get('vnic_ip', usual)}\nvnic netmask: 255.255.255.0")
 
 
 def process(tool: Tool, args: list[str]) -> None:

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sys
 
-from .node import DEFAULTS, Node
+from .node import DEFAULTS, PRODUCTS, Node
 from .state import State, assignments
 
 TOOLS = ("hccn_tool", "npu-smi")
@@ -32,7 +32,7 @@ CONF_KEYS = {
 def init(
     root: str,
     config: dict[str, object],
-    address_template: str = "",
+    address_template: str | list[str] = "",
     netmask: str = "255.255.255.0",
     state: list[str] | None = None,
     conf_from_state: bool = False,
@@ -50,12 +50,14 @@ def init(
     unknown = set(config) - set(DEFAULTS)
     if unknown:
         raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
+    if config.get("product", "A2") not in PRODUCTS:
+        raise ValueError(f"unknown product: {config['product']}")
     with open(os.path.join(root, "sim.json"), "w", encoding="utf-8") as stream:
         json.dump({**DEFAULTS, **config}, stream, indent=1)
     _launchers(root, python or sys.executable)
     open(os.path.join(root, "etc", "hccn.conf"), "w", encoding="utf-8").close()
     node = Node(root)
-    _addresses(node, address_template, netmask)
+    _addresses(node, [address_template] if isinstance(address_template, str) else address_template, netmask)
     set_state(root, state or [])
     if conf_from_state:
         _conf(Node(root))
@@ -71,10 +73,13 @@ def clear(root: str) -> None:
 
 
 def stop(root: str) -> None:
+    """Ends what the devices and the faults of a node still do."""
+    from .host_faults import release
     from .perf_device import PerfDevice
     from .tool import Output, Tool
 
     node = Node(os.path.abspath(root))
+    release(node)
     for device in node.devices():
         tool = Tool(node, Output(sys.stdout, sys.stderr), sys.stdin)
         tool.device.id = device
@@ -82,10 +87,14 @@ def stop(root: str) -> None:
 
 
 def set_state(root: str, items: list[str]) -> None:
-    """``KEY=VALUE`` as ``state.assignments`` reads them."""
-    state = State(os.path.join(os.path.abspath(root), "state"))
+    """``KEY=VALUE`` as ``state.assignments`` reads them; what is of the host changes its files and processes at once."""
+    from .host_faults import apply
+
+    root = os.path.abspath(root)
+    state = State(os.path.join(root, "state"))
     for device, values in assignments(items).items():
         state.update(device, values)
+        apply(root, device, values)
 
 
 def _launchers(root: str, python: str) -> None:
@@ -99,11 +108,12 @@ def _launchers(root: str, python: str) -> None:
         os.chmod(path, 0o755)
 
 
-def _addresses(node: Node, template: str, netmask: str) -> None:
-    if template:
-        for device in node.devices():
-            address = template.format(device=device)
-            node.state.update(device, {"ip": address, "netmask": netmask})
+def _addresses(node: Node, templates: list[str], netmask: str) -> None:
+    """Device 0 gets its address from the first template, device 1 from the second, and so on, over and over."""
+    for device in node.devices():
+        template = templates[device % len(templates)] if templates else ""
+        if template:
+            node.state.update(device, {"ip": template.format(device=device), "netmask": netmask})
 
 
 def _conf(node: Node) -> None:

@@ -123,12 +123,12 @@ def link_stat(tool: Tool, args: list[str]) -> None:
     changes = _changes(tool, now)
     ups = sum(1 for _when, what in changes if what == "UP")
     front = f"[devid {device.id}]"
-    tool.info(f"{front}current time        : {_stamp(now)}")
+    tool.info(f"{front}current time        : {stamp(now)}")
     tool.info(f"{front}link up count       : {ups}")
     tool.info(f"{front}link down count     : {len(changes) - ups}")
     tool.info(f"{front}link change records :" + ("" if changes else " NA"))
     for when, what in changes:
-        tool.info(f"{front}    {_stamp(when)}    LINK {what}")
+        tool.info(f"{front}    {stamp(when)}    LINK {what}")
 
 
 def _changes(tool: Tool, now: int) -> list[tuple[int, str]]:
@@ -139,7 +139,7 @@ def _changes(tool: Tool, now: int) -> list[tuple[int, str]]:
     return flaps + ([] if tool.device.is_set("link_his_cleared") else list(FIRST_CHANGES))
 
 
-def _stamp(when: int) -> str:
+def stamp(when: int) -> str:
     return time.asctime(time.gmtime(when))
 
 

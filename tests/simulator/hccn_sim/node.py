@@ -15,9 +15,14 @@ TYPE_CHECKING = False  # typing is slow to load
 if TYPE_CHECKING:
     from typing import Any
 
+PRODUCTS = {"A2": 8, "A3": 16, "950": 8}  # and how many devices a server of it has
+
 DEFAULTS: dict[str, Any] = {
     "product": "A2",
-    "devices": 8,
+    "devices": None,  # None: as many as the product has
+    "super_pod_id": 0,
+    "super_pod_size": 384,
+    "server_index": None,  # place of an A3 server in its super pod; None: it is in none
     "fabric": "fixed",  # fixed | loopback | interfaces
     "poll_seconds": 1.0,  # the tool's wait between two looks at a running test
     "retry_seconds": 1.0,  # the tool's wait before it tries again
@@ -51,11 +56,16 @@ class Node:
     def fabric(self) -> str:
         return str(self.config["fabric"])
 
+    @property
+    def product(self) -> str:
+        return str(self.config["product"])
+
     def seconds(self, name: str) -> float:
         return float(self.config[name])
 
     def devices(self) -> list[int]:
-        count = int(self.state.get("*", "devices") or self.config["devices"])
+        wanted = self.config["devices"]
+        count = int(self.state.get("*", "devices") or (PRODUCTS[self.product] if wanted is None else wanted))
         return [device for device in range(count) if self.state.get(device, "absent") != "1"]
 
     def neighbours(self) -> list[Node]:

@@ -15,16 +15,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .clock import Clock
+from .process import alive, spawn, wait
 from .state import write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .tool import Tool
 
 DONE, RUNNING, ERROR = 1, 2, 3
 FIXED_POLLS = 1.5  # how long a test of the fabric "fixed" runs, in polls
-READY_SECONDS, GONE_SECONDS, STEP_SECONDS = 10.0, 5.0, 0.005
+READY_SECONDS, GONE_SECONDS = 10.0, 5.0
 GRACE_SECONDS = 10
 PROCESS = "import sys; sys.path.insert(0, {folder!r}); from hccn_sim.perf_process import main; main({path!r})"
 
@@ -61,8 +60,8 @@ class PerfDevice:
                 return RUNNING
             write_json(self.path, {"status": RUNNING, "asked_at": Clock.now(), "order": self._complete(order)})
         folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        _spawn([sys.executable, "-I", "-S", "-c", PROCESS.format(folder=folder, path=self.path)])
-        return DONE if _wait(lambda: bool(self._record().get("ready")), READY_SECONDS) else ERROR
+        spawn([sys.executable, "-I", "-S", "-c", PROCESS.format(folder=folder, path=self.path)])
+        return DONE if wait(lambda: bool(self._record().get("ready")), READY_SECONDS) else ERROR
 
     def report(self) -> str:
         if self.device.get("perf_report"):
@@ -81,7 +80,7 @@ class PerfDevice:
                 os.kill(record["pid"], signal.SIGKILL)
             if record:
                 os.unlink(self.path)
-        _wait(lambda: not alive(record), GONE_SECONDS)
+        wait(lambda: not alive(record), GONE_SECONDS)
         gone = ("pt_until", "pt_order", "pt_type", "pt_client", "perf_status")
         self.device.set(**dict.fromkeys(name for name in gone if self.device.get(name)))
 
@@ -110,7 +109,7 @@ class PerfDevice:
             "own": own,
             "own_socket": socket_address(node.fabric, own),
             "peer_socket": socket_address(node.fabric, str(order["peer"])),
-            "link": self.device.link_up,
+            "link": self.device.link_up and not self.device.is_sibling(str(order["peer"])),
             "tx_mbit": _slowest(both, get("tx_rate_mbit")),
             "rx_mbit": _slowest(both, get("rx_rate_mbit")),
             "server_seconds": node.seconds("server_seconds"),
@@ -127,45 +126,3 @@ def _slowest(*rates: str) -> float:
 
 def record_path(state_folder: str, device: int) -> str:
     return os.path.join(state_folder, f"roce_test_{device}.json")
-
-
-def alive(record: dict[str, Any]) -> bool:
-    return bool(record.get("pid")) and start_time(record["pid"]) == record["started"]
-
-
-def _wait(condition: Callable[[], bool], seconds: float) -> bool:
-    deadline = Clock.now() + seconds
-    while not condition():
-        if Clock.now() > deadline:
-            return False
-        Clock.sleep(STEP_SECONDS)
-    return True
-
-
-def start_time(pid: int) -> str:
-    """The kernel's start time of a process, empty if there is none (or only its exit code is left)."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stream:
-            fields = stream.read().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-    return "" if fields[0] in ("Z", "X") else fields[19]
-
-
-def _spawn(argv: list[str]) -> None:
-    """Starts a process that nothing of this one is left in: parent, session, environment, folder, files."""
-    child = os.fork()
-    if child:
-        os.waitpid(child, 0)
-        return
-    try:
-        os.setsid()
-        if os.fork() == 0:
-            os.chdir("/")
-            nothing = os.open(os.devnull, os.O_RDWR)
-            for descriptor in (0, 1, 2):
-                os.dup2(nothing, descriptor)
-            os.closerange(3, 1024)
-            os.execve(argv[0], argv, {})
-    finally:
-        os._exit(0)

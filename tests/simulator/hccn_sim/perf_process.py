@@ -12,9 +12,10 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .perf_device import DONE, ERROR, start_time
+from .perf_device import DONE, ERROR
 from .perf_report import Order, Rows, report, sizes, waiting
 from .perf_traffic import MEBI, Broken, echo, ping_pong, receive_stream, send_stream
+from .process import start_time
 from .state import State, write_json
 
 if TYPE_CHECKING:

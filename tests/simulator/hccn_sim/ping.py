@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""-ping between devices, and -hccs_ping of super pods."""
+"""-ping between devices."""
 
 from __future__ import annotations
 
@@ -55,24 +55,3 @@ def _answers(tool: Tool, address: str, forced: str) -> int:
     for sequence, milliseconds in enumerate(times):
         tool.info(f"recv seq={sequence},time={milliseconds}ms" if milliseconds else f"recv time out seq={sequence}")
     return sum(1 for milliseconds in times if milliseconds)
-
-
-def hccs_ping(tool: Tool, args: list[str]) -> None:
-    """Only A3, only root: packets over the bus between the dies."""
-    if not tool.device.is_a3:
-        raise Refused("product")
-    tool.require_root()
-    if len(args) < 3 or len(args) % 2 == 0:
-        raise Refused("count")
-    options = dict(zip(args[1::2], args[2::2]))
-    if args[0] != "-g" or not {"address", "sdid"} & set(options):
-        raise Refused("option")
-    tool.device.call("hccs_ping")
-    count = int(options.get("cnt", PACKETS))
-    tool.info(f"device {tool.device.id} PING {options.get('address') or options['sdid']}\n")
-    microseconds = [24.13 - 0.07 * packet for packet in range(count)]
-    for packet, taken in enumerate(microseconds):
-        tool.info(f"This pkt ping success!\nrecv seq {packet}, time = {taken:.3f}us, L1 plane check result = 0x0\n")
-    tool.info(f"{count} packets transmitted, {count} received, 0.00% packets loss")
-    tool.info(f"max time {max(microseconds):.3f}us\nmin time {min(microseconds):.3f}us")
-    tool.info(f"average time {sum(microseconds) / count:.3f}us\nTP95 time {max(microseconds):.3f}us")

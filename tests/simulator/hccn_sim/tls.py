@@ -52,8 +52,9 @@ def _get(tool: Tool, args: list[str]) -> None:
         raise Refused("no_certificate")
     alarm = device.number("tls_alarm", 60)
     tool.info(SWITCH.format(id=device.id, switch=device.get("tls", "0"), preset=device.get("tls_preset", "1"), alarm=alarm))
-    issuer = device.get("tls_issuer") or (FACTORY_CA if device.get("tls_preset", "1") == "1" else OWN_CA)
-    for name, subject in (("pub", device.get("tls_subject", FACTORY_SUBJECT)), ("ca1", FACTORY_CA), ("ca2", FACTORY_CA)):
+    issuer = device.get("tls_issuer") or device.get("tls_ca") or (FACTORY_CA if device.get("tls_preset", "1") == "1" else OWN_CA)
+    authority = device.get("tls_ca", FACTORY_CA)
+    for name, subject in (("pub", device.get("tls_subject", FACTORY_SUBJECT)), ("ca1", authority), ("ca2", authority)):
         _certificate(tool, name, subject, issuer, alarm)
     _remember_switch(tool)
 

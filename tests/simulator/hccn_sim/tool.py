@@ -59,7 +59,7 @@ COMMANDS = {
     "-version": ("host", "version"),
     "-udhcpc": ("host", "udhcpc"),
     "-ping": ("ping", "ping"),
-    "-hccs_ping": ("ping", "hccs_ping"),
+    "-hccs_ping": ("superpod", "hccs_ping"),
     "-roce_test": ("roce_test", "roce_test"),
 }
 # commands that the real tool has and this one does not imitate
@@ -139,7 +139,12 @@ def main(
     unbuffered = environment.get("_STDBUF_O") in ("L", "0") or out.isatty()
     tool = Tool(node or find(argv[0], environment), Output(out, err or sys.stderr, unbuffered), stdin or sys.stdin)
     try:
-        code = _run(tool, argv)
+        if tool.node.product == "950":
+            from .dialect_950 import run
+
+            code = run(tool, argv)
+        else:
+            code = _run(tool, argv)
     except Refused as refusal:
         code = refuse(tool, refusal)
     tool.output.flush()
@@ -177,8 +182,10 @@ def _run(tool: Tool, argv: list[str]) -> int:
     tool.command = argv[at] if len(argv) > at else ""
     if tool.command not in COMMANDS and tool.command not in FOREIGN or tool.attribute == "-a" and tool.command != "-cfg":
         raise Refused("cmd_unknown")
+    if tool.node.state.get("*", "conf_unwritable") == "1":
+        tool.conf.writable_by_user = False
     if tool.attribute == "-i" and not (tool.command == "-tls" and argv[-1] == "host"):
-        _choose_device(tool, argv[2])
+        choose_device(tool, argv[2], argv[at + 1 :])
     if tool.command in FOREIGN:
         raise Refused("product")
     module, function = COMMANDS[tool.command]
@@ -194,14 +201,14 @@ def _has_name(uid: int) -> bool:
         return False
 
 
-def _choose_device(tool: Tool, text: str) -> None:
-    """At most two digits; no digit at all is device 0."""
+def choose_device(tool: Tool, text: str, args: list[str]) -> None:
+    """At most two digits; no digit at all is device 0. Then the faults of any command strike."""
     if len(text) > 2 or any(character not in "0123456789" for character in text) or int(text or 0) not in tool.node.devices():
         raise Refused("device_id")
     tool.device = Device(tool.node, int(text or 0))
     from .faults import strike
 
-    strike(tool)
+    strike(tool, args)
     for _second in range(HEALTH_SECONDS):
         if tool.device.get("health_ret") in ("", "0"):
             return

@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Parsers of the queries of 950, whose hccn_tool has a command line and texts of its own: one function a query, from its text to a value.
+
+Queries are asked per port: ``hccn_tool -g -COMMAND -i NPU [-u UDIE -p PORT]``. Source: the manual Ascend_950_HCCN_Tool of hicann/driver; no
+run on hardware was seen. The TLS set is confirmed by the same text as on A2 (``failures.SUCCESS``), ``-g -link`` by that of ``parse_link``.
+All raise ParseError for a text that they do not know.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from .._core.errors import ParseError
+from .parse_network import search
+
+_DIALECT = re.compile(r"^\s*hccn_tool -mode -cmd -npu_info\b", re.MULTILINE)
+
+
+def is_950_help(text: str) -> bool:
+    """``hccn_tool -h``: is it the tool of 950?"""
+    return _DIALECT.search(text) is not None
+
+
+@dataclass(frozen=True)
+class Port:
+    """Where a row belongs: NPU id of npu-smi, die and port on it."""
+
+    npu: int
+    udie: int
+    port: int
+
+
+def _rows(text: str, head: Sequence[str], query: str) -> List[List[str]]:
+    """The rows of a table whose first row is ``head``. Raises ParseError where it is not there, or a row is not as long."""
+    search(re.compile(r"^\|\s*" + r"\s*\|\s*".join(head) + r"\s*\|\s*$", re.MULTILINE), text, query)
+    lines = [line.strip() for line in text.splitlines()]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    for row in rows[1:]:
+        if len(row) != len(head) or not all(cell.isdigit() for cell in row[:3]):
+            raise ParseError("%s printed an unknown row: %r" % (query, " | ".join(row)[:120]))
+    return rows[1:]
+
+
+def _port(row: Sequence[str]) -> Port:
+    return Port(int(row[0]), int(row[1]), int(row[2]))
+
+
+@dataclass(frozen=True)
+class LinkChanges:
+    """``records``: (port, time as printed, up or down), newest first."""
+
+    ups: int
+    downs: int
+    records: Tuple[Tuple[Port, str, str], ...]
+
+
+_UPS = re.compile(r"^link up count\s*:\s*(\d+)", re.MULTILINE)
+_DOWNS = re.compile(r"^link down count\s*:\s*(\d+)", re.MULTILINE)
+_CHANGES_HEAD = ("NPU", "UDie", "Port", "Link_Status", "Time_Stamp")
+_CHANGES: Mapping[str, str] = {"LINK_UP": "up", "LINK_DOWN": "down"}
+
+
+def parse_link_changes(text: str) -> LinkChanges:
+    """``-g -link_stat``."""
+    query = "-g -link_stat"
+    ups, downs = search(_UPS, text, query), search(_DOWNS, text, query)
+    rows = _rows(text, _CHANGES_HEAD, query)
+    for row in rows:
+        if row[3] not in _CHANGES:
+            raise ParseError("%s printed an unknown link status: %r" % (query, row[3][:120]))
+    return LinkChanges(int(ups.group(1)), int(downs.group(1)), tuple((_port(row), row[4], _CHANGES[row[3]]) for row in rows))
+
+
+@dataclass(frozen=True)
+class Speed:
+    """``gbit_s`` as it is; ``capability`` and ``width`` are lanes, such as X4; ``status`` in the tool's word."""
+
+    port: Port
+    gbit_s: int
+    capability: str
+    width: str
+    status: str
+
+
+_SPEED_HEAD = ("NPU", "UDie", "Port", "Speed", "Cap", "Width", "Status")
+_GBIT = re.compile(r"^(\d+) G$")
+
+
+def parse_speed(text: str) -> Tuple[Speed, ...]:
+    """``-g -speed``: one for each row."""
+    query = "-g -speed"
+    return tuple(
+        Speed(_port(row), int(search(_GBIT, row[3], query).group(1)), row[4], row[5], row[6]) for row in _rows(text, _SPEED_HEAD, query))
+
+
+_COUNTER = re.compile(r"^(\w+):\s*(\d+)\s*$", re.MULTILINE)
+_NOT_COUNTED = ("port_id", "is_uboe_port")
+
+
+def parse_counters(text: str) -> Dict[str, int]:
+    """``-g -stat``: counters of a port by the tool's names."""
+    search(re.compile(r"^packet statistics:\s*^port_id:\s*\d+", re.MULTILINE), text, "-g -stat")
+    return {name: int(value) for name, value in _COUNTER.findall(text) if name not in _NOT_COUNTED}
+
+
+@dataclass(frozen=True)
+class PortInfo:
+    """``link`` and ``physical``: what the two layers say of themselves, in the tool's words. A name may stand in both with other values."""
+
+    port: int
+    link: Mapping[str, str]
+    physical: Mapping[str, str]
+
+
+_PORT_ID = re.compile(r"^port_id:\s*(0x[0-9a-fA-F]+|\d+)\s*$", re.MULTILINE)
+_SECTION = re.compile(r"^=+ (UB PORT LINK INFO|UB DLPHY INFO) =+\s*$", re.MULTILINE)
+_FIELD = re.compile(r"^(\w+):[ \t]*(.*?)\s*$", re.MULTILINE)
+
+
+def parse_port_info(text: str) -> PortInfo:
+    """``-g -port_info``."""
+    query = "-g -port_info"
+    port = search(_PORT_ID, text, query).group(1)
+    search(_SECTION, text, query)
+    heads = list(_SECTION.finditer(text))
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    parts = {head.group(1): dict(_FIELD.findall(text[head.end():end])) for head, end in zip(heads, ends)}
+    return PortInfo(int(port, 0), parts.get("UB PORT LINK INFO", {}), parts.get("UB DLPHY INFO", {}))
+
+
+@dataclass(frozen=True)
+class UbConnect:
+    """``link``: up, down or partial for the NPU; ``ports``: the same words by port."""
+
+    link: str
+    ports: Mapping[int, str]
+
+
+_CONNECT_STATES: Mapping[str, str] = {"UP": "up", "DOWN": "down", "PARTIAL LINK": "partial", "PARTIAL UP": "partial"}
+_CONNECT = re.compile(r"^link status\s*:\s*(UP|DOWN|PARTIAL LINK)\s*$", re.MULTILINE)
+_CONNECT_PORT = re.compile(r"^port (\d+)\s*:\s*(\S.*?)\s*$", re.MULTILINE)
+
+
+def parse_ub_connect(text: str) -> UbConnect:
+    """``-g -ub_connect``."""
+    query = "-g -ub_connect"
+    link = search(_CONNECT, text, query).group(1)
+    ports: Dict[int, str] = {}
+    for number, said in _CONNECT_PORT.findall(text):
+        if said not in _CONNECT_STATES:
+            raise ParseError("%s printed an unknown state of port %s: %r" % (query, number, said[:120]))
+        ports[int(number)] = _CONNECT_STATES[said]
+    return UbConnect(_CONNECT_STATES[link], ports)
