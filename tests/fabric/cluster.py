@@ -80,9 +80,11 @@ class Cluster:
         return Path(self.root(name)) / "calls"
 
     def calls(self, name: str) -> list[str]:
-        """What was called: "0 reset", "0 server", "0 client"."""
+        """What was called for tests: "0 reset", "0 server", "0 client"."""
         found = []
         for line in self.calls_file(name).read_text().splitlines() if self.calls_file(name).exists() else []:
+            if "-roce_test" not in line:
+                continue
             kind = "reset" if line.endswith(" reset") else "client" if " address " in line else "server"
             found.append(f"{line.split()[1]} {kind}")
         return found

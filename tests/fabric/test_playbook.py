@@ -26,6 +26,7 @@ PLAYBOOK = """
         host: "{{ inventory_hostname }}"
         key: "{{ key_of_test }}"
         hccn_tool: "{{ root }}/bin/counted"
+        npu_smi: "{{ root }}/bin/npu-smi"
         state_dir: "{{ root }}/runs"
         server_start_delay: 0.3
         size: 64K

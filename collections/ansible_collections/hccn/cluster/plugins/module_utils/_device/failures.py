@@ -97,12 +97,21 @@ FAILURES: Tuple[Failure, ...] = (
 _HINTS: Dict[str, str] = {failure.code: failure.hint for failure in FAILURES}
 
 
+MESSAGE_LIMIT = 200
+"""Characters of a line that a message takes over; the longest text of the tool has 143."""
+
+
+def _cut(line: str) -> str:
+    line = line.strip()
+    return line if len(line) <= MESSAGE_LIMIT else line[:MESSAGE_LIMIT] + "..."
+
+
 def _spoken(result: Result) -> Optional[HccnError]:
     lines = (result.stderr + "\n" + result.stdout).splitlines()
     for failure in FAILURES:
         for line in lines:
             if failure.text in line:
-                return HccnError(failure.code, line.strip(), failure.hint)
+                return HccnError(failure.code, _cut(line), failure.hint)
     return None
 
 
@@ -120,7 +129,7 @@ def failure_of(result: Result) -> Optional[HccnError]:
         return HccnError("no_passwd_entry", "hccn_tool ended without a word (exit %d)" % result.rc, "the uid has no passwd entry in this container")
     if result.rc != 0:
         said = (result.stderr or result.stdout).strip().splitlines()
-        return HccnError("tool_exit_%d" % result.rc, said[0] if said else "hccn_tool ended without a word (exit %d)" % result.rc)
+        return HccnError("tool_exit_%d" % result.rc, _cut(said[0]) if said else "hccn_tool ended without a word (exit %d)" % result.rc)
     return None
 
 

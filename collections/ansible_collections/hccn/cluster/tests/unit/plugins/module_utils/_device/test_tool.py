@@ -52,6 +52,11 @@ def test_a_new_text_is_shown_as_it_is():
     assert failures.failure_of(run_result(77, "Something new!\nmore\n")).message == "Something new!"
 
 
+def test_a_flood_does_not_become_a_message():
+    assert failures.failure_of(run_result(77, "x" * 1000000)).message == "x" * 200 + "..."
+    assert failures.failure_of(run_result(1, "", "Command execute failed!" + "x" * 1000000)).message == "Command execute failed!" + "x" * 177 + "..."
+
+
 def test_each_text_stands_once():
     texts = [failure.text for failure in failures.FAILURES]
     codes = [failure.code for failure in failures.FAILURES]
