@@ -16,7 +16,7 @@ import yaml
 
 from tests.support import COLLECTION, REGISTER, ROOT, SIMULATOR
 
-JOBS = ["bring_up", "check_collective", "check_fabric", "rank_table", "report", "site", "tls"]
+JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "rank_table", "report", "restore", "site", "tls"]
 DEVICES_GROUP = ["device_info", "device_network", "device_ping", "device_tls", "hccn_conf", "rdma_perf"]
 
 # awx/main/utils/ansible.py: which files of a project are offered as playbooks, and the folders where it does not look.

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of the filter restored; the logic is in plugin_utils/_plan."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: restored
+short_description: Turn what was saved of a host into the options that put it back
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Used by the playbook C(hccn.cluster.restore).
+positional: _input, settings
+options:
+  _input:
+    description:
+      - What was saved, with C(schema) (V(hccn.cluster/restore/1)), C(saved_at), C(network) (RV(hccn.cluster.device_network#module:previous)), C(tls)
+        (a list of C(id) and C(enabled)) and C(hccn_conf) (the text of the file). The last three may be missing.
+    type: dict
+    required: true
+  settings:
+    description:
+      - What the file holds now, as in RV(hccn.cluster.hccn_conf#module:settings).
+    type: list
+    elements: dict
+    default: []
+seealso:
+  - module: hccn.cluster.device_network
+  - module: hccn.cluster.device_tls
+  - module: hccn.cluster.hccn_conf
+"""
+
+EXAMPLES = r"""
+- name: Put the addresses back
+  hccn.cluster.device_network:
+    config: "{{ (lookup('ansible.builtin.file', 'npu1.json') | from_json | hccn.cluster.restored).network }}"
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - A dictionary with C(saved_at), C(network), C(tls), C(present), C(absent) and C(problems).
+    - C(network) is the C(config) of M(hccn.cluster.device_network).
+    - C(tls) has C(enabled) and C(disabled), the C(devices) that M(hccn.cluster.device_tls) switches to that state.
+    - C(present) and C(absent) are the C(config) of M(hccn.cluster.hccn_conf) for each of its states, C(absent) with keys that were not in the file.
+    - C(problems) are settings of the file that cannot be put back.
+  type: dict
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.restored import restore
+
+
+def restored(saved: Any, settings: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """See DOCUMENTATION."""
+    try:
+        return restore(saved, settings)
+    except InputError as error:
+        raise AnsibleFilterError(f"restored: {error.sentence()}") from None
+
+
+class FilterModule:
+    """Ansible's filter plugin."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return {"restored": restored}

@@ -1,0 +1,203 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Which IPv4 addresses the NPUs of a host can have: what a product wants its subnets to be, and networks that the NPUs use themselves.
+
+``hccn_tool -ip -s`` refuses the reserved networks and the sibling die's very address ("conflicted", exit 7) and takes everything else,
+also what cannot work (recorded runs of the real front end).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import Counter
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .._core.problems import Problem
+from . import network_config
+from .network_items import Values, canonical
+
+Network = ipaddress.IPv4Network
+
+SUBNETS: Mapping[str, int] = {"A2": 1, "910A": 4}
+"""Subnets of a host: NPUs whose ids leave the same remainder share one (Ascend Deployer's address policies)."""
+
+DIES = 2
+"""Dies of an A3 NPU. They must be in different subnets, else pings between hosts fail (Ascend Deployer's address policies)."""
+
+# Networks of the NPUs' own virtual ports (hicann/driver, src/custom/network/hccn/ascend910B).
+RESERVED_A2 = ("192.168.1.0/24", "192.168.2.0/24")
+RESERVED_A3_IN_SUPER_POD = ("192.0.0.0/8",)
+RESERVED_A3_ALONE = ("192.168.0.0/21",)
+
+ALONE = 1023
+"""The server index of an A3 server outside a super pod (same source)."""
+
+CHECKED = ("address", "netmask", "gateway", "netdetect")
+
+RULES = ("loopback_address", "reserved_network", "one_subnet", "four_subnets", "sibling_subnet")
+"""Beside ``invalid_<option>`` and ``duplicate_address``, which hold for any NPU."""
+
+PRODUCTS = ("910A", "A2", "A3", "950")
+
+
+class Port(NamedTuple):
+    """One NPU with what was given for it; ``network`` is None where address or netmask are missing or wrong."""
+
+    device: int
+    values: Values
+    where: Mapping[str, str]
+    network: Optional[Network]
+
+
+class Owner(NamedTuple):
+    """Who has an address, and where that is written."""
+
+    address: str
+    host: Optional[str]
+    device: int
+    where: str
+
+
+def in_super_pod(devices: Iterable[Mapping[str, Any]]) -> Optional[bool]:
+    """From device_info's topic ``super_pod``: are these dies in a super pod? None where it was not read."""
+    read = [device for device in devices if "super_pod" in device
+            and not any(error.get("topic") == "super_pod" for error in device.get("errors") or ())]
+    if not read:
+        return None
+    return any(device["super_pod"] is not None and device["super_pod"]["server_index"] != ALONE for device in read)
+
+
+def check(devices: Sequence[Mapping[str, Any]], product: Optional[str], super_pod: Optional[bool] = None, host: Optional[str] = None,
+          where: str = "devices") -> List[Problem]:
+    """What is wrong with the addresses of one host's NPUs, by device and then by rule.
+
+    ``devices``: results of device_info or entries of device_network's ``config``: ``id`` and whatever there is of ``address``, ``netmask``,
+    ``gateway``, ``netdetect``, and ``where``, which is ``devices[<index>].<option>`` without it. ``super_pod``: is the host in one? None: not known.
+    """
+    ports: List[Port] = []
+    problems: List[Problem] = []
+    for index, entry in enumerate(devices):
+        values = {option: str(entry[option]) for option in CHECKED if entry.get(option) not in (None, "")}
+        place = {option: str(entry.get("where") or "%s[%d].%s" % (where, index, option)) for option in CHECKED}
+        faults = network_config.faults(values)
+        sound = not {option for option, _wrong in faults} & {"address", "netmask"} and "address" in values
+        ports.append(Port(entry["id"], values, place, network_config.network_of(values["address"], values["netmask"]) if sound else None))
+        problems += [Problem("invalid_" + option, "error", wrong, host, entry["id"], place[option]) for option, wrong in faults]
+    placed = [port for port in ports if port.network is not None]
+    for port in placed:
+        problems += list(_loopback(port, host)) + list(_reserved(port, product, super_pod, host))
+    problems += _by_product(placed, product, host)
+    order: Dict[Optional[int], int] = {port.device: index for index, port in enumerate(ports)}
+    return sorted(problems, key=lambda problem: order[problem.device])
+
+
+def duplicates(owners: Iterable[Owner]) -> List[Problem]:
+    """Addresses that two NPUs would have, over any number of hosts. hccn_tool accepts them; the fabric does not."""
+    first: Dict[str, Owner] = {}
+    problems = []
+    for owner in owners:
+        before = first.setdefault(canonical(owner.address), owner)
+        if before is not owner:
+            problems.append(Problem("duplicate_address", "error", "%s is also the address of %sNPU %d, %s" % (
+                owner.address, before.host + " " if before.host else "", before.device, before.where), owner.host, owner.device, owner.where,
+                "give each NPU an address of its own"))
+    return problems
+
+
+def _error(rule: str, port: Port, host: Optional[str], message: str, hint: Optional[str] = None, severity: str = "error") -> Problem:
+    return Problem(rule, severity, message, host, port.device, port.where["address"], hint)
+
+
+def _loopback(port: Port, host: Optional[str]) -> Iterator[Problem]:
+    if ipaddress.IPv4Address(port.values["address"]).is_loopback:
+        yield _error("loopback_address", port, host, "%s is a loopback address: nothing that is sent to it leaves the NPU" % port.values["address"])
+
+
+def _reserved(port: Port, product: Optional[str], super_pod: Optional[bool], host: Optional[str]) -> Iterator[Problem]:
+    address = ipaddress.IPv4Address(port.values["address"])
+
+    def holder(networks: Sequence[str]) -> Optional[str]:
+        return next((text for text in networks if address in Network(text)), None)
+
+    certain, possible = _reserved_networks(product, super_pod)
+    taken = holder(certain)
+    if taken is not None:
+        yield _error("reserved_network", port, host, "%s is in %s, which the NPUs of %s use themselves" % (address, taken, _article(product)),
+                     "hccn_tool refuses it")
+        return
+    taken = holder(possible)
+    if taken is not None:
+        yield _error("reserved_network", port, host, "%s is in %s, which the NPUs of an A3 host use themselves inside a super pod" % (address, taken),
+                     "hccn_tool refuses it there; whether this host is in one is not known", "warning")
+
+
+def _reserved_networks(product: Optional[str], super_pod: Optional[bool]) -> Tuple[Sequence[str], Sequence[str]]:
+    """Networks that are reserved, and networks that may be."""
+    if product == "A2":
+        return RESERVED_A2, ()
+    if product != "A3":
+        return (), ()
+    if super_pod is None:
+        return RESERVED_A3_ALONE, RESERVED_A3_IN_SUPER_POD
+    return (RESERVED_A3_IN_SUPER_POD if super_pod else RESERVED_A3_ALONE), ()
+
+
+def _article(product: Optional[str]) -> str:
+    return "a 910A host" if product == "910A" else "an %s host" % product
+
+
+def _by_product(ports: Sequence[Port], product: Optional[str], host: Optional[str]) -> List[Problem]:
+    if product == "A2":
+        return list(_one_subnet(ports, host))
+    if product == "910A":
+        return list(_four_subnets(ports, host))
+    return list(_siblings(ports, host)) if product == "A3" else []
+
+
+def _usual(ports: Sequence[Port]) -> Port:
+    """One that is in the subnet that most of them are in."""
+    network = Counter(port.network for port in ports).most_common(1)[0][0]
+    return next(port for port in ports if port.network == network)
+
+
+def _strangers(rule: str, ports: Sequence[Port], host: Optional[str], sentence: str) -> Iterator[Problem]:
+    if ports:
+        home = _usual(ports)
+        for port in ports:
+            if port.network != home.network:
+                yield _error(rule, port, host, "%s is in %s, NPU %d in %s: %s" % (
+                    port.values["address"], port.network, home.device, home.network, sentence))
+
+
+def _one_subnet(ports: Sequence[Port], host: Optional[str]) -> Iterator[Problem]:
+    return _strangers("one_subnet", ports, host, "all NPUs of an A2 host share one subnet")
+
+
+def _four_subnets(ports: Sequence[Port], host: Optional[str]) -> Iterator[Problem]:
+    count = SUBNETS["910A"]
+    groups = [[port for port in ports if port.device % count == number] for number in range(count)]
+    filled = [group for group in groups if group]
+    if len(filled) > 1 and len({port.network for port in ports}) == 1:
+        yield _error("four_subnets", ports[0], host, "all NPUs are in %s: right only for a 910A host in AMP mode" % ports[0].network,
+                     "in SMP mode, give the NPUs 0 and 4, 1 and 5, 2 and 6, 3 and 7 a subnet each", "warning")
+        return
+    for group in filled:
+        yield from _strangers("four_subnets", group, host, "the NPUs 0 and 4, 1 and 5, 2 and 6, 3 and 7 of a 910A host share a subnet each")
+    homes: Dict[Optional[Network], Port] = {}
+    for group in filled:
+        port = _usual(group)
+        before = homes.setdefault(port.network, port)
+        if before is not port:
+            yield _error("four_subnets", port, host, "%s is in %s as NPU %d is: the NPUs 0, 1, 2 and 3 of a 910A host are in different subnets" % (
+                port.values["address"], port.network, before.device))
+
+
+def _siblings(ports: Sequence[Port], host: Optional[str]) -> Iterator[Problem]:
+    by_device = {port.device: port for port in ports}
+    for port in ports:
+        sibling = by_device.get(port.device - 1) if port.device % DIES else None
+        if sibling is not None and port.network is not None and sibling.network is not None and port.network.overlaps(sibling.network):
+            yield _error("sibling_subnet", port, host, "%s is in %s, and so is die %d of the same NPU (%s)" % (
+                port.values["address"], port.network, sibling.device, sibling.values["address"]),
+                "the two dies of an A3 NPU must be in different subnets, else pings between hosts fail")

@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""A host as it is, as variables of the inventory: what hccn.conf holds and the devices agree with. Pure functions; nothing is chosen in silence.
+
+Where a device and the file differ, neither is taken, so that a run with the variables changes nothing; the difference is a problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...module_utils._core.errors import InputError
+from ...module_utils._core.problems import Problem, as_dicts
+from ...module_utils._device import conf, declare
+from ...module_utils._device.network_items import canonical
+from ...module_utils._device.parse_network import UNSET_ADDRESSES
+
+TLS_KEY = "tls_enable"
+TEMPLATES = ("{{", "{%", "{#")
+"""What the inventory would take for a template. It is text from a host, so it must not get there."""
+
+GROUPS = (("address", "netmask", "gateway"), ("netdetect",))
+"""Keys that device_info reads, too. Those of a group are left out together: a netmask alone means nothing."""
+
+WHY_UNREAD = {"would_write": "the query would write tls_enable into hccn.conf", "no_final_newline": "hccn.conf has no newline at its end"}
+"""device_info's reasons, for people."""
+
+Settings = dict[str, Any]
+
+
+def adopt(info: Any, file: Any) -> dict[str, Any]:
+    """``{variables, problems}`` from the results of device_info and hccn_conf. Raises InputError.
+
+    ``variables``: addresses that device and file agree on as ``bring_up_network``, what only the file knows as ``bring_up_config``.
+    """
+    devices = _part(info, "devices", "device_info")
+    if not devices:
+        raise InputError("there is nothing to adopt: device_info returned no device", str(info.get("msg") or ""))
+    config, problems = config_of(_part(file, "settings", "hccn_conf"))
+    found = {entry["id"]: entry["settings"] for entry in config}
+    network, made = [], []
+    for device in devices:
+        settings = found.pop(device["id"], {})
+        problems += _compare(device, settings)
+        settings.pop(TLS_KEY, None)
+        addresses = {} if info.get("dialect") == "950" else _addresses(device, settings)
+        if addresses:
+            network.append({"id": device["id"], **addresses})
+        if settings:
+            made.append({"id": device["id"], "settings": settings})
+    problems += [Problem("absent_device", "warning", "it is not adopted: this host has no such NPU", device=device) for device in found]
+    state, hindrances = _tls(devices, {entry["device"]: entry["value"] for entry in reversed(file["settings"]) if entry["key"] == TLS_KEY})
+    variables = {"bring_up_tls_state": state, "bring_up_network": network, "bring_up_config": made}
+    return {"variables": variables, "problems": _known(file) + as_dicts(problems + hindrances)}
+
+
+def config_of(settings: Iterable[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[Problem]]:
+    """Settings as hccn_conf returns them (``device``, ``key``, ``value``) as its ``config``, and those that it would not take.
+
+    Of a key that counts once, the first value is taken, as hccn_tool does.
+    """
+    made: dict[int, Settings] = {}
+    problems: list[Problem] = []
+    for setting in settings:
+        device, key, value = int(setting["device"]), str(setting["key"]), str(setting["value"])
+        problem = _refused(device, key, value)
+        if problem is not None:
+            problems.append(problem)
+            continue
+        values = made.setdefault(device, {})
+        if key not in values:
+            values[key] = _plain(value)
+        elif key in conf.REPEATABLE_KEYS:
+            before = values[key] if isinstance(values[key], list) else [values[key]]
+            values[key] = [*before, _plain(value)]
+    return [{"id": device, "settings": values} for device, values in made.items()], problems
+
+
+def _part(result: Any, key: str, module: str) -> Sequence[Any]:
+    if not isinstance(result, Mapping) or not isinstance(result.get(key), Sequence):
+        raise InputError(f"this is no result of {module}: it has no {key}", "give what the task registered")
+    return list(result[key])
+
+
+def _known(file: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What hccn_conf found. It looks at the file as it would leave it, so the newline that it would add is found here, where a diff tells of it."""
+    known = [dict(problem) for problem in file.get("problems") or () if problem.get("rule") != "absent_device"]
+    if not conf.ends_well(str((file.get("diff") or {}).get("before") or "")):
+        known += as_dicts([Problem("final_newline", "warning", "the last line of the file has no newline: bring_up will add it")])
+    return known
+
+
+def _plain(value: str) -> str | int:
+    """A number where nothing is lost by it: 1, but not 01."""
+    return int(value) if value.isascii() and value.isdigit() and str(int(value)) == value else value
+
+
+def _refused(device: int, key: str, value: str) -> Problem | None:
+    where = f"{key}_{device}"
+    if any(mark in text for mark in TEMPLATES for text in (key, value)):
+        return Problem("template", "error", f"{where} is not taken: the inventory would read it as a template", device=device)
+    try:
+        declare.wishes({"state": "present", "settings": None, "config": [{"id": device, "settings": {key: value}}]}, ())
+    except InputError as error:
+        return Problem("invalid_value", "error", f"{where} is not taken: {error.message.partition(': ')[2]}", device=device)
+    return None
+
+
+def _unread(device: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The error of each topic that could not be read."""
+    return {str(error.get("topic")): error for error in device.get("errors") or ()}
+
+
+def _addresses(device: Mapping[str, Any], settings: Settings) -> Settings:
+    """Takes the addresses out of ``settings`` that the device has as well, for device_network (which is not for the 950)."""
+    unread = _unread(device)
+    taken: Settings = {}
+    for group in GROUPS:
+        if group[0] in device and not unread.keys() & set(group):
+            taken.update({key: settings.pop(key) for key in group if key in settings})
+    return {key: value for key, value in taken.items() if _shown(value) is not None}
+
+
+def _compare(device: Mapping[str, Any], settings: Settings) -> list[Problem]:
+    """The differences of device and file; what differs is taken out of ``settings``."""
+    unread = _unread(device)
+    problems = []
+    for group in GROUPS:
+        differing = []
+        for key in group:
+            topic = "address" if key == "netmask" else key
+            if topic in unread or key not in device:
+                continue
+            says, holds = _shown(device[key]), _shown(settings.get(key))
+            if says != holds:
+                differing.append(f"{key} is {says or 'not set'} on the device and {holds or 'not set'} in the file")
+        if differing:
+            for key in group:
+                settings.pop(key, None)
+            problems.append(Problem("differs", "error", f"{'; '.join(differing)}: not taken", device=device["id"],
+                                    hint="make them equal with device_network or hccn_conf, then adopt again"))
+    for topic, error in unread.items():
+        if topic != "tls":
+            problems.append(Problem("unread", "warning", f"{topic} could not be read, so it is not compared with the file: {error.get('message')}",
+                                    device=device["id"]))
+    return problems
+
+
+def _shown(value: Any) -> str | None:
+    return None if value is None or str(value) in UNSET_ADDRESSES else canonical(str(value))
+
+
+def _tls(devices: Sequence[Mapping[str, Any]], kept: Mapping[int, str]) -> tuple[str, list[Problem]]:
+    """The state that all devices and the file have, else ``unchanged`` and why."""
+    switches = {device["id"]: (device.get("tls") or {}).get("enabled") for device in devices}
+    problems = _unread_switches(devices)
+    for device, enabled in switches.items():
+        value = kept.get(device)
+        if enabled is not None and value != str(int(enabled)):
+            problems.append(Problem("differs", "error", f"the TLS switch is {'on' if enabled else 'off'} on the device and "
+                                    f"{'not set' if value is None else repr(value)} in the file: not taken", device=device))
+    if not problems and len(set(switches.values())) > 1:
+        on = ", ".join(str(device) for device, enabled in switches.items() if enabled)
+        problems.append(Problem("tls_differs", "error", f"the TLS switch is on for NPU {on} and off for the others: not taken",
+                                hint="NPUs with different switches cannot connect: run the playbook hccn.cluster.tls"))
+    if problems:
+        return "unchanged", problems
+    return ("enabled" if next(iter(switches.values())) else "disabled"), []
+
+
+def _unread_switches(devices: Sequence[Mapping[str, Any]]) -> list[Problem]:
+    """One problem for each reason why switches were not read."""
+    reasons: dict[str, list[str]] = {}
+    for device in devices:
+        tls = device.get("tls") or {}
+        if tls.get("enabled") is None:
+            reason = str(tls.get("reason") or "it was not asked for")
+            reasons.setdefault(WHY_UNREAD.get(reason, reason), []).append(str(device["id"]))
+    return [Problem("tls_unknown", "warning", f"the TLS switch of NPU {', '.join(ids)} was not read: {reason}") for reason, ids in reasons.items()]

@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.filter.adopted import FilterModule
+
+adopted = FilterModule().filters()["adopted"]
+
+
+def test_the_filter_makes_variables():
+    device = {"id": 2, "address": None, "netmask": None, "gateway": None, "netdetect": None, "tls": {"enabled": True}, "errors": []}
+    file = {"settings": [{"device": 2, "key": "tls_enable", "value": "1"}, {"device": 2, "key": "mtu", "value": "4200"}], "problems": []}
+    assert adopted({"devices": [device]}, file) == {
+        "variables": {"bring_up_tls_state": "enabled", "bring_up_network": [], "bring_up_config": [{"id": 2, "settings": {"mtu": 4200}}]},
+        "problems": []}
+
+
+def test_what_is_wrong_is_told_in_one_sentence():
+    with pytest.raises(AnsibleFilterError) as raised:
+        adopted({"msg": "unreachable"}, {})
+    assert str(raised.value) == "adopted: this is no result of device_info: it has no devices (give what the task registered)"

@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.filter.restored import FilterModule
+
+restored = FilterModule().filters()["restored"]
+
+
+def test_the_filter_makes_options():
+    made = restored({"schema": "hccn.cluster/restore/1", "saved_at": "x", "hccn_conf": "mtu_0=1500\n"}, [{"device": 1, "key": "mtu", "value": "1"}])
+    assert (made["present"], made["absent"]) == ([{"id": 0, "settings": {"mtu": 1500}}], [{"id": 1, "settings": {"mtu": ""}}])
+
+
+def test_what_is_wrong_is_told_in_one_sentence():
+    with pytest.raises(AnsibleFilterError) as raised:
+        restored({"a": 1})
+    assert str(raised.value) == (
+        "restored: what was saved is not of the schema hccn.cluster/restore/1 (it was made by another version, or is another file)")

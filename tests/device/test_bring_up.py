@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook bring_up on simulated hosts that have no address yet: planned, set, kept, refused where two are the same."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import ansible_environment, node, set_state, tools
+
+HOSTS = ("n1", "n2", "n3")
+SUBNETS = {"bring_up_subnets": [{"cidr": "10.79.0.0/16", "gateway": "10.79.0.1"}], "bring_up_tls_state": "disabled"}
+PLANNED = """address_0=10.79.0.10
+netmask_0=255.255.0.0
+gateway_0=10.79.0.1
+netdetect_0=10.79.0.1
+address_1=10.79.0.11
+netmask_1=255.255.0.0
+gateway_1=10.79.0.1
+netdetect_1=10.79.0.1
+tls_enable_0=0
+tls_enable_1=0
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    lines = ["[npu]"]
+    for name in HOSTS:
+        root = node(tmp_path / name, devices=2)
+        lines.append(" ".join([name, *(f"{option}={path}" for option, path in tools(root).items())]))
+    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
+    (tmp_path / "hosts").write_text("\n".join(lines))
+    return tmp_path
+
+
+def bring_up(cluster: Path, variables: dict[str, object], *arguments: str) -> subprocess.CompletedProcess[str]:
+    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster / "hosts"), "hccn.cluster.bring_up", "-e", json.dumps(variables)]
+    done = subprocess.run([*argv, *arguments], env=ansible_environment(), capture_output=True, text=True, timeout=120)
+    done.stdout = re.sub(r"\n {8}", " ", done.stdout)
+    return done
+
+
+def changed(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return re.findall(r"changed=(\d+)", done.stdout.split("PLAY RECAP")[1])
+
+
+def conf(cluster: Path, name: str) -> str:
+    return (cluster / name / "etc/hccn.conf").read_text()
+
+
+def test_bare_hosts_get_planned_addresses_and_keep_them(cluster: Path) -> None:
+    predicted = bring_up(cluster, SUBNETS, "--check")
+    assert predicted.returncode == 0, predicted.stdout
+    assert [conf(cluster, name) for name in HOSTS] == ["", "", ""]
+    done = bring_up(cluster, SUBNETS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(conf(cluster, "n2").splitlines()) == sorted(PLANNED.splitlines())
+    assert "address_0=10.79.0.2\n" in conf(cluster, "n1") and "address_0=10.79.0.18\n" in conf(cluster, "n3")
+    assert changed(bring_up(cluster, SUBNETS)) == ["0", "0", "0"]
+
+
+def test_an_address_that_two_have_stops_all_before_any_set(cluster: Path) -> None:
+    twice = [{"id": 0, "address": "10.79.0.9", "netmask": "255.255.0.0"}]
+    done = bring_up(cluster, {"bring_up_network": twice})
+    assert done.returncode == 2
+    assert "n2 npu 0 (config[0]): 10.79.0.9 is also the address of n1 NPU 0" in done.stdout + done.stderr
+    assert [conf(cluster, name) for name in HOSTS] == ["", "", ""]
+
+
+def test_a_host_at_work_is_left_alone_and_the_others_are_done(cluster: Path) -> None:
+    set_state(cluster / "n2", "1.process=4711:python3:100")
+    done = bring_up(cluster, {**SUBNETS, "bring_up_tls_state": "unchanged"})
+    assert done.returncode == 2
+    assert "device 1 is at work: pid 4711 (python3)" in done.stdout
+    assert "address_1" not in conf(cluster, "n2") and "address_1=10.79.0.3\n" in conf(cluster, "n1")
+
+
+def test_in_batches(cluster: Path) -> None:
+    done = bring_up(cluster, {**SUBNETS, "hccn_serial": 1})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("PLAY [Bring up the NPU network]") == 3
+    assert "address_0=10.79.0.18\n" in conf(cluster, "n3")
