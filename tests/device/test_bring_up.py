@@ -40,11 +40,15 @@ def cluster(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def bring_up(cluster: Path, variables: dict[str, object], *arguments: str) -> subprocess.CompletedProcess[str]:
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster / "hosts"), "hccn.cluster.bring_up", "-e", json.dumps(variables)]
+def play(cluster: Path, playbook: str, variables: dict[str, object], *arguments: str) -> subprocess.CompletedProcess[str]:
+    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster / "hosts"), f"hccn.cluster.{playbook}", "-e", json.dumps(variables)]
     done = subprocess.run([*argv, *arguments], env=ansible_environment(), capture_output=True, text=True, timeout=120)
     done.stdout = re.sub(r"\n {8}", " ", done.stdout)
     return done
+
+
+def bring_up(cluster: Path, variables: dict[str, object], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return play(cluster, "bring_up", variables, *arguments)
 
 
 def changed(done: subprocess.CompletedProcess[str]) -> list[str]:
@@ -87,3 +91,16 @@ def test_in_batches(cluster: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("PLAY [Bring up the NPU network]") == 3
     assert "address_0=10.79.0.18\n" in conf(cluster, "n3")
+
+
+def test_what_was_there_before_comes_back(cluster: Path) -> None:
+    first = {**SUBNETS, "bring_up_settings": {"send_arp_status": 1}}
+    assert bring_up(cluster, first).returncode == 0
+    before = [sorted(conf(cluster, name).splitlines()) for name in HOSTS]
+    second = {"bring_up_subnets": [{"cidr": "10.80.0.0/16", "gateway": "10.80.0.1"}], "bring_up_settings": {"send_arp_status": 0}}
+    assert bring_up(cluster, second).returncode == 0
+    assert "address_0=10.80.0.2" in conf(cluster, "n1") and "send_arp_status_0=0" in conf(cluster, "n1")
+    done = play(cluster, "restore", {})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [sorted(conf(cluster, name).splitlines()) for name in HOSTS] == before
+    assert changed(play(cluster, "restore", {})) == ["0", "0", "0"]

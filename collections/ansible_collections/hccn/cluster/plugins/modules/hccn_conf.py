@@ -170,6 +170,10 @@ recovered:
       differences_before: [{key: mtu, file: "4200", device: "1500"}]
       differences_after: []
       errors: []
+previous:
+  description: Text of the file before the change.
+  returned: when the file was changed, or would be in check mode
+  type: str
 backup_file:
   description: The copy.
   returned: changed and O(backup=true)

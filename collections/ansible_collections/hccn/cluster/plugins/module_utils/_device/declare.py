@@ -112,6 +112,8 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
         settings=[{"device": setting.device, "key": setting.key, "value": setting.value} for setting in conf.settings(after)],
         diff={"before_header": path, "after_header": path, "before": before, "after": after},
     )
+    if after != before:
+        result["previous"] = before
     return _judged(result, problems, path, params["fail_on"])
 
 

@@ -251,7 +251,7 @@ def test_keys_are_declared_for_all_devices_and_for_one(conf):
     assert conf.read_text() == "tls_enable_0=0\nsend_arp_status_0=1\nsend_arp_status_1=0\nmtu_1=4200\n"
     assert (result["changed"], result["problems"]) == (True, [])
     assert result["settings"][-1] == {"device": 1, "key": "mtu", "value": "4200"}
-    assert result["diff"]["before"] == "tls_enable_0=0"
+    assert result["diff"]["before"] == result["previous"] == "tls_enable_0=0"
     assert settle(conf, settings={"send_arp_status": 1}, devices=["0"])["changed"] is False
 
 
