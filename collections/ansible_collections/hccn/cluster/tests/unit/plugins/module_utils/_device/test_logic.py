@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
@@ -405,3 +407,12 @@ def test_a_process_is_told_with_its_pod(tmp_path, monkeypatch, cgroup, told):
     monkeypatch.setattr(busy, "place_of", lambda pid: true(pid, str(tmp_path)))
     assert busy.Work((Process(0, 0, 4711, "python3", 1),), None).sentence == told
     assert busy.Work((Process(0, 0, 12, "", 1),), None).sentence == "pid 12"
+
+
+def test_nothing_is_switched_on_a_950(npus, monkeypatch):
+    start = session.start
+    monkeypatch.setattr(session, "start", lambda params: dataclasses.replace(start(params), host=host.Host((0,), "950", "x")))
+    with pytest.raises(HccnError) as caught:
+        set_tls()
+    assert "950" in caught.value.message
+    assert npus.calls == []
