@@ -170,6 +170,20 @@ def test_a_slow_and_a_dead_port_are_named_and_the_page_is_made(demo: tuple[Path,
     assert not left_behind(place)
 
 
+def test_npus_at_work_are_left_alone(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    place = demo[0]
+    set_state(place / "nodes/npu2", "6.process=4711:python3:100")
+    try:
+        collective = play(place, "check_collective")
+        fabric = play(place, "check_fabric")
+    finally:
+        set_state(place / "nodes/npu2", "6.process=")
+    assert collective.returncode == 2
+    assert "all_reduce: not run, NPUs are at work: npu2 npu 6 (pid 4711)" in collective.stdout
+    assert fabric.returncode == 0, fabric.stdout
+    assert "npu2: busy. npu 6 was left out: it is at work, pid 4711; pairs: 14 with 2 of the other hosts" in fabric.stdout
+
+
 def test_a_run_killed_in_the_middle_is_readable_up_to_its_last_task(demo: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
     place = demo[0]
     env = {**environment(place), "HCCN_RESULTS_PATH": str(tmp_path / "history")}
