@@ -61,8 +61,8 @@ class Owner(NamedTuple):
 
 def in_super_pod(devices: Iterable[Mapping[str, Any]]) -> Optional[bool]:
     """From device_info's topic ``super_pod``: are these dies in a super pod? None where it was not read."""
-    read = [device for device in devices if "super_pod" in device
-            and not any(error.get("topic") == "super_pod" for error in device.get("errors") or ())]
+    told = [device for device in devices if "super_pod" in device]
+    read = [device for device in told if not any(error.get("topic") == "super_pod" for error in device.get("errors") or ())]
     if not read:
         return None
     return any(device["super_pod"] is not None and device["super_pod"]["server_index"] != ALONE for device in read)
