@@ -28,7 +28,8 @@ venv: .venv/.lint ## .venv with every tool of the project
 	@touch $@
 
 demo: .venv/.demo ## four simulated nodes on this machine, from the first look to the report
-	ansible-playbook -i inventories/demo/hosts playbooks/site.yml
+	ansible-playbook -i inventories/demo/hosts playbooks/demo.yml
+	@echo "Report: $$(ls -t "$${HCCN_RESULTS_PATH:-$(CURDIR)/history}"/reports/*.html | head -n 1)"
 
 test: .venv/.test ## every pytest
 	python -m pytest

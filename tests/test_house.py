@@ -124,3 +124,9 @@ def test_the_versions_stand_together() -> None:
     environment = yaml.safe_load((ROOT / "execution-environment.yml").read_text())["dependencies"]
     assert environment["ansible_core"]["package_pip"] == f"ansible-core=={pins['ansible-core']}"
     assert set(environment["python"]) == {f"{name}=={version}" for name, version in pins.items() if name != "ansible-core"}
+
+
+def test_make_demo_lays_the_cluster_out_and_ends_with_the_report() -> None:
+    recipe = (ROOT / "Makefile").read_text().split("\ndemo:")[1].split("\n\n")[0].splitlines()[1:]
+    assert recipe[0] == "\tansible-playbook -i inventories/demo/hosts playbooks/demo.yml"
+    assert recipe[-1].startswith('\t@echo "Report: ')
