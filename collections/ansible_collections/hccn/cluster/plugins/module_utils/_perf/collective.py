@@ -18,6 +18,7 @@ from .._core.guard import Guard
 from .._core.record import record, utc
 from . import hccl_test, mpirun
 from .hccl_errors import CONSEQUENCES, find_errors
+from .sizes import parse_size
 
 GRACE_SECONDS = 15
 """Between the launcher's own time limit and the kill: it needs a moment to end the ranks of all hosts."""
@@ -243,7 +244,7 @@ def _judged(request: Request, made: Plan, result: process.Result) -> Outcome:
     options = request.options
     report = hccl_test.parse(result.stdout, result.stderr)
     expected = hccl_test.expected_sizes(
-        options.operation, request.ranks, hccl_test.parse_size(options.begin), hccl_test.parse_size(options.end), factor=options.factor)
+        options.operation, request.ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
     error = hccl_test.judge(report, expected, options.check, result.rc, result.timed_out)
     return _outcome(request, made, error, "failed" if error else "ok", result.started_at, result.duration_s, report,
                     "" if error is None else _tail(result.stdout, result.stderr))
@@ -269,7 +270,7 @@ def judge_log(request: Request, text: str, sizes_given: bool) -> Outcome:
     expected: List[int] = hccl_test.sizes_of_log(report)
     if sizes_given:
         expected = hccl_test.expected_sizes(
-            options.operation, request.ranks, hccl_test.parse_size(options.begin), hccl_test.parse_size(options.end), factor=options.factor)
+            options.operation, request.ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
     error = hccl_test.judge(report, expected, options.check, rc=None)
     return _outcome(request, None, error, "failed" if error else "ok", None, None, report, "" if error is None else _tail(text, ""))
 
@@ -299,7 +300,7 @@ def _options(request: Request, made: Optional[Plan], report: Optional[hccl_test.
         if report.banner:
             whole.update(zip(("begin_bytes", "end_bytes", "iterations", "warmup"), report.banner))
         return whole
-    whole.update(begin_bytes=hccl_test.parse_size(options.begin), end_bytes=hccl_test.parse_size(options.end), factor=options.factor,
+    whole.update(begin_bytes=parse_size(options.begin), end_bytes=parse_size(options.end), factor=options.factor,
                  iterations=options.iterations, warmup=options.warmup, root=options.root, timeout_s=request.timeout)
     if made is not None:
         whole["mpi"] = "%s %s" % (made.launcher.flavour, made.launcher.version)

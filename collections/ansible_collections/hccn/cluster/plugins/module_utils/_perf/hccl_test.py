@@ -16,6 +16,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .hccl_errors import CONSEQUENCES, find_errors, timed_out_error
+from .sizes import parse_size
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce_scatterv", "reduce")
 """The operations on which ``-o`` has an effect; the others only warn about it."""
@@ -42,8 +43,6 @@ DEFAULT_STEPS = 10
 MAX_ROWS = 10000
 """More sizes than this are a mistake in the options: a table of that many rows takes hours."""
 
-_UNITS = {"": 1, "K": 1024, "M": 1024 ** 2, "G": 1024 ** 3}
-_SIZE = re.compile(r"(0|[1-9][0-9]*)([KMG]?)", re.IGNORECASE)
 _NUMBER = r"(-?nan|-?inf|[0-9]+(?:\.[0-9]+)?)"
 _COLUMNS = r"([0-9]+)[ \t]*\|[ \t]*" + _NUMBER + r"[ \t]*\|[ \t]*" + _NUMBER + r"[ \t]*\|[ \t]*"
 # Lines of different ranks may be glued together: everything is searched inside the text, nothing is anchored.
@@ -109,14 +108,6 @@ class Report:
 def program(operation: str) -> str:
     """Name of the program of an operation."""
     return operation + "_test"
-
-
-def parse_size(text: str) -> int:
-    """``8K``, ``64M``, ``1G`` or plain bytes. Raises InputError; leading zeros are refused, hccl_test reads them as octal."""
-    match = _SIZE.fullmatch(text.strip())
-    if match is None or int(match.group(1)) == 0:
-        raise InputError("size %r is not a positive number of bytes with an optional K, M or G" % text, "write 8K, 64M or 1048576")
-    return int(match.group(1)) * _UNITS[match.group(2).upper()]
 
 
 def validate(options: Options, ranks: int) -> None:

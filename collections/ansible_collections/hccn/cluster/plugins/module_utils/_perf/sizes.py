@@ -14,7 +14,7 @@ _UNITS = {"": 1, "K": 1024, "M": 1024 ** 2, "G": 1024 ** 3}
 
 
 def parse_size(text: str) -> int:
-    """``64K``, ``2M``, ``1G`` or plain bytes, in bytes. Raises InputError."""
+    """``64K``, ``2M``, ``1G`` or plain bytes, in bytes. Raises InputError; leading zeros are refused, hccl_test reads them as octal."""
     match = _SIZE.fullmatch(str(text).strip())
     if match is None:
         raise InputError("size %r is not a positive number of bytes with an optional K, M or G" % (text,), "write 64K, 2M or 65536")

@@ -19,6 +19,7 @@ from ...module_utils._core.errors import InputError
 from ...module_utils._core.problems import Problem
 from ...module_utils._device import subnets as rules
 from ...module_utils._device.host import MAX_DEVICE_ID
+from .numbers import whole_number
 from .pools import Pool, Seat, make_pools, seat
 
 DEVICES_PER_HOST = {"910A": 8, "A2": 8, "A3": 16}
@@ -235,7 +236,7 @@ def _gateways(hosts: Sequence[Host]) -> Iterator[Problem]:
 def _hosts(hosts: Any, subnets: Any, numbers: Any, first_number: int) -> list[Host]:
     if not isinstance(hosts, Sequence) or isinstance(hosts, str):
         raise InputError("address_plan takes a list of hosts, each with host, and devices or config")
-    given = {str(name): _whole(f"numbers: {name}", number) for name, number in (numbers or {}).items()}
+    given = {str(name): whole_number(f"numbers: {name}", number) for name, number in (numbers or {}).items()}
     made: dict[str, list[Pool]] = {}
 
     def pools(wanted: Any, where: str) -> list[Pool]:
@@ -269,7 +270,7 @@ def _host(entry: Any, position: int, numbers: Mapping[str, int], common: Sequenc
     super_pod = entry.get("in_super_pod")
     if super_pod is None:
         super_pod = rules.in_super_pod([device for device in results or () if isinstance(device, Mapping)])
-    return Host(name, _whole(f"host {name}: number", number) if number is not None else _own_number(name, position),
+    return Host(name, whole_number(f"host {name}: number", number) if number is not None else _own_number(name, position),
                 None if results is None else _ids(name, results), product, super_pod, *_written(name, entry.get("config")), own)
 
 
@@ -283,7 +284,7 @@ def _own_number(name: str, position: int) -> int:
 def _ids(host: str, devices: Any) -> tuple[int, ...]:
     if not isinstance(devices, Sequence) or isinstance(devices, str):
         raise InputError(f"host {host}: devices is not a list of ids, or of what device_info returned")
-    ids = tuple(_whole(f"host {host}: device id", device.get("id") if isinstance(device, Mapping) else device) for device in devices)
+    ids = tuple(whole_number(f"host {host}: device id", device.get("id") if isinstance(device, Mapping) else device) for device in devices)
     bad = sorted({device for device in ids if not 0 <= device <= MAX_DEVICE_ID or ids.count(device) > 1})
     if bad:
         raise InputError(f"host {host}: device id {bad[0]} stands twice, or is not in 0 to {MAX_DEVICE_ID}")
@@ -299,7 +300,7 @@ def _written(host: str, config: Any) -> tuple[dict[int, Entry], dict[int, Entry]
         settings = entry.get("settings")
         for_file = isinstance(settings, Mapping)
         where = f"config[{index}].settings" if for_file else f"config[{index}]"
-        device = _whole(f"host {host}: config[{index}].id", entry.get("id"))
+        device = whole_number(f"host {host}: config[{index}].id", entry.get("id"))
         if device in found[for_file]:
             raise InputError(f"host {host}: config[{index}]: NPU {device} stands in {found[for_file][device].where} already")
         if for_file:
@@ -308,12 +309,3 @@ def _written(host: str, config: Any) -> tuple[dict[int, Entry], dict[int, Entry]
             options = {str(key): value for key, value in entry.items() if key != "id" and value is not None}
         found[for_file][device] = Entry(where, options)
     return found
-
-
-def _whole(what: str, value: Any) -> int:
-    """An int, also where a template made a string of it."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.isdigit():
-        return int(value)
-    raise InputError(f"{what} is {value!r}, not a whole number")

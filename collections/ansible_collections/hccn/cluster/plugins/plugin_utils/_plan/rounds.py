@@ -18,6 +18,7 @@ from typing import Any
 
 from ...module_utils._core.errors import InputError
 from ...module_utils._device.host import MAX_DEVICE_ID
+from .numbers import whole_number
 
 HostPair = tuple[int, int]
 """Indices of two hosts, the source first."""
@@ -40,7 +41,7 @@ def make_plan(hosts: Any, plan: str = "quick", seed: int = 0, rails: Iterable[in
     if plan not in PLANS:
         raise InputError(f"plan {plan!r} is not known", f"known plans are {', '.join(sorted(PLANS))}")
     known = _hosts(hosts)
-    wanted = None if rails is None else {_whole("rails", rail) for rail in rails}
+    wanted = None if rails is None else {whole_number("rails", rail) for rail in rails}
     order = _shuffled(known, seed)
     host_rounds = PLANS[plan](len(order))
     rounds = [[ends for pair in pairs for ends in _rail_pairs(order, pair, wanted)] for pairs in host_rounds]
@@ -93,7 +94,7 @@ def _walked(first: Sequence[HostPair], second: Sequence[HostPair]) -> list[list[
 
 def _shuffled(hosts: Sequence[Host], seed: int) -> list[Host]:
     """The same order for the same names and seed, with every Python: only Random.random is promised to stay as it is."""
-    generator = random.Random(_whole("seed", seed))  # noqa: S311
+    generator = random.Random(whole_number("seed", seed))  # noqa: S311
     weights = {host.name: generator.random() for host in sorted(hosts, key=lambda host: host.name)}
     return sorted(hosts, key=lambda host: weights[host.name])
 
@@ -161,7 +162,7 @@ def _host(entry: Any) -> Host:
     devices = _devices(name, entry.get("devices"))
     if not isinstance(entry.get("control_address"), str) or not entry["control_address"]:
         raise InputError(f"host {name} has no control_address")
-    port = _whole(f"host {name}: control_port", entry.get("control_port"))
+    port = whole_number(f"host {name}: control_port", entry.get("control_port"))
     if not 1 <= port <= 65535:
         raise InputError(f"host {name} has the control_port {port}, which is none")
     return Host(name, devices, str(entry["control_address"]), port)
@@ -174,7 +175,7 @@ def _devices(host: str, entries: Any) -> dict[int, str]:
     for entry in entries:
         if not isinstance(entry, Mapping):
             raise InputError(f"host {host}: a device is not a dictionary: {entry!r}")
-        device = _whole(f"host {host}: device id", entry.get("id"))
+        device = whole_number(f"host {host}: device id", entry.get("id"))
         if not 0 <= device <= MAX_DEVICE_ID or device in devices:
             raise InputError(f"host {host}: device id {device} stands twice, or is not in 0 to {MAX_DEVICE_ID}")
         try:
@@ -182,12 +183,3 @@ def _devices(host: str, entries: Any) -> dict[int, str]:
         except ValueError:
             raise InputError(f"host {host} npu {device} has no IP address: {entry.get('address')!r}", "set one with device_network") from None
     return devices
-
-
-def _whole(what: str, value: Any) -> int:
-    """An int, also where a template made a string of it."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.isdigit():
-        return int(value)
-    raise InputError(f"{what} is {value!r}, not a whole number")
