@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.collective.mpi import CALL_SECONDS, OPERATIONS, TOKEN, carrying, hosts_on_this_machine, mpirun, programs, until
-from tests.support import ROOT
+from tests.support import ROOT, node, set_state
 
 MODULE = "ansible_collections.hccn.cluster.plugins.modules.hccl_perf"
 HOSTS = ["127.77.0.1", "127.77.0.2"]
@@ -199,3 +199,14 @@ def test_a_killed_module_leaves_nothing(site: Site, number: int) -> None:
         child.stdout.close()
         for pid in carrying(site.token):
             os.kill(pid, signal.SIGKILL)
+
+
+def test_a_host_at_work_is_left_alone(site: Site, tmp_path: Path) -> None:
+    npus = node(tmp_path / "npus", devices=2)
+    set_state(npus, "1.process=4711:python3:1234")
+    refused = site.ansible(npu_smi=str(npus / "bin/npu-smi"))
+    assert refused["msg"] == "device 1 is at work: pid 4711 (python3) (wait for the job to end, or set allow_busy: true)"
+    assert [(one["status"], one["error"]["code"]) for one in refused["measurements"]] == [("not_run", "device_busy")]
+    one_rank = site.ansible(npu_smi=str(npus / "bin/npu-smi"), ranks_per_host=1)
+    assert [one["status"] for one in one_rank["measurements"]] == ["ok"]
+    assert [one["status"] for one in site.ansible(npu_smi=str(npus / "bin/npu-smi"), allow_busy=True)["measurements"]] == ["ok"]

@@ -104,3 +104,16 @@ def test_the_file_is_what_the_simulated_tool_reads(host: Path) -> None:
     subprocess.run([str(host / "bin/hccn_tool"), "-i", "0", "-cfg", "recovery"], check=True, timeout=30, stdout=subprocess.DEVNULL)
     said = subprocess.run([str(host / "bin/hccn_tool"), "-i", "0", "-mtu", "-g"], check=True, timeout=30, capture_output=True, text=True)
     assert said.stdout == "mtu:4200\n"
+
+
+def test_a_host_of_the_950_is_read_as_far_as_its_tool_is_known(tmp_path: Path) -> None:
+    root = node(tmp_path / "n950", "--product", "950", devices=2)
+    set_state(root, "1.port.5=0", "1.port.6=partial", "1.stat.crc_error_sum=9")
+    before = conf(root)
+    result = call_module("device_info", {**tools(root), "gather": ["address", "tls", "link", "speed", "counters"], "fail_on": "any"})
+    healthy, degraded = result["devices"]
+    assert (result["product"], result["dialect"], result["side_effects"], conf(root)) == ("950", "950", [], before)
+    assert (healthy["link"], healthy["address"], healthy["unread"], healthy["errors"]) == ("up", None, ["address", "tls"], [])
+    assert [(port["udie"], port["port"], port["link"], port["speed"]["mbit_s"]) for port in degraded["ports"]] == [
+        (0, 4, "up", 400000), (0, 5, "down", 400000), (0, 6, "partial", 400000)]
+    assert (degraded["link"], degraded["ports"][0]["counters"]["crc_error_sum"]) == ("partial", 9)

@@ -32,6 +32,8 @@ def node(bench: Bench) -> Bench:
                            3: "| 1   | 0    | 4    | 400 G   | X4  | X4    | normal    |"}),
     (f"-g -stat {PORT}", {0: "packet statistics:", 1: "port_id: 4", 3: "ub_glb_ipv4_pkt_cnt_rx: 0"}),
     (f"-g -port_info {PORT}", {0: "port_id: 0x4", 7: "port_link: link", 8: "======================== UB DLPHY INFO =========================="}),
+    ("-g -dev_info -i 1", {1: "| UDie ID | Port ID | Speed Ability(Gbps) | Port Type | Link Status | Media Type |",
+                           3: "| 0       | 4       | 400                 | UB        | UP          | Electrical |"}),
     ("-g -ub_connect -i 1", {0: "link status : UP", 1: "port 4 : UP", 3: "port 6 : UP"}),
 ])
 def test_queries(node: Bench, line: str, rows: dict[int, str]) -> None:

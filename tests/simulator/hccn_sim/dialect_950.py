@@ -117,6 +117,22 @@ def _port_info(tool: Tool, options: dict[str, str]) -> None:
     tool.info(f"fec: FEC Mode 1 RS (128, 120,T=4)\ncur_tx_lane_num: X4\ncur_rx_lane_num: X4\ndl_link: {link}\nfec_err: 0x0\nretry_cnt: 0x0")
 
 
+def _grid(tool: Tool, head: list[str], rows: list[list[str]], widths: list[int]) -> None:
+    edge = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in [head, *rows]]
+    tool.info("\n".join([edge, lines[0], edge, *lines[1:], edge]))
+
+
+def _dev_info(tool: Tool, options: dict[str, str]) -> None:
+    """Ports, interfaces, UDMA: a port whose lanes are reduced is still up here."""
+    down = {port for port in PORTS if tool.device.get(f"port.{port}", "" if tool.device.link_up else "0") == "0"}
+    rows = [["0", str(port), "400", "UB", "DOWN" if port in down else "UP", "Electrical"] for port in PORTS]
+    _grid(tool, ["UDie ID", "Port ID", "Speed Ability(Gbps)", "Port Type", "Link Status", "Media Type"], rows, [7, 7, 19, 9, 11, 10])
+    interface = ["end0v0", f"192.168.2.{199 - tool.device.id}", "255.255.255.0", "NA", "NA"]
+    _grid(tool, ["Interface Name", "IP Address", "Netmask", "Bond Mode", "Slaves"], [interface], [15, 42, 42, 9, 15])
+    _grid(tool, ["Name", "EID Index", "EID"], [["udma1", "0", f"0000:0000:0000:0000:0010:0000:dfdf:{tool.device.id:04x}"]], [15, 9, 39])
+
+
 def _ub_connect(tool: Tool, options: dict[str, str]) -> None:
     states = {port: PORT_STATES[tool.device.get(f"port.{port}", "" if tool.device.link_up else "0")] for port in PORTS}
     kinds = set(states.values())
@@ -140,6 +156,7 @@ COMMANDS: dict[tuple[str, str], Callable[[Tool, dict[str, str]], None]] = {
     ("-g", "-speed"): _speed,
     ("-g", "-stat"): _stat,
     ("-g", "-port_info"): _port_info,
+    ("-g", "-dev_info"): _dev_info,
     ("-g", "-ub_connect"): _ub_connect,
     ("-s", "-tls"): _set_tls,
 }

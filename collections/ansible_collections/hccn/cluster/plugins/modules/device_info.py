@@ -28,6 +28,8 @@ options:
     description:
       - What to read. Each topic but V(tls) and V(address) is the return key of the same name in RV(devices).
       - V(counters) are the packet counters of C(-stat -g), V(link_changes) the history of the link, V(lldp) what the switch tells of itself.
+      - The tool of the 950 tells V(health), V(counters), V(link_changes) and V(speed) by port, see RV(devices[].ports). Of the others it is asked
+        V(link) only, and the rest stand in RV(devices[].unread).
     type: list
     elements: str
     choices: [address, gateway, netdetect, tls, link, health, lldp, optical, counters, link_changes, mac, mtu, speed, vnic, processes, versions, super_pod]
@@ -39,6 +41,7 @@ seealso:
   - module: hccn.cluster.hccn_conf
 notes:
   - Proven on the simulator, whose answers are compared with recorded runs of the real C(hccn_tool) front end. Not run on NPUs yet.
+  - What is read from the 950 is known from the examples in its manual only.
 """
 
 EXAMPLES = r"""
@@ -76,8 +79,23 @@ devices:
       description: Address that the device probes for its health, V(null) when none is set.
       type: str
     link:
-      description: V(up) or V(down).
+      description: V(up) or V(down). On the 950 also V(partial), when some ports or lanes are down.
       type: str
+    ports:
+      description:
+        - The ports of an NPU of the 950, with C(udie), C(port), C(link), C(type) and C(media), and the topics that are told by port.
+        - C(speed) has C(mbit_s), C(lanes), C(lanes_capable) and C(status). C(health) is what the C(link) and the C(physical) layer tell of themselves.
+        - Ports of which only V(link) was asked have C(port) and C(link).
+      returned: on hosts with the 950
+      type: list
+      elements: dict
+      sample:
+        - {udie: 0, port: 4, link: up, type: UB, media: Electrical, speed: {mbit_s: 400000, lanes: X4, lanes_capable: X4, status: normal}}
+    unread:
+      description: Topics asked for that are not read from the tool of the 950. Their keys are V(null).
+      returned: on hosts with the 950
+      type: list
+      elements: str
     health:
       description:
         - Result of the device's own probing of RV(devices[].netdetect).

@@ -15,10 +15,11 @@ author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
   - Pings addresses from NPUs with C(hccn_tool). Pings of different NPUs run at the same time, those of one NPU one after the other.
-  - A few packets that do not disturb a job, so devices at work are pinged too.
+  - An NPU that is at work is not pinged. A few small packets do not disturb a job, so set O(allow_busy=true) to find out why a running one hangs.
 extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.conf
+  - hccn.cluster._devices.busy
   - hccn.cluster._attributes
   - hccn.cluster._attributes.devices_group
 attributes:
@@ -115,7 +116,7 @@ measurements:
       description: C(run_id/ping/device/address).
       type: str
     status:
-      description: V(ok), or V(failed) when packets were lost or the ping could not be made.
+      description: V(ok), or V(failed) when packets were lost or the ping could not be made, V(not_run) for an NPU at work.
       type: str
     source:
       description: The C(device) that pinged.
@@ -165,6 +166,7 @@ def argument_spec() -> dict:
         size={"type": "int"},
         count={"type": "int"},
         run_id={"type": "str"},
+        allow_busy=session.ALLOW_BUSY,
     )
 
 

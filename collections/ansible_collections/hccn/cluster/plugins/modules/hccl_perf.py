@@ -167,6 +167,18 @@ options:
         were asked for. A host that cannot be reached is named within a minute, where MPICH would wait until O(timeout).
     type: bool
     default: true
+  npu_smi:
+    description:
+      - Name or path of C(npu-smi). A bare name is looked up in C(PATH), then in C(/usr/local/sbin) and C(/usr/local/bin).
+    type: str
+    default: npu-smi
+  allow_busy:
+    description:
+      - Whether to run although C(npu-smi) shows a process on one of the NPUs of this host that would take part, or cannot tell. With V(false) the
+        run is not started then, and the error names device and pid. A host without NPUs, from which only C(mpirun) is started, has none to ask.
+      - The NPUs of the other hosts are not looked at here. The role P(hccn.cluster.check_collective#role) looks at all of them first.
+    type: bool
+    default: false
   log:
     description:
       - Judge this output of C(hccl_test) instead of running it. Standard output and standard error may both be in it.
@@ -337,6 +349,8 @@ def argument_spec() -> dict:
         "environment": {"type": "dict", "default": {}},
         "timeout": {"type": "int", "default": 600},
         "check_hosts": {"type": "bool", "default": True},
+        "npu_smi": {"type": "str", "default": "npu-smi"},
+        "allow_busy": {"type": "bool", "default": False},
         "log": {"type": "path"},
         "run_id": {"type": "str"},
         "attempt": {"type": "int", "default": 1},
@@ -351,6 +365,7 @@ def request(params: dict) -> collective.Request:
         hosts=tuple(params["hosts"]), names=tuple(params["host_names"]), hccl_test_dir=params["hccl_test_dir"] or "", mpirun=params["mpirun"],
         environment={name: str(value) for name, value in params["environment"].items()}, timeout=params["timeout"],
         check_hosts=params["check_hosts"], run_id=params["run_id"] or collective.new_run_id(), attempt=params["attempt"],
+        npu_smi=params["npu_smi"], allow_busy=params["allow_busy"],
     )
 
 

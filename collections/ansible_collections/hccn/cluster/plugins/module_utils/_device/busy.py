@@ -16,10 +16,13 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from .._core.errors import HccnError
 from .containers import place_of
 from .host import Host
+from .host import look as look_at
 from .parse_npu_smi import Process
 from .read import MAX_PARALLEL
 from .smi import NpuSmi
 from .tool import HccnTool
+
+BUSY_HINT = "wait for the job to end, or set allow_busy: true"
 
 _QP_COUNT = re.compile(r"^total_qp_count:\s*(\d+)", re.MULTILINE)
 
@@ -62,6 +65,31 @@ def processes_by_device(host: Host, processes: Sequence[Process]) -> Dict[int, L
     return found
 
 
+def refuse_work_here(smi: NpuSmi, devices: int) -> None:
+    """Raises HccnError where one of the first ``devices`` NPUs of this host has a process (``device_busy``) or npu-smi cannot tell.
+
+    For tools that take the NPUs by number without hccn_tool. A host without NPUs has nothing to disturb.
+    """
+    try:
+        seen = look_at(smi)
+    except HccnError as error:
+        if error.code == "no_device":
+            return
+        raise
+    try:
+        running = processes_by_device(seen, smi.processes())
+    except HccnError as error:
+        raise _unknown(error) from None
+    told = ["device %d is at work: %s" % (device, Work(tuple(work), None).sentence) for device, work in sorted(running.items()) if device < devices]
+    if told:
+        raise HccnError("device_busy", "; ".join(told), BUSY_HINT)
+
+
+def _unknown(error: HccnError) -> HccnError:
+    return HccnError("busy_unknown", "whether the NPUs are at work cannot be told: %s" % error.message,
+                     "give the path of npu-smi, or set allow_busy: true if you know that they are idle")
+
+
 def _queue_pairs(tool: HccnTool, device: int) -> Optional[int]:
     try:
         found = _QP_COUNT.search(tool.query(device, "-qp_info", "-g").stdout)
@@ -77,8 +105,7 @@ def look(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Dic
     try:
         running = processes_by_device(host, smi.processes())
     except HccnError as error:
-        raise HccnError("busy_unknown", "whether the NPUs are at work cannot be told: %s" % error.message,
-                        "give the path of npu-smi, or set allow_busy: true if you know that they are idle") from None
+        raise _unknown(error) from None
     with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:
         pairs = list(pool.map(lambda device: _queue_pairs(tool, device), devices))
     return {device: Work(tuple(running.get(device, ())), count) for device, count in zip(devices, pairs)}
@@ -92,8 +119,7 @@ def refusals(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int], al
         work = look(tool, smi, host, devices)
     except HccnError as error:
         return {device: error.as_dict() for device in devices}
-    hint = "wait for the job to end, or set allow_busy: true"
     return {
-        device: HccnError("device_busy", "device %d is at work: %s" % (device, doing.sentence), hint).as_dict()
+        device: HccnError("device_busy", "device %d is at work: %s" % (device, doing.sentence), BUSY_HINT).as_dict()
         for device, doing in work.items() if doing.sentence
     }

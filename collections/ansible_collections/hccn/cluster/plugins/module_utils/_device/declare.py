@@ -75,7 +75,7 @@ def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[in
 def _session(params: Mapping[str, Any]) -> session.Session:
     """Tool and devices for a recovery, found before the file is touched."""
     here = session.start(dict(params, hccn_conf=params["path"]))
-    here.refuse_950()
+    here.host.refuse_950()
     named = [entry["id"] for entry in params["config"] or [] if entry["id"] in here.host.devices]
     return replace(here, devices=here.devices + [device for device in named if device not in here.devices])
 

@@ -37,6 +37,12 @@ class Host:
         """Which command line hccn_tool has: 950 has its own."""
         return "950" if self.product == "950" else "910"
 
+    def refuse_950(self) -> None:
+        """Raises HccnError where hccn_tool has the command line of the 950, of which only some queries are proven."""
+        if self.dialect == "950":
+            raise HccnError("unsupported_dialect", "the NPUs of this host are of the 950, whose hccn_tool has another command line: nothing was done",
+                            "run hccn_tool by hand")
+
 
 def expand(wanted: Iterable[str], present: Iterable[int]) -> List[int]:
     """``["all"]`` or ids and ranges (``["0-3", "7"]``) as ids, in the order given.

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, List, Mapping
 
-from . import read, session
+from . import read, read_950, session
 
 
 def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
@@ -16,10 +16,14 @@ def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     started = time.time()
     here = session.start(params)
     topics = params["gather"]
-    before = here.conf_text() if "tls" in topics else None
-    reader = read.TlsReader(here.tool, before, here.path, check_mode)
-    devices = read.read_devices(here.tool, here.devices, topics, reader, read.SmiReader(here.smi, here.host, topics))
-    effects = read.side_effects(here.path, before, here.conf_text()) if "tls" in topics else []
+    smi = read.SmiReader(here.smi, here.host, topics)
+    effects: List[Dict[str, Any]] = []
+    if here.host.dialect == "950":
+        devices = read_950.read_devices(here.tool, here.devices, topics, smi)
+    else:
+        before = here.conf_text() if "tls" in topics else None
+        devices = read.read_devices(here.tool, here.devices, topics, read.TlsReader(here.tool, before, here.path, check_mode), smi)
+        effects = read.side_effects(here.path, before, here.conf_text()) if "tls" in topics else []
     result: Dict[str, Any] = {
         "devices": devices, "product": here.host.product, "dialect": here.host.dialect, "side_effects": effects,
         "measurements": read.records(devices, here.host, started),

@@ -211,7 +211,7 @@ class Setter:
 def configure(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """The return values of device_network. Raises HccnError where nothing could be done."""
     here = session.start(params)
-    here.refuse_950()
+    here.host.refuse_950()
     text = here.conf_text()
     wanted = network_config.wanted(params["config"], here.host.devices, text, here.path)
     ports = look(here.tool, {device: values for device, values in wanted.items() if device in here.devices}, text)

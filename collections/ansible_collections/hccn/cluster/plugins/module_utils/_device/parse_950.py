@@ -86,6 +86,37 @@ class Speed:
     status: str
 
 
+@dataclass(frozen=True)
+class DevicePort:
+    """A port as ``-g -dev_info`` lists it: where it is on the NPU, what it can, and its link, ``up`` or ``down``."""
+
+    udie: int
+    port: int
+    gbit_s: int
+    kind: str
+    link: str
+    media: str
+
+
+_PORTS_HEAD = ("UDie ID", "Port ID", r"Speed Ability\(Gbps\)", "Port Type", "Link Status", "Media Type")
+_PORT_LINKS: Mapping[str, str] = {"UP": "up", "DOWN": "down"}
+
+
+def parse_device_ports(text: str) -> Tuple[DevicePort, ...]:
+    """``-g -dev_info``: the first of its tables. A single card without a neighbour has no valid port."""
+    query = "-g -dev_info"
+    search(re.compile(r"^\|\s*" + r"\s*\|\s*".join(_PORTS_HEAD) + r"\s*\|\s*$", re.MULTILINE), text, query)
+    ports: List[DevicePort] = []
+    for line in text.split("Interface Name")[0].splitlines():
+        row = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not line.strip().startswith("|") or row[0] in ("UDie ID", ""):
+            continue
+        if len(row) != len(_PORTS_HEAD) or not all(cell.isdigit() for cell in row[:3]) or row[4] not in _PORT_LINKS:
+            raise ParseError("%s printed an unknown row: %r" % (query, line.strip()[:120]))
+        ports.append(DevicePort(int(row[0]), int(row[1]), int(row[2]), row[3], _PORT_LINKS[row[4]], row[5]))
+    return tuple(ports)
+
+
 _SPEED_HEAD = ("NPU", "UDie", "Port", "Speed", "Cap", "Width", "Status")
 _GBIT = re.compile(r"^(\d+) G$")
 

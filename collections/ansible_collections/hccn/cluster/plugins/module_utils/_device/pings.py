@@ -120,37 +120,41 @@ class Pinger:
     def command(self, target: Target) -> List[str]:
         return list(self._tool.argv(target.device, *words(target, self._method, self._size, self._count)))
 
-    def measure(self, targets: Sequence[Target]) -> List[Dict[str, Any]]:
-        """A record for each target, in the order given."""
+    def measure(self, targets: Sequence[Target], refused: Mapping[int, Mapping[str, Any]]) -> List[Dict[str, Any]]:
+        """A record for each target, in the order given; ``refused``: the error of each device that is left alone."""
         by_device: Dict[int, List[int]] = {}
         for index, target in enumerate(targets):
             by_device.setdefault(target.device, []).append(index)
         found: Dict[int, Dict[str, Any]] = {}
         if by_device:
             with ThreadPoolExecutor(min(MAX_PARALLEL, len(by_device))) as pool:
-                for part in pool.map(lambda indices: [(index, self._one(targets[index])) for index in indices], by_device.values()):
+                for part in pool.map(lambda indices: [(index, self._one(targets[index], refused)) for index in indices], by_device.values()):
                     found.update(part)
         return [found[index] for index in range(len(targets))]
 
-    def _one(self, target: Target) -> Dict[str, Any]:
+    def _one(self, target: Target, refused: Mapping[int, Mapping[str, Any]]) -> Dict[str, Any]:
+        if target.device in refused:
+            return self._record(target, "not_run", error=refused[target.device])
         started, clock = time.time(), time.monotonic()
-        samples, error = None, None
+        samples: Optional[List[Dict[str, Any]]] = None
+        error: Optional[Dict[str, Any]] = None
         try:
             result = self._tool.run(target.device, *words(target, self._method, self._size, self._count))
             ping = ping_of(result, parse_hccs_ping if self._method == "hccs_ping" else parse_ping)
             samples, error = [_hccs_sample(ping) if isinstance(ping, HccsPing) else _plain_sample(ping)], _lost(ping)
         except HccnError as caught:
             error = caught.as_dict()
+        return self._record(target, "failed" if error else "ok", samples=samples, error=error, command=self.command(target),
+                            started_at=utc(started), duration_s=round(time.monotonic() - clock, 3))
+
+    def _record(self, target: Target, status: str, **fields: Any) -> Dict[str, Any]:
         options = {key: value for key, value in (("method", self._method), ("size_bytes", self._size), ("count", self._count)) if value is not None}
-        return record(
-            "ping", "%s/ping/%d/%s" % (self._name, target.device, target.address), "failed" if error else "ok", tool={"name": "hccn_tool"},
-            source={"device": target.device}, target={"address": target.address}, options=options, context=self._context, samples=samples,
-            error=error, command=self.command(target), started_at=utc(started), duration_s=round(time.monotonic() - clock, 3),
-        )
+        return record("ping", "%s/ping/%d/%s" % (self._name, target.device, target.address), status, tool={"name": "hccn_tool"},
+                      source={"device": target.device}, target={"address": target.address}, options=options, context=self._context, **fields)
 
 
 def _sentence(measurements: Sequence[Mapping[str, Any]]) -> str:
-    bad = [one for one in measurements if one["status"] == "failed"]
+    bad = [one for one in measurements if one["status"] != "ok"]
     parts = ["%d to %s (%s)" % (one["source"]["device"], one["target"]["address"], one["error"]["message"]) for one in bad]
     return "%d of %d pings failed: %s" % (len(bad), len(measurements), ", ".join(parts))
 
@@ -158,13 +162,15 @@ def _sentence(measurements: Sequence[Mapping[str, Any]]) -> str:
 def ping(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """The return values of device_ping; nothing is sent in check mode. Raises HccnError where nothing could be done."""
     here = session.start(params)
-    here.refuse_950()
+    here.host.refuse_950()
     if params["method"] == "hccs_ping" and here.host.product not in ("A3", None):
         raise HccnError("unsupported_on_product", "hccs_ping is a command of A3 super pods, this host has NPUs of the %s" % here.host.product,
                         "use method: ping")
     targets = targets_of(params, here.host, here.devices)
     pinger = Pinger(here.tool, here.host, params, params["run_id"] or utc())
-    measurements = [] if check_mode else pinger.measure(targets)
+    measurements = []
+    if not check_mode:
+        measurements = pinger.measure(targets, here.refusals(sorted({target.device for target in targets}), params["allow_busy"]))
     result: Dict[str, Any] = {"measurements": measurements, "commands": [pinger.command(target) for target in targets]}
     if failed([{"errors": [one["error"]] if "error" in one else []} for one in measurements], params["fail_on"]):
         result.update(failed=True, msg=_sentence(measurements))

@@ -61,7 +61,8 @@ TOPICS = DEFAULT_TOPICS + tuple(name for name in QUERIES if name not in DEFAULT_
 _TLS_UNKNOWN: Dict[str, Any] = {"enabled": None, "preset_certificate": None, "alarm_days": None, "certificates": []}
 
 
-def _error(topic: str, error: HccnError) -> Dict[str, Any]:
+def failure_entry(topic: str, error: HccnError) -> Dict[str, Any]:
+    """An element of ``errors`` of a device."""
     return dict(error.as_dict(), topic=topic)
 
 
@@ -74,7 +75,7 @@ def _query(tool: HccnTool, device: int, name: str) -> Dict[str, Any]:
         value = topic.parse(tool.query(device, *topic.arguments).stdout)
     except HccnError as error:
         if not topic.unset or error.code != topic.unset:
-            errors.append(_error(name, error))
+            errors.append(failure_entry(name, error))
     if name == "address":
         return {"address": value.address if value else None, "netmask": value.netmask if value else None, "errors": errors}
     return {name: asdict(value) if hasattr(value, "__dataclass_fields__") else value, "errors": errors}
@@ -116,7 +117,7 @@ class SmiReader:
             except HccnError as error:
                 found[name] = None
                 if error.code != "unsupported_on_product":
-                    found["errors"].append(_error(name, error))
+                    found["errors"].append(failure_entry(name, error))
         return found
 
     def _processes(self, chip: Chip) -> List[Dict[str, Any]]:
@@ -154,14 +155,14 @@ class TlsReader:
         hindrance = self._hindrance(device)
         if hindrance == "no_final_newline":
             error = conf_file.no_final_newline(self._path, "the TLS query would glue tls_enable_%d to its last line" % device)
-            return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": [_error("tls", error)]}
+            return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": [failure_entry("tls", error)]}
         if hindrance:
             return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": []}
         try:
             result = self._tool.query(device, "-tls", "-g")
             tls = asdict(parse_tls(result.stdout, result.stderr))
         except HccnError as error:
-            return {"tls": dict(_TLS_UNKNOWN, reason=error.code), "errors": [_error("tls", error)]}
+            return {"tls": dict(_TLS_UNKNOWN, reason=error.code), "errors": [failure_entry("tls", error)]}
         return {"tls": dict(tls, certificates=list(tls["certificates"])), "errors": []}
 
 

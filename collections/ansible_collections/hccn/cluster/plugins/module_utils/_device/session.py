@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from .._core.errors import HccnError
 from . import busy, conf_file, host
+from .parse_950 import is_950_help
 from .smi import NpuSmi
-from .tool import DRIVER_TOOLS, HccnTool, find_program
+from .tool import DRIVER_TOOLS, HccnTool, HccnTool950, find_program
 
 FAIL_ON = ("any", "all", "none")
 
@@ -47,12 +47,6 @@ class Session:
         """The error of each of ``devices`` that is at work and must be left alone."""
         return busy.refusals(self.tool, self.smi, self.host, devices, allow_busy)
 
-    def refuse_950(self) -> None:
-        """Raises HccnError where hccn_tool has the command line of the 950, of which only some queries are proven."""
-        if self.host.dialect == "950":
-            raise HccnError("unsupported_dialect", "the NPUs of this host are of the 950, whose hccn_tool has another command line: nothing was done",
-                            "run hccn_tool by hand")
-
     def conf_text(self) -> Optional[str]:
         """hccn.conf as it is now, None where there is none. Raises HccnError."""
         return conf_file.read(self.path)
@@ -63,4 +57,8 @@ def start(params: Mapping[str, Any]) -> Session:
     tool = HccnTool(find_program(params["hccn_tool"], (DRIVER_TOOLS,)), float(params["timeout"]))
     smi = NpuSmi(params["npu_smi"])
     seen = host.look(smi)
+    if seen.product is None and is_950_help(tool.help()):
+        seen = replace(seen, product="950")
+    if seen.dialect == "950":
+        tool = HccnTool950(tool.path, tool.timeout)
     return Session(tool, seen, host.expand(params["devices"], seen.devices), params["hccn_conf"], smi)

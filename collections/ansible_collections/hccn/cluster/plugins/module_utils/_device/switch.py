@@ -28,7 +28,7 @@ def switch(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """The return values of device_tls. Raises HccnError where nothing could be done."""
     wanted = params["state"] == "enabled"
     here = session.start(params)
-    here.refuse_950()
+    here.host.refuse_950()
     text = here.conf_text()
     changes = tls.plan(TlsReader(here.tool, text, here.path, check_mode), text, here.devices, wanted)
     try:

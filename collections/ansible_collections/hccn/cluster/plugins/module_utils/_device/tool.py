@@ -51,7 +51,14 @@ class HccnTool:
 
     def patient(self, timeout: float) -> "HccnTool":
         """The same tool, which may take at least ``timeout`` seconds a call."""
-        return HccnTool(self.path, max(self.timeout, timeout), self._run, self._sleep)
+        return type(self)(self.path, max(self.timeout, timeout), self._run, self._sleep)
+
+    def help(self) -> str:
+        """What ``hccn_tool -h`` prints: both dialects know it. Raises HccnError ``timeout``."""
+        result = self._run((self.path, "-h"), self.timeout)
+        if result.timed_out:
+            raise HccnError("timeout", "no answer within %.0f s: %s -h" % (result.duration_s, self.path))
+        return result.stdout
 
     def run(self, device: int, *arguments: str) -> process.Result:
         """The finished run, whatever it says; a busy tool was asked BUSY_TRIES times."""
@@ -79,6 +86,15 @@ class HccnTool:
         if error is not None:
             raise error
         return result
+
+
+class HccnTool950(HccnTool):
+    """The hccn_tool of the 950: ``hccn_tool -g -COMMAND -i NPU [-u UDIE -p PORT]``. Only its queries are used."""
+
+    def argv(self, device: int, *arguments: str) -> Tuple[str, ...]:
+        """``arguments``: mode, command, then what goes behind the NPU. Raises InputError."""
+        _path, *chosen = super().argv(device)
+        return (self.path,) + arguments[:2] + tuple(chosen) + arguments[2:]
 
 
 def ping_of(result: process.Result, parse: Callable[[str], Any] = parse_ping) -> Any:

@@ -76,7 +76,9 @@ def refusals(params: Params, devices: Sequence[int]) -> Dict[int, Dict[str, Any]
         return {}
     smi = NpuSmi(params["npu_smi"])
     with Guard():
-        return busy.refusals(_hccn_tool(params), smi, host.look(smi), devices, False)
+        seen = host.look(smi)
+        seen.refuse_950()
+        return busy.refusals(_hccn_tool(params), smi, seen, devices, False)
 
 
 def left_alone(run_id: str, pair: Pair, error: Dict[str, Any]) -> Dict[str, Any]:

@@ -16,6 +16,8 @@ from .._core import process
 from .._core.errors import HccnError, InputError
 from .._core.guard import Guard
 from .._core.record import record, utc
+from .._device import busy
+from .._device.smi import NpuSmi
 from . import hccl_test, mpirun
 from .hccl_errors import CONSEQUENCES, find_errors
 from .sizes import parse_size
@@ -47,6 +49,8 @@ class Request:
     check_hosts: bool = True
     run_id: str = ""
     attempt: int = 1
+    npu_smi: str = "npu-smi"
+    allow_busy: bool = False
 
     @property
     def ranks(self) -> int:
@@ -191,6 +195,8 @@ def run(request: Request) -> Outcome:
         with open(path, "w") as stream:
             stream.write(made.hostfile)
         try:
+            if not request.allow_busy:
+                busy.refuse_work_here(NpuSmi(request.npu_smi), request.options.ranks_per_host)
             _check_placement(request, made)
             result = _launch(made.argv, made, request.timeout)
         except _NotPlaced as trouble:

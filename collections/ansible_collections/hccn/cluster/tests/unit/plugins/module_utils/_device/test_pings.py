@@ -45,7 +45,7 @@ def npus(monkeypatch):
 
 def ping(*targets, check_mode=False, **given):
     params = {"devices": ["all"], "targets": [{"device": device, "address": address} for device, address in targets], "method": "ping", "size": None,
-              "count": None, "run_id": None, "fail_on": "any"}
+              "count": None, "run_id": None, "fail_on": "any", "allow_busy": True}
     params.update(given)
     return pings.ping(params, check_mode)
 
@@ -169,3 +169,15 @@ def test_bad_input_is_told_at_once(npus, targets, given, message):
     with pytest.raises(InputError) as caught:
         ping(*targets, **given)
     assert (caught.value.message, npus.calls) == (message, [])
+
+
+def test_a_device_at_work_is_not_pinged(npus, monkeypatch):
+    error = {"code": "device_busy", "message": "device 1 is at work: pid 7 (python3)", "hint": "wait"}
+    asked = []
+    monkeypatch.setattr(session.Session, "refusals", lambda self, devices, allow: asked.append((devices, allow)) or {1: error})
+    result = ping((1, "10.78.2.11"), (0, "10.78.2.10"), allow_busy=False)
+    assert [(one["source"]["device"], one["status"]) for one in result["measurements"]] == [(1, "not_run"), (0, "ok")]
+    assert result["measurements"][0]["error"] == error
+    assert "command" not in result["measurements"][0]
+    assert (asked, npus.calls) == ([([0, 1], False)], ["hccn_tool -i 0 -ping -g address 10.78.2.10"])
+    assert result["msg"] == "1 of 2 pings failed: 1 to 10.78.2.11 (device 1 is at work: pid 7 (python3))"

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Reads the NPUs of a 950 host: its hccn_tool knows some of the topics, and tells most of them by port.
+
+What its manual shows no text for is not asked (see ``UNREAD``). No run on hardware was seen.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+
+from .._core.errors import HccnError
+from .parse_950 import DevicePort, LinkChanges, PortInfo, Speed, parse_counters, parse_device_ports, parse_link_changes, parse_port_info, parse_speed, \
+    parse_ub_connect
+from .read import MAX_PARALLEL, QUERIES, SmiReader, failure_entry
+from .tool import HccnTool
+
+
+def _speed(found: Sequence[Speed]) -> Dict[str, Any]:
+    return {"mbit_s": found[0].gbit_s * 1000, "lanes": found[0].width, "lanes_capable": found[0].capability, "status": found[0].status} if found else {}
+
+
+def _changes(found: LinkChanges) -> Dict[str, Any]:
+    return {"ups": found.ups, "downs": found.downs, "records": [[when, state] for _port, when, state in found.records]}
+
+
+def _layers(found: PortInfo) -> Dict[str, Any]:
+    return {"link": dict(found.link), "physical": dict(found.physical)}
+
+
+BY_PORT: Mapping[str, Tuple[str, Callable[[str], Any]]] = {
+    "health": ("-port_info", lambda text: _layers(parse_port_info(text))),
+    "counters": ("-stat", parse_counters),
+    "link_changes": ("-link_stat", lambda text: _changes(parse_link_changes(text))),
+    "speed": ("-speed", lambda text: _speed(parse_speed(text))),
+}
+"""Topics that are asked for each port: command and reader."""
+
+UNREAD = tuple(name for name in tuple(QUERIES) + ("tls",) if name != "link" and name not in BY_PORT)
+"""Topics that this dialect is not asked for."""
+
+
+def _port(tool: HccnTool, device: int, port: DevicePort, topics: Sequence[str], errors: List[Dict[str, Any]]) -> Dict[str, Any]:
+    found: Dict[str, Any] = {"udie": port.udie, "port": port.port, "link": port.link, "type": port.kind, "media": port.media}
+    for name in topics:
+        command, reader = BY_PORT[name]
+        try:
+            found[name] = reader(tool.query(device, "-g", command, "-u", "%d" % port.udie, "-p", "%d" % port.port).stdout)
+        except HccnError as error:
+            found[name] = None
+            errors.append(dict(failure_entry(name, error), udie=port.udie, port=port.port))
+    return found
+
+
+def _ports(tool: HccnTool, device: int, topics: Sequence[str], errors: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    wanted = [name for name in BY_PORT if name in topics]
+    try:
+        ports = parse_device_ports(tool.query(device, "-g", "-dev_info").stdout)
+    except HccnError as error:
+        errors.extend(failure_entry(name, error) for name in wanted)
+        return []
+    return [_port(tool, device, port, wanted, errors) for port in ports]
+
+
+def _link(tool: HccnTool, found: Dict[str, Any]) -> None:
+    """``partial`` is said by -ub_connect only, which names ports without their die: where a number stands on two dies, -dev_info counts."""
+    try:
+        connect = parse_ub_connect(tool.query(found["id"], "-g", "-ub_connect").stdout)
+    except HccnError as error:
+        found["link"] = None
+        found["errors"].append(failure_entry("link", error))
+        return
+    found["link"] = connect.link
+    numbers = [port["port"] for port in found["ports"]]
+    for port in found["ports"]:
+        if numbers.count(port["port"]) == 1:
+            port["link"] = connect.ports.get(port["port"], port["link"])
+    found["ports"] += [{"port": number, "link": link} for number, link in connect.ports.items() if number not in numbers]
+
+
+def read_npu(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, Any]:
+    """All topics of one NPU that hccn_tool tells; topics that it is not asked for are None and stand in ``unread``."""
+    found: Dict[str, Any] = {"id": device, "ports": [], "errors": [], "unread": [name for name in UNREAD if name in topics]}
+    found.update((name, None) for name in found["unread"] if name != "tls")
+    if "address" in found:
+        found["netmask"] = None
+    if "tls" in topics:
+        found["tls"] = {"enabled": None, "preset_certificate": None, "alarm_days": None, "certificates": [], "reason": "unsupported_dialect"}
+    if any(name in topics for name in BY_PORT):
+        found["ports"] = _ports(tool, device, topics, found["errors"])
+    if "link" in topics:
+        _link(tool, found)
+    return found
+
+
+def read_devices(tool: HccnTool, devices: Sequence[int], topics: Sequence[str], smi: SmiReader) -> List[Dict[str, Any]]:
+    """One result an NPU, in the order of ``devices``, in parallel."""
+    if not devices:
+        return []
+    with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:
+        return list(pool.map(lambda device: smi.read(read_npu(tool, device, topics)), devices))
