@@ -5,6 +5,7 @@
 PYTHON ?= $(firstword $(foreach p,python3.11 python3,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 COLLECTION := collections/ansible_collections/hccn/cluster
 PLUGINS := $(COLLECTION)/plugins
+TEST_PROCESSES := $(or $(shell nproc 2>/dev/null),1)
 PARSERS := */module_utils/_device/*,*/module_utils/_perf/*,*/module_utils/_rank_table/*
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -32,7 +33,7 @@ demo: .venv/.demo ## four simulated nodes on this machine, from the first look t
 	@echo "Report: $$(ls -t "$${HCCN_RESULTS_PATH:-$(CURDIR)/history}"/reports/*.html | head -n 1)"
 
 test: .venv/.test ## every pytest
-	python -m pytest
+	python -m pytest -n $(TEST_PROCESSES) --dist loadgroup
 
 coverage: .venv/.test ## do the unit tests alone cover 95 % of the parsers' branches?
 	@mkdir -p build
