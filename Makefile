@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo test coverage lint lint-python lint-ansible lint-galaxy sanity molecule bench docs build changelog surveys matrix demo-cores clean
+.PHONY: help venv demo test coverage lint lint-python lint-ansible lint-galaxy sanity molecule bench docs build changelog surveys matrix matrix-oldest demo-cores clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -33,7 +33,7 @@ demo: .venv/.demo ## four simulated nodes on this machine, from the first look t
 	@echo "Report: $$(ls -t "$${HCCN_RESULTS_PATH:-$(CURDIR)/history}"/reports/*.html | head -n 1)"
 
 test: .venv/.test ## every pytest
-	python -m pytest -n $(TEST_PROCESSES) --dist loadgroup
+	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder
 
 coverage: .venv/.test ## do the unit tests alone cover 95 % of the parsers' branches?
 	@mkdir -p build
@@ -85,11 +85,15 @@ changelog: .venv/.lint ## moves changelogs/fragments into CHANGELOG.md, under th
 surveys: .venv/.test ## writes the AWX surveys anew from the roles' argument specs
 	python -m tests.awx.write_surveys
 
-matrix: .venv/.test ## the supported versions: which can run on this machine, which cannot
-	python tests/matrix.py
+matrix: .venv/.test ## the supported versions: runs all that this machine has the interpreters for
+	python -m tests.matrix
+
+matrix-oldest: .venv/.test ## the oldest ansible-core with the oldest Pythons of hosts; which versions there are, and which are missing here
+	python -m tests.matrix --list
+	python -m tests.matrix --oldest
 
 demo-cores: build ## the demo on the oldest and the newest ansible-core, with the collection installed from its tarball
-	for release in $$(python tests/matrix.py --demo); do tests/demo_on_core.sh $$release || exit 1; done
+	for release in $$(python -m tests.matrix --demo); do tests/demo_on_core.sh $$release || exit 1; done
 
 clean: ## removes what make made
 	rm -rf .venv .cache .ansible build $(COLLECTION)/tests/output

@@ -7,15 +7,21 @@ Files that run the demo's cluster stay together too: its nodes have the same loo
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import PurePosixPath
+from typing import Any
 
 import pytest
 
-ONE_AT_A_TIME = {"tests/demo": "demo's cluster", "tests/awx": "demo's cluster", "tests/testbed": "namespaces", "tests/harness": "namespaces"}
+ONE_AT_A_TIME = {"tests/demo": "the demo's cluster", "tests/awx": "the demo's cluster"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    root = Path(__file__).parent
-    for item in items:
-        path = item.path.relative_to(root)
-        item.add_marker(pytest.mark.xdist_group(ONE_AT_A_TIME.get(str(path.parent), str(path))))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByCluster(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.split("::", 1)[0]
+            return ONE_AT_A_TIME.get(str(PurePosixPath(path).parent), path)
+
+    return ByCluster(config, log)
