@@ -16,9 +16,9 @@ _PIECE = 256 * 1024
 
 
 def own_address() -> str:
-    """HCCN_SIM_ADDRESS, else HCCN_SIM_NODE where that is an IPv4 address, else loopback."""
-    node = os.environ.get("HCCN_SIM_NODE", "")
-    return os.environ.get("HCCN_SIM_ADDRESS") or (node if re.fullmatch(r"[0-9.]+", node) else "127.0.0.1")
+    """HCCN_SIM_ADDRESS, else what the stand-in for ssh or mpirun calls this host (HCCN_SIM_NODE, PMI_HOSTNAME) where that is IPv4, else loopback."""
+    names = (os.environ.get(name, "") for name in ("HCCN_SIM_NODE", "PMI_HOSTNAME"))
+    return os.environ.get("HCCN_SIM_ADDRESS") or next((name for name in names if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", name)), "127.0.0.1")
 
 
 class Mesh:

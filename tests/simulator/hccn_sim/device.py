@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 
+from . import interface
 from .errors import Refused
 
 TYPE_CHECKING = False  # typing is slow to load
@@ -33,10 +34,12 @@ class Device:
 
     def set(self, **values: str | None) -> None:
         self.node.state.update(self.id, dict(values))
+        if any(name in interface.FOLLOWED for name in values):
+            interface.follow(self.node, self.id)
 
     @property
     def link_up(self) -> bool:
-        return self.get("link", "1") != "0"
+        return self.get("link", "1") != "0" and interface.has_carrier(self)
 
     @property
     def is_a3(self) -> bool:

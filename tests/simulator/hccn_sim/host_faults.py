@@ -79,7 +79,7 @@ def hold(conf: str, record: str, seconds: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, seconds + READY_SECONDS)
     with open(conf, "rb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
-        with open(record + ".new", "w", encoding="ascii") as mine:
+        with open(record + ".new", "w", encoding="utf-8") as mine:
             mine.write(f"{os.getpid()} {start_time(os.getpid())}")
         os.replace(record + ".new", record)
         time.sleep(seconds)
@@ -88,7 +88,7 @@ def hold(conf: str, record: str, seconds: float) -> None:
 def release(node: Node) -> None:
     """Ends the holder, if there is one, by its id and start time."""
     try:
-        with open(_record(node), encoding="ascii") as stream:
+        with open(_record(node), encoding="utf-8") as stream:
             pid, started = stream.read().split()
     except FileNotFoundError:
         return

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import sys
 
+from . import interface
 from .node import DEFAULTS, PRODUCTS, Node
 from .state import State, assignments
 
@@ -95,6 +96,10 @@ def set_state(root: str, items: list[str]) -> None:
     for device, values in assignments(items).items():
         state.update(device, values)
         apply(root, device, values)
+        if any(name in interface.FOLLOWED for name in values):
+            node = Node(root)
+            for one in node.devices() if device == "*" else [int(device)]:
+                interface.follow(node, one)
 
 
 def _launchers(root: str, python: str) -> None:

@@ -19,7 +19,7 @@ STEP_SECONDS = 0.005
 def start_time(pid: int) -> str:
     """The kernel's start time of a process, empty if there is none (or only its exit code is left)."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stream:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stream:
             fields = stream.read().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return ""

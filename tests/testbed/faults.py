@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What can go wrong in a lab, on purpose.
+
+    fault node2 --npu 3 --rate 50mbit    a slow port, both ways; without --npu all of the host; leaf:0 is a leaf switch's uplink
+    fault node2 --npu 3 --link-down      a pulled cable
+    fault node2 kill                     the host's first process is killed, and all of the host with it
+    fault node2 pause | resume           every process is stopped where it is
+    fault node2 ssh-cut                  the management cable is pulled: packets vanish, connections stay silent
+    fault node2 disk-full                not a byte more fits on the host's file system
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+from . import kernel, links
+from .plan import Host, LabError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from .lab import Lab
+
+LEAF = "leaf:"
+WHAT = ("kill", "pause", "resume", "ssh-cut", "disk-full")
+GONE_SECONDS, CALL_SECONDS = 10.0, 20.0
+
+
+def fault(lab: Lab, target: str, what: str = "", *, npu: int | None = None, rate: str = "", link_down: bool = False) -> None:
+    """Raises LabError."""
+    if sum(map(bool, (what, rate, link_down))) != 1:
+        raise LabError(f"one fault at a time: a rate, link-down, or {', '.join(WHAT)}")
+    if target.startswith(LEAF):
+        if what:
+            raise LabError(f"{what} is no fault of a leaf switch: give a rate or link-down")
+        _set_uplink(lab, target, rate or lab.settings.link_rate, link_down)
+    elif not what:
+        _set_ports(lab, lab.host(target), _devices(lab, target, npu), rate or lab.settings.link_rate, link_down)
+    elif what in WHAT:
+        {"kill": _kill, "pause": _pause, "resume": _resume, "ssh-cut": _cut, "disk-full": _fill}[what](lab, lab.host(target))
+    else:
+        raise LabError(f"no fault {what!r}: give {', '.join(WHAT)}")
+
+
+def heal(lab: Lab, target: str) -> None:
+    if target.startswith(LEAF):
+        _set_uplink(lab, target, "", False)
+        return
+    host = lab.host(target)
+    if not lab.alive(target):
+        raise LabError(f"{target} is down and stays down: bring the lab up anew")
+    _resume(lab, host)
+    _set_ports(lab, host, range(host.devices), lab.settings.link_rate, False)
+    links.batch("ip", [f"link set {links.management_port(host)} up"], lab.enter_switches())
+    _set_size(lab, host, f"{lab.settings.host_megabytes}m")
+
+
+def _devices(lab: Lab, target: str, npu: int | None) -> Iterable[int]:
+    count = lab.host(target).devices
+    if npu is None:
+        return range(count)
+    if npu not in range(count):
+        raise LabError(f"{target} has no npu {npu}: it has {count}, from 0")
+    return [npu]
+
+
+def _set_ports(lab: Lab, host: Host, devices: Iterable[int], rate: str, down: bool) -> None:
+    """Both ends: the leaf's port and the host's own."""
+    devices = list(devices)
+    there = lab.enter_switches()
+    links.batch("ip", [f"link set {links.port(host, device)} {'down' if down else 'up'}" for device in devices], there)
+    links.batch("tc", [links.shaped(links.port(host, device), rate) for device in devices], there)
+    links.batch("tc", [links.shaped(f"npu{device}", rate) for device in devices], tuple(lab.enter(host.name)))
+
+
+def _set_uplink(lab: Lab, target: str, rate: str, down: bool) -> None:
+    """Uplinks have no limit of their own."""
+    number = target[len(LEAF):]
+    if not number.isdigit() or int(number) >= lab.settings.leaves:
+        raise LabError(f"no leaf switch {target}: the lab has leaf:0 to leaf:{lab.settings.leaves - 1}")
+    ends = links.uplink(int(number))
+    there = lab.enter_switches()
+    links.batch("ip", [f"link set {end} {'down' if down else 'up'}" for end in ends], there)
+    links.batch("tc", [links.shaped(end, rate) if rate else links.unshaped(end) for end in ends], there)
+
+
+def _kill(lab: Lab, host: Host) -> None:
+    first = lab.first(host.name)
+    kernel.end(first["pid"], first["started"])
+    if not kernel.until(lambda: not lab.alive(host.name), GONE_SECONDS):
+        raise LabError(f"{host.name} does not end")
+
+
+def _pause(lab: Lab, host: Host) -> None:
+    """Until no process is left that was not stopped: while some are, others may be born."""
+    stopped: dict[int, int] = {}
+    while True:
+        born = {pid: started for pid in lab.processes(host.name) if (started := kernel.start_time(pid)) and stopped.get(pid) != started}
+        if not born:
+            return
+        for pid, started in born.items():
+            kernel.end(pid, started, signal.SIGSTOP)
+        stopped.update(born)
+
+
+def _resume(lab: Lab, host: Host) -> None:
+    for pid in lab.processes(host.name):
+        started = kernel.start_time(pid)
+        if started:
+            kernel.end(pid, started, signal.SIGCONT)
+
+
+def _cut(lab: Lab, host: Host) -> None:
+    links.batch("ip", [f"link set {links.management_port(host)} down"], lab.enter_switches())
+
+
+def _fill(lab: Lab, host: Host) -> None:
+    """The file system becomes as small as what is on it: nothing has to be written for that."""
+    now = os.statvfs(lab.path(host.name, "/"))
+    _set_size(lab, host, str((now.f_blocks - now.f_bfree) * now.f_frsize))
+
+
+def _set_size(lab: Lab, host: Host, size: str) -> None:
+    try:
+        lab.exec(host.name, ["mount", "--options-source", "disable", "-o", f"remount,size={size}", "/"], check=True, timeout=CALL_SECONDS)
+    except subprocess.CalledProcessError as error:
+        raise LabError(f"the size of {host.name}'s file system cannot be changed: {error.stderr.strip()}") from None

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a lab needs of the machine: Debian's openssh-server, iproute2 and util-linux."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+from .plan import Unavailable
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PACKAGES = {"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "openssh-client", "ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}
+ROOTLESS = {"newuidmap": "uidmap", "newgidmap": "uidmap"}
+INSTALL_SECONDS = 300
+
+
+def missing(rootless: bool = False) -> list[str]:
+    """The packages whose programs are not there."""
+    wanted = {**PACKAGES, **(ROOTLESS if rootless else {})}
+    return sorted({package for program, package in wanted.items() if not shutil.which(program, path=PATH)})
+
+
+def ensure_packages(rootless: bool = False) -> None:
+    """Installs what is missing where root may and apt-get is there. Raises Unavailable with one sentence."""
+    packages = missing(rootless)
+    if packages and os.geteuid() == 0 and shutil.which("apt-get"):
+        _install(packages)
+        packages = missing(rootless)
+    if packages:
+        raise Unavailable(f"a testbed needs {', '.join(packages)}, which this machine lacks: apt-get install {' '.join(packages)}")
+
+
+def _install(packages: list[str]) -> None:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
+    for argv in (["apt-get", "-qq", "update"], ["apt-get", "-qq", "install", "--yes", "--no-install-recommends", *packages]):
+        try:
+            done = subprocess.run(argv, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=INSTALL_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise Unavailable(f"{' '.join(argv)} did not end in {INSTALL_SECONDS} s") from None
+        if done.returncode:
+            lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
+            raise Unavailable(f"{' '.join(argv)}: {lines[-1]}")
