@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One run of a playbook over a lab, watched from outside: what it says, how it ends, what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
+from tests.support import ROOT, ansible_environment
+from tests.testbed import Lab
+from tests.testbed import kernel
+
+PLAY_SECONDS = 180.0
+LEFT_SECONDS = 10.0
+"""How long after the end of a run a process may still be there (DESIGN: seen from outside, 10 s after the event)."""
+
+_RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
+
+
+class Play:
+    """ansible-playbook as a process of its own session."""
+
+    def __init__(self, lab: Lab, folder: Path, playbook: str, variables: Mapping[str, Any]) -> None:
+        self.lab, self.history, self.lines = lab, folder / "history", list[str]()
+        argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(lab.inventory), f"hccn.cluster.{playbook}", "-e", json.dumps(variables)]
+        environment = ansible_environment(ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(self.history), ANSIBLE_FORKS="16",
+                                          ANSIBLE_DISPLAY_SKIPPED_HOSTS="false")
+        self.process = subprocess.Popen(argv, env=environment, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                        start_new_session=True)
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.lines += iter(self.process.stdout.readline, "")
+
+    @property
+    def output(self) -> str:
+        return "".join(self.lines)
+
+    def wait_for(self, what: str, seen: Callable[[], bool]) -> None:
+        """Until ``seen``; a run that ends before it was a run without the fault, and so no test of it."""
+        end = time.monotonic() + PLAY_SECONDS
+        while not seen():
+            assert self.process.poll() is None, f"the play ended before {what}:\n{self.output}"
+            assert time.monotonic() < end, f"{what} did not come:\n{self.output}"
+            time.sleep(0.01)
+
+    def signal(self, number: signal.Signals) -> None:
+        """To the process alone, as an operator or AWX ends it by its pid."""
+        os.kill(self.process.pid, number)
+
+    def end(self) -> int:
+        """The exit status."""
+        code = self.process.wait(PLAY_SECONDS)
+        self._reading.join(LEFT_SECONDS)
+        return code
+
+    def classes(self) -> dict[str, str]:
+        """Each host of the recap as ``ok``, ``failed`` or ``unreachable``; empty where the run was killed before its recap."""
+        return {host: "unreachable" if int(unreachable) else "failed" if int(failed) else "ok"
+                for host, _changed, unreachable, failed in _RECAP.findall(self.output)}
+
+    def changed(self) -> dict[str, int]:
+        return {host: int(changed) for host, changed, _unreachable, _failed in _RECAP.findall(self.output)}
+
+    def runs(self) -> list[reader.Run]:
+        return [reader.read(entry) for entry in reader.runs(self.history)]
+
+    def left_here(self) -> dict[int, list[str]]:
+        """Processes of this run's session on the controller; ssh's masters stay for a minute by themselves and are the lab's to end."""
+        return {pid: argv for pid in kernel.processes() if _session(pid) == self.process.pid and pid != self.process.pid
+                and (argv := kernel.arguments(pid)) and not argv[0].startswith("ssh: ")}
+
+
+def _session(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return -1
+
+
+def left_on_hosts(lab: Lab) -> dict[str, list[str]]:
+    """What runs on the hosts beside sshd: host and pid to command line."""
+    return {f"{name} {pid}": argv for name in lab.hosts for pid, argv in lab.processes(name).items() if not argv[0].startswith(("sshd", "/usr/sbin/sshd"))}
+
+
+def until_nothing_is_left(lab: Lab, *plays: Play) -> dict[Any, list[str]]:
+    """What is left after LEFT_SECONDS, seen in /proc; returns as soon as it is nothing."""
+    end = time.monotonic() + LEFT_SECONDS
+    while True:
+        left: dict[Any, list[str]] = {**left_on_hosts(lab), **{pid: argv for play in plays for pid, argv in play.left_here().items()}}
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.1)
