@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.simple import diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
 from tests.fabric.cluster import Cluster, result, until
 
 

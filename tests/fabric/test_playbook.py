@@ -22,7 +22,7 @@ PLAYBOOK = """
   tasks:
     - hccn.cluster.rdma_perf:
         run_id: r1
-        plan: "{{ hosts_of_test | hccn.cluster.pair_plan(plan='quick', seed=1, run_id='r1') }}"
+        plan: "{{ hosts_of_test | hccn.cluster.pair_plan(plan='quick', seed=1, run_id='r1', compact=true) }}"
         host: "{{ inventory_hostname }}"
         key: "{{ key_of_test }}"
         hccn_tool: "{{ root }}/bin/counted"

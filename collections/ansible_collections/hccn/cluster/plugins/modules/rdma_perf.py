@@ -56,7 +56,8 @@ options:
     default: present
   plan:
     description:
-      - The pair plan, with C(rounds) and C(hosts). The pairs that do not concern this host may be left out.
+      - The pair plan, with C(hosts) and C(rounds), or C(schedule) in place of the rounds. Pairs in C(rounds) that do not concern this host may be left
+        out.
       - Required for O(state=present).
     type: dict
   host:

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from .._core.errors import InputError
 from .._device.host import MAX_DEVICE_ID
+from .schedule import Schedule, Slot, ip_text, parse_schedule
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _CONTROL_ADDRESS = re.compile(r"[A-Za-z0-9._:%-]{1,255}")
@@ -99,20 +99,46 @@ def check_name(what: str, value: Any) -> str:
 
 
 def parse_plan(data: Any, host: str, run_id: str) -> Plan:
-    """The plan of the filter hccn.cluster.pair_plan, or the part of it that concerns ``host``.
+    """The plan of the filter hccn.cluster.pair_plan, or the part of it that concerns ``host``: by ``schedule``, pair by pair in ``rounds``, or both,
+    the listed rounds after the others.
 
     Raises InputError, which names the pair: unknown host, no address, an end used twice in a round, an id twice.
     """
     check_name("run_id", run_id)
-    if not isinstance(data, dict) or not isinstance(data.get("rounds"), list) or not isinstance(data.get("hosts"), dict):
-        raise InputError("plan is no pair plan: it needs rounds (a list) and hosts (a dictionary)", "make it with the filter hccn.cluster.pair_plan")
+    whole = isinstance(data, dict) and isinstance(data.get("hosts"), dict) and isinstance(data.get("rounds", []), list)
+    if not whole or not ("rounds" in data or "schedule" in data):
+        raise InputError("plan is no pair plan: it needs rounds (a list) or a schedule, and hosts (a dictionary)",
+                         "make it with the filter hccn.cluster.pair_plan")
     if data.get("run_id") not in (None, run_id):
         raise InputError("plan belongs to the run %r, not to %r" % (data["run_id"], run_id))
     controls = {name: _control(name, value) for name, value in data["hosts"].items()}
     if host not in controls:
         raise InputError("plan does not know the host %r" % host, "its hosts are %s" % _some(controls))
-    pairs = _pairs(data["rounds"], controls)
-    return Plan(run_id, host, tuple(pair for pair in pairs if host in (pair.source.host, pair.target.host)), controls)
+    schedule = parse_schedule(data["schedule"], controls) if "schedule" in data else None
+    scheduled = _scheduled(schedule, host) if schedule else []
+    rounds, orders = (schedule.rounds, schedule.last) if schedule else (0, 0)
+    listed = [replace(pair, round=pair.round + rounds, order=pair.order + orders) for pair in _pairs(data.get("rounds", []), controls)
+              if host in (pair.source.host, pair.target.host)]
+    twice = {pair.id for pair in scheduled} & {pair.id for pair in listed}
+    if twice:
+        raise InputError("plan: the pair id %s stands twice" % sorted(twice)[0])
+    return Plan(run_id, host, tuple(scheduled + listed), controls)
+
+
+def _scheduled(schedule: Schedule, host: str) -> List[Pair]:
+    """This host's pairs of a schedule."""
+    if host not in schedule.order:
+        return []
+    known: Dict[Slot, Endpoint] = {}
+
+    def end(slot: Slot) -> Endpoint:
+        if slot not in known:
+            known[slot] = Endpoint(schedule.order[slot[0]], schedule.rails[slot[1]], schedule.addresses[slot[0]][slot[1]] or "")
+        return known[slot]
+
+    name = schedule.names()
+    return [Pair(name(planned.number), planned.round, planned.number - 1, end(planned.source), end(planned.target))
+            for planned in schedule.pairs(schedule.order.index(host))]
 
 
 def _some(names: Iterable[str]) -> str:
@@ -170,10 +196,9 @@ def _endpoint(pair: str, side: str, value: Any, controls: Mapping[str, Control])
     device = _whole(value.get("device"))
     if device is None or not 0 <= device <= MAX_DEVICE_ID:
         raise InputError("plan: the %s of pair %s has the device %r, which is no id of 0 to %d" % (side, pair, value.get("device"), MAX_DEVICE_ID))
-    try:
-        address = str(ipaddress.ip_address(str(value.get("address"))))
-    except ValueError:
-        raise InputError("plan: the %s of pair %s has the address %r, which is no IP address" % (side, pair, value.get("address"))) from None
+    address = ip_text(str(value.get("address")))
+    if address is None:
+        raise InputError("plan: the %s of pair %s has the address %r, which is no IP address" % (side, pair, value.get("address")))
     return Endpoint(value["host"], device, address)
 
 

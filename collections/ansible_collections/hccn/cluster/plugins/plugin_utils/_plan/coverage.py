@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""How much of what could be measured a plan measures: pairs of hosts, of devices and of leaves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
+from typing import Any
+
+from ...module_utils._fabric.circle import Meeting
+from ...module_utils._fabric.schedule import LEAVES, Schedule
+from .listed import EndPair
+from .topology import Groups
+
+Kind = tuple[Any, ...]
+"""Of a host, by rail: its leaf, None where that is not known, False where it has no such device."""
+
+LeafPair = tuple[str, str]
+
+
+@dataclass
+class Covered:
+    """Different pairs, whatever their direction."""
+
+    devices: int = 0
+    hosts: int = 0
+    leaves: set[LeafPair] = field(default_factory=set)
+
+
+def kind_of(groups: Groups, devices: Iterable[int], rails: Sequence[int]) -> Kind:
+    """What counts of a host."""
+    has = set(devices)
+    return tuple(groups.leaves.get(rail) if rail in has else False for rail in rails)
+
+
+def possible(kinds: Iterable[Kind], every: bool) -> Covered:
+    """Over hosts of these kinds: devices of equal id on two hosts, with ``every`` all devices of two hosts."""
+    counts = Counter(kinds)
+    covered = Covered()
+    for one, other in combinations_with_replacement(counts, 2):
+        hosts = counts[one] * counts[other] if one is not other else counts[one] * (counts[one] - 1) // 2
+        if hosts:
+            pairs = [(a, b) for place, a in enumerate(one) for b in (other if every else other[place:place + 1]) if a is not False and b is not False]
+            covered.devices += hosts * len(pairs)
+            covered.hosts += hosts if pairs else 0
+            covered.leaves.update(_leaf_pairs(pairs))
+    return covered
+
+
+def scheduled(schedule: Schedule, kinds: Sequence[Kind], method: str, every: bool) -> Covered:
+    """What the rounds of a schedule cover; ``kinds`` in the order of its hosts."""
+    if schedule.rounds == schedule.rule.rounds and method != LEAVES:
+        return possible(kinds, every)
+    covered, met, known = Covered(), set(), {}
+    for number in schedule.rule.walk(schedule.rounds):
+        for meeting in number.meetings:
+            key = (kinds[meeting.source], kinds[meeting.target], *meeting[3:])
+            if key not in known:
+                pairs = _kinds_meet(schedule, meeting, kinds)
+                covered.leaves.update(_leaf_pairs(pairs))
+                known[key] = len(pairs)
+            covered.devices += known[key]
+            if known[key]:
+                met.add((meeting.source, meeting.target) if meeting.source < meeting.target else (meeting.target, meeting.source))
+    covered.hosts = len(met)
+    return covered
+
+
+def listed(rounds: Iterable[Iterable[EndPair]], groups: Mapping[str, Groups]) -> Covered:
+    """What listed rounds cover."""
+    pairs = [pair for one in rounds for pair in one]
+    covered = Covered(len({frozenset(pair) for pair in pairs}), len({frozenset((source[0], target[0])) for source, target in pairs}))
+    covered.leaves.update(_leaf_pairs([tuple(groups[host].leaves.get(device) for host, device in pair) for pair in pairs]))
+    return covered
+
+
+def _kinds_meet(schedule: Schedule, meeting: Meeting, kinds: Sequence[Kind]) -> list[tuple[Any, ...]]:
+    ends = ((kinds[source[0]][source[1]], kinds[target[0]][target[1]]) for _place, source, target in schedule.ends(meeting))
+    return [pair for pair in ends if False not in pair]
+
+
+def _leaf_pairs(pairs: Iterable[tuple[Any, ...]]) -> set[LeafPair]:
+    return {(one, other) if one <= other else (other, one) for one, other in pairs if one is not None and other is not None}

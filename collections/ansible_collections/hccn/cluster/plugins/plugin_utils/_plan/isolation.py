@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The rounds after the first: which end of a bad pair is it, and is it an end at all?
+
+A pair is bad where one of its ends is. So a good pair proves both of its ends, and an end that is bad with a proven one is bad itself. After a round
+of disjoint pairs, each end that is not proven meets a proven one of its own; where no more than a quarter of the ends are bad, there are enough of
+those for all at once (of an odd number of ends, one rested: (ends - 3) / 4 bad ones are what always fits).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...module_utils._core.errors import InputError
+from ...module_utils._fabric.schedule import Names
+from .expand import Entry, last_number, listed_round, pairs_of, topology_of
+from .listed import End, EndPair, coloured_rounds
+from .numbers import whole_number
+from .order import QUICK
+from .topology import Topology
+
+GOOD, BAD, MISSING = "good", "bad", "missing"
+STATES = (GOOD, BAD, MISSING)
+
+RETEST_QPS = 4
+"""Queue pairs of a second try: each has a source port of its own, so that not all of them meet the same link of a bundle."""
+
+
+@dataclass
+class Evidence:
+    """What some pairs tell: ``proven`` have a good one; ``bad`` are the partners in bad and in missing ones."""
+
+    proven: set[End] = field(default_factory=set)
+    bad: dict[End, set[End]] = field(default_factory=dict)
+
+    def convicted(self, end: End) -> bool:
+        """Has it no good pair, and a bad one with a proven end?"""
+        return end not in self.proven and not self.proven.isdisjoint(self.bad.get(end, ()))
+
+    def waiting(self, end: End, unmeasured: bool) -> bool:
+        """Is it neither proven nor convicted? ``unmeasured``: also where nothing is known of it."""
+        return end not in self.proven and not self.convicted(end) and (unmeasured or end in self.bad)
+
+
+@dataclass(frozen=True)
+class Retest:
+    """``again``: rounds of the same pairs, to be run with these ``options`` of rdma_perf; ``others``: rounds of their ends with other partners."""
+
+    again: list[list[Entry]]
+    options: Mapping[str, int]
+    others: list[list[Entry]]
+
+
+def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: int = 0, limit: int | None = None) -> list[list[Entry]]:
+    """Further rounds in which every open end meets a proven one of the same device id, nobody twice in a round; empty where nothing is open.
+
+    ``states``: good, bad or missing by pair id, of the plan's own pairs and of those that it was extended by (expand.extended). One round where the
+    open ends of a device id are not more than the proven ones, else as many as it takes, at most ``limit``. Ends without any proven one of their
+    device id stay open. In the plan quick an end that rested is open, too. Raises InputError for states that are none.
+    """
+    topology = topology_of(plan)
+    ends = _ends(topology)
+    evidence = _evidence(plan, states)
+    weigh = _weights(topology, seed)
+    rounds: list[list[EndPair]] = []
+    for device in sorted({device for _host, device in ends}):
+        mine = [end for end in weigh if end[1] == device]
+        waiting = [end for end in mine if evidence.waiting(end, plan.get("plan") == QUICK)]
+        proven = [end for end in mine if end in evidence.proven]
+        for number, pairs in enumerate(_served(waiting, proven, topology, limit)):
+            rounds += [[] for _round in range(number + 1 - len(rounds))]
+            rounds[number] += [pair if place % 2 else (pair[1], pair[0]) for place, pair in enumerate(pairs, device)]
+    return _entries(plan, rounds, ends)
+
+
+def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, str], seed: int = 0, qps: int = RETEST_QPS) -> Retest:
+    """Is it the path? These pairs once more with more queue pairs, and both of their ends with other, proven partners where there are any.
+
+    A path is to blame where the ends are good with others, and the pair is bad again; where it is good with more queue pairs, one of several links
+    of a path is. Raises InputError for an id that is not in the plan.
+    """
+    wanted = set(pairs)
+    found = {name: pair for name, pair in pairs_of(plan) if name in wanted}
+    if wanted - set(found):
+        raise InputError(f"the plan has no pair {sorted(wanted - set(found))[0]}")
+    same = list({frozenset(pair): pair for pair in found.values()}.values())
+    topology = topology_of(plan)
+    ends = _ends(topology)
+    evidence = _evidence(plan, states)
+    proven = [end for end in _weights(topology, seed) if end in evidence.proven]
+    served: dict[End, int] = {}
+    chosen: dict[frozenset[End], EndPair] = {}
+    for end, avoided in ((end, other) for one, two in same for end, other in ((one, two), (two, one))):
+        fit = [other for other in proven if other[1] == end[1] and other not in (end, avoided) and frozenset((end, other)) not in chosen]
+        if fit:
+            partner = min(fit, key=lambda other: served.get(other, 0))
+            served[partner] = served.get(partner, 0) + 1
+            chosen[frozenset((end, partner))] = (end, partner)
+    again = coloured_rounds(same)
+    entries = _entries(plan, [*again, *coloured_rounds(list(chosen.values()))], ends)
+    return Retest(entries[:len(again)], {"qps": qps}, entries[len(again):])
+
+
+def _ends(topology: Topology) -> dict[End, str]:
+    return {(host, int(device)): known["address"] for host, entry in topology.items() for device, known in entry["devices"].items()}
+
+
+def _evidence(plan: Mapping[str, Any], states: Mapping[str, str]) -> Evidence:
+    strange = next((name for name, state in states.items() if state not in STATES), None)
+    if strange is not None:
+        raise InputError(f"the state of pair {strange} is {states[strange]!r}, not one of {', '.join(STATES)}")
+    evidence = Evidence()
+    for name, (source, target) in pairs_of(plan):
+        state = states.get(name)
+        if state == GOOD:
+            evidence.proven.update((source, target))
+        elif state is not None:
+            evidence.bad.setdefault(source, set()).add(target)
+            evidence.bad.setdefault(target, set()).add(source)
+    return evidence
+
+
+def _weights(topology: Topology, seed: Any) -> list[End]:
+    """All ends, by hosts in an order of the seed: a host whose devices all wait tends to meet one host with all of them."""
+    generator = random.Random(whole_number("seed", seed))  # noqa: S311
+    weights = {host: generator.random() for host in sorted(topology)}
+    return [(host, int(device)) for host in sorted(topology, key=lambda host: weights[host]) for device in topology[host]["devices"]]
+
+
+def _served(waiting: Sequence[End], proven: Sequence[End], topology: Topology, limit: int | None) -> Iterator[list[EndPair]]:
+    """Rounds in which each that waits meets a proven one, on the same leaf where that can be: no path between leaves is to blame there."""
+    done = 0
+    while waiting and proven and (limit is None or done < limit):
+        now, waiting = waiting[:len(proven)], waiting[len(proven):]
+        free = list(proven)
+        by_leaf: dict[Any, list[End]] = {}
+        for end in free:
+            by_leaf.setdefault(_leaf(topology, end), []).append(end)
+        pairs, later = [], []
+        for end in now:
+            near = by_leaf.get(_leaf(topology, end))
+            if near:
+                pairs.append((end, near.pop(0)))
+            else:
+                later.append(end)
+        taken = {partner for _end, partner in pairs}
+        pairs += zip(later, (end for end in free if end not in taken))
+        yield pairs
+        done += 1
+
+
+def _leaf(topology: Topology, end: End) -> Any:
+    return topology[end[0]]["devices"][str(end[1])].get("leaf")
+
+
+def _entries(plan: Mapping[str, Any], rounds: Sequence[Sequence[EndPair]], addresses: Mapping[End, str]) -> list[list[Entry]]:
+    """With ids that go on where those of the plan end."""
+    number = last_number(plan)
+    name = Names(number + sum(map(len, rounds)))
+    made = []
+    for one in rounds:
+        made.append(listed_round(one, addresses, name, number + 1))
+        number += len(one)
+    return made

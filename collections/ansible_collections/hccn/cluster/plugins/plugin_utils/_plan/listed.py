@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Pairs that were given one by one, brought into rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from ...module_utils._core.errors import InputError
+from .colours import colour_edges
+from .hosts import Host
+from .numbers import whole_number
+
+End = tuple[str, int]
+"""A host's name and a device id."""
+
+EndPair = tuple[End, End]
+"""The source first."""
+
+
+def rounds_of_pairs(pairs: Any, hosts: Sequence[Host], rails: Collection[int]) -> list[list[EndPair]]:
+    """Rounds in which no end stands twice: one more than the most pairs that any end has, or fewer; the rounds with more pairs first.
+
+    ``pairs``: ``[host, host]`` for all devices that both have among the rails, or ``{source: {host, device}, target: {...}}``. The same two ends may
+    stand once in each direction; then the second ones have rounds of their own. Raises InputError.
+    """
+    if not isinstance(pairs, Sequence) or isinstance(pairs, str) or not pairs:
+        raise InputError("pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]")
+    known = {host.name: host for host in hosts}
+    batches: list[dict[frozenset[End], EndPair]] = [{}, {}]
+    for entry in pairs:
+        for pair in _pairs(entry, known, rails):
+            key = frozenset(pair)
+            earlier = [batch[key] for batch in batches if key in batch]
+            if pair in earlier or len(earlier) == len(batches):
+                raise InputError(f"pairs: {_said(pair[0])} to {_said(pair[1])} stands twice")
+            batches[len(earlier)][key] = pair
+    return [one for batch in batches for one in coloured_rounds(list(batch.values()))]
+
+
+def coloured_rounds(pairs: Sequence[EndPair]) -> list[list[EndPair]]:
+    """The same pairs in rounds. Two ends must not stand in more than one of them."""
+    colours = colour_edges(pairs)
+    rounds: list[list[EndPair]] = [[] for _round in range(max(colours, default=-1) + 1)]
+    for pair, colour in zip(pairs, colours):
+        rounds[colour].append(pair)
+    return rounds
+
+
+def _pairs(entry: Any, known: Mapping[str, Host], rails: Collection[int]) -> list[EndPair]:
+    if isinstance(entry, Mapping):
+        one, other = (_end(entry.get(side), side, known) for side in ("source", "target"))
+        if one[0] == other[0]:
+            raise InputError(f"pairs: both ends lie on {one[0]}")
+        return [(one, other)]
+    if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) != 2:
+        raise InputError(f"pairs: {entry!r} is no pair", "give two hosts, or source and target with host and device each")
+    source, target = (_host(name, known) for name in entry)
+    if source is target:
+        raise InputError(f"pairs: {source.name} is paired with itself")
+    shared = sorted(device for device in source.devices if device in target.devices and device in rails)
+    if not shared:
+        raise InputError(f"pairs: {source.name} and {target.name} have no device with the same id")
+    return [((source.name, device), (target.name, device)) if place % 2 == 0 else ((target.name, device), (source.name, device))
+            for place, device in enumerate(shared)]
+
+
+def _host(name: Any, known: Mapping[str, Host]) -> Host:
+    if not isinstance(name, str) or name not in known:
+        raise InputError(f"pairs: {name!r} is not among the hosts")
+    return known[name]
+
+
+def _end(value: Any, side: str, known: Mapping[str, Host]) -> End:
+    if not isinstance(value, Mapping):
+        raise InputError(f"pairs: a {side} is not a dictionary with host and device: {value!r}")
+    host = _host(value.get("host"), known)
+    device = whole_number(f"pairs: the device of {host.name}", value.get("device"))
+    if device not in host.devices:
+        raise InputError(f"pairs: {host.name} has no npu {device}")
+    return host.name, device
+
+
+def _said(end: End) -> str:
+    return f"{end[0]} npu {end[1]}"

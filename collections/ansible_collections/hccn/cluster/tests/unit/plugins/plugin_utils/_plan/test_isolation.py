@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import extended, pairs_of
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.isolation import isolation_rounds, retest
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+
+
+def hosts(count, devices=1, **fields):
+    return [{"host": "n%d" % number, "control_address": "192.168.%d.%d" % divmod(number, 250), "control_port": 18514, **fields,
+             "devices": [{"id": device, "address": "10.%d.%d.%d" % (device, *divmod(number, 250))} for device in range(devices)]}
+            for number in range(count)]
+
+
+def ends(rounds):
+    return [[tuple((entry[side]["host"], entry[side]["device"]) for side in ("source", "target")) for entry in one] for one in rounds]
+
+
+def measured(plan, bad):
+    """The states of all pairs of a plan in which these ends are bad."""
+    return {name: "good" if not bad & set(pair) else "missing" if sum(end[1] for end in pair) % 3 else "bad" for name, pair in pairs_of(plan)}
+
+
+def four(states):
+    """Pairs n0-n1, n2-n3, n4-n5 with states."""
+    plan = make_plan(hosts(6), pairs=[["n0", "n1"], ["n2", "n3"], ["n4", "n5"]])
+    return plan, dict(zip(("p0001", "p0002", "p0003"), states))
+
+
+def test_each_end_of_a_bad_pair_meets_a_proven_one_of_its_own():
+    plan, states = four(["good", "bad", "good"])
+    (only,) = isolation_rounds(plan, states, seed=1)
+    assert [entry["id"] for entry in only] == ["p0004", "p0005"]
+    assert {name for pair in ends([only])[0] for name, _device in pair} & {"n2", "n3"} == {"n2", "n3"}
+    assert len({end for pair in ends([only])[0] for end in pair}) == 4
+    assert ends(isolation_rounds(plan, states, seed=1)) == ends([only])
+    whole = extended(plan, [only])
+    assert [pair.id for pair in parse_plan(whole, "n2", "r1").pairs] in (["p0002", "p0004"], ["p0002", "p0005"])
+    assert isolation_rounds(whole, {**states, "p0004": "bad", "p0005": "good"}) == []
+    assert isolation_rounds(whole, {**states, "p0004": "missing", "p0005": "bad"}) == []
+
+
+def test_more_rounds_where_proven_ends_are_few():
+    plan, states = four(["bad", "good", "missing"])
+    rounds = ends(isolation_rounds(plan, states))
+    assert [len(one) for one in rounds] == [2, 2]
+    assert [len(one) for one in isolation_rounds(plan, states, limit=1)] == [2]
+    assert {name for one in rounds for pair in one for name, _device in pair} == {"n%d" % number for number in range(6)}
+
+
+@pytest.mark.parametrize("states", [["good", "good", "good"], ["bad", "bad", "missing"], []])
+def test_nothing_to_do_or_nobody_to_do_it_with(states):
+    assert isolation_rounds(*four(states)) == []
+
+
+def test_rails_are_worked_at_the_same_time():
+    plan = make_plan(hosts(4, 2), pairs=[["n0", "n1"], ["n2", "n3"]])
+    bad = {("n0", 0), ("n0", 1), ("n2", 1)}
+    rounds = isolation_rounds(plan, measured(plan, bad), seed=2)
+    assert [{source[1] for source, _target in one} for one in ends(rounds)] == [{0}], "rail 1 has no proven end"
+    assert all(source[1] == target[1] for one in ends(rounds) for source, target in one)
+
+
+def test_a_proven_one_on_the_same_leaf_is_preferred():
+    given = [{**entry, "leaf": "leaf-%d" % (number // 4)} for number, entry in enumerate(hosts(8))]
+    plan = make_plan(given, pairs=[["n0", "n4"], ["n1", "n5"], ["n2", "n6"], ["n3", "n7"]])
+    (only,) = ends(isolation_rounds(plan, measured(plan, {("n0", 0)})))
+    assert [{int(name[1:]) // 4 for name, _device in pair} for pair in only] in ([{0}, {1}], [{1}, {0}])
+
+
+def test_the_host_that_rested_is_looked_at_in_quick():
+    plan = make_plan(hosts(5), seed=3, adaptive=True)
+    states = dict.fromkeys(("p0001", "p0002"), "good")
+    met = {name for one in ends(plan["rounds"]) for pair in one for name, _device in pair}
+    (only,) = ends(isolation_rounds(plan, states))
+    assert len(only) == 1
+    assert {name for name, _device in only[0]} - met == set(plan["hosts"]) - met
+
+
+def test_states_that_are_none():
+    plan, states = four(["good", "slow", "good"])
+    with pytest.raises(InputError) as raised:
+        isolation_rounds(plan, states)
+    assert raised.value.message == "the state of pair p0002 is 'slow', not one of good, bad, missing"
+
+
+def isolated(count, devices, share, seed, whole):
+    """The rounds that it takes until every bad end is named, and nobody else."""
+    generator = random.Random(seed)
+    names = ["n%d" % number for number in range(count)]
+    if whole:
+        victims = set(generator.sample(names, int(share * count)))
+        bad = {(name, device) for name in victims for device in range(devices)}
+    else:
+        bad = {(name, device) for device in range(devices) for name in generator.sample(names, int(share * count))}
+    plan = make_plan(hosts(count, devices), seed=seed, adaptive=True, compact=bool(seed % 2))
+    rounds = 1
+    while True:
+        states = measured(plan, bad)
+        more = isolation_rounds(plan, states, seed)
+        if not more:
+            break
+        for one in ends(more):
+            used = [end for pair in one for end in pair]
+            assert len(set(used)) == len(used)
+        plan = extended(plan, more)
+        rounds += len(more)
+    proven = {end for name, pair in pairs_of(plan) if states[name] == "good" for end in pair}
+    convicted = {end for name, pair in pairs_of(plan) for end, other in (pair, pair[::-1]) if states[name] != "good" and other in proven} - proven
+    assert convicted == bad
+    assert len(proven) == count * devices - len(bad)
+    return rounds
+
+
+def quarter(seed):
+    """The rounds for a trial of that seed, with at most a quarter of bad ends."""
+    count, devices = ((64, 2), (65, 1), (96, 1), (128, 1), (97, 2))[seed % 5] if seed % 60 else (1024, 1)
+    share = (0.01, 0.05, 0.1, 0.2, 0.25 if count % 2 == 0 else 0.23)[seed // 5 % 5]
+    return isolated(count, devices, share, seed, whole=seed % 3 == 0)
+
+
+@pytest.mark.parametrize("first", range(0, 300, 50))
+def test_a_quarter_of_bad_nodes_or_devices_takes_two_rounds(first):
+    for seed in range(first, first + 50):
+        assert quarter(seed) <= 2, seed
+
+
+def test_so_it_does_for_a_seed_that_nobody_has_tried():
+    seed = random.SystemRandom().randrange(10 ** 9)
+    print("seed", seed)
+    assert quarter(seed) <= 2, seed
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_with_more_bad_ones_it_takes_more_rounds_and_is_as_exact(seed):
+    assert 3 <= isolated(64 + seed % 3, 1, 0.4, seed, whole=False) <= 5
+
+
+def test_a_path_is_tried_again_and_its_ends_with_others():
+    plan = make_plan(hosts(6), "full", seed=1)
+    bad = next(name for name, pair in pairs_of(plan) if {end[0] for end in pair} == {"n0", "n1"})
+    states = {name: "bad" if name == bad else "good" for name, _pair in pairs_of(plan)}
+    found = retest(plan, [bad], states)
+    assert found.options == {"qps": 4}
+    (again,), others = ends(found.again), ends(found.others)
+    assert [{name for name, _device in pair} for pair in again] == [{"n0", "n1"}]
+    assert found.again[0][0]["id"] == "p0016"
+    named = [{name for name, _device in pair} for one in others for pair in one]
+    assert len(named) == 2
+    assert all(len(pair & {"n0", "n1"}) == 1 for pair in named)
+    assert len({name for pair in named for name in pair}) == 4, "each end has a partner of its own"
+
+
+def test_pairs_of_a_path_that_are_many():
+    plan = make_plan(hosts(8), "full")
+    wanted = [name for name, pair in pairs_of(plan) if {int(end[0][1:]) // 4 for end in pair} == {0, 1}]
+    found = retest(plan, wanted, {name: "bad" if name in wanted else "good" for name, _pair in pairs_of(plan)}, qps=8)
+    assert (len(wanted), found.options) == (16, {"qps": 8})
+    for rounds in (found.again, found.others):
+        assert all(len({end for pair in one for end in pair}) == 2 * len(one) for one in ends(rounds))
+    assert sum(map(len, found.again)) == 16
+    assert len(found.again) <= 5
+    identifiers = [entry["id"] for one in found.again + found.others for entry in one]
+    assert identifiers == ["p%04d" % number for number in range(29, 29 + len(identifiers))]
+
+
+def test_a_pair_that_is_not_in_the_plan():
+    plan, states = four(["good", "bad", "good"])
+    with pytest.raises(InputError) as raised:
+        retest(plan, ["p0009"], states)
+    assert raised.value.message == "the plan has no pair p0009"
