@@ -7,10 +7,14 @@ Files that run the demo's cluster stay together too: its nodes have the same loo
 
 from __future__ import annotations
 
+import os
 from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
+
+# What hypothesis keeps goes where the other tools' caches are.
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", ".cache/hypothesis")
 
 ONE_AT_A_TIME = {"tests/demo": "the demo's cluster", "tests/awx": "the demo's cluster"}
 

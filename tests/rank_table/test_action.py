@@ -8,6 +8,7 @@ import getpass
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,76 @@ def test_registered_results_of_all_hosts(tmp_path: Path) -> None:
     assert [server["server_id"] for server in kept["three"]["rank_table"]["server_list"]] == ["node-1", "192.0.2.12", "192.0.2.13"]
 
 
+def test_a_task_for_all_hosts_makes_its_table_once(tmp_path: Path) -> None:
+    """Only the host whose process made the table tells its problems."""
+    everywhere = {"path": str(tmp_path / "{{ inventory_hostname }}.json"), "hosts": ["n2", "n1"], "register_name": "npu"}
+    hosts = {name: {**HOSTS[name], "npu": found} for name, found in NODES.items()}
+    code, output, kept = play(
+        tmp_path, hosts,
+        [
+            {TABLE: everywhere, "register": "good"},
+            {TABLE: {**everywhere, "devices": ["3"]}, "register": "bad", "ignore_errors": True},
+            {"ansible.builtin.set_fact": {"all_of": {"good": "{{ [hostvars.n1.good, hostvars.n2.good] }}", "bad": "{{ [hostvars.n1.bad, hostvars.n2.bad] }}"}}},
+            keep(tmp_path, "all_of"),
+        ])
+    assert code == 0, output
+    assert [(tmp_path / f"{name}.json").read_text() for name in hosts] == [TEXT, TEXT]
+    good, bad = kept["all_of"]["good"], kept["all_of"]["bad"]
+    assert sorted(result["problems"] for result in good) == [[], [LINK]]
+    assert [(result["rank_count"], result["sha256"]) for result in good] == [(4, SHA256)] * 2
+    first, = [result for result in bad if result["problems"]]
+    other, = [result for result in bad if not result["problems"]]
+    assert first["msg"] == "2 of 2 hosts cannot be in the rank table: n2, n1 (has no device 3)"
+    assert re.fullmatch("the rank table is not written, for the reason that is told for n[12]", other["msg"])
+
+
+def test_other_formats_and_tables_that_are_merged(tmp_path: Path) -> None:
+    os.mkdir(tmp_path / "files")
+    (tmp_path / "files/one.json").write_text(TEXT)
+    other = {"status": "completed", "version": "1.0", "server_list": [{"server_id": "192.0.2.13", "device": [
+        {"device_id": "0", "device_ip": "192.168.103.1", "rank_id": "0"}]}]}
+    groups = [{"name": "coordinator", "hosts": ["n1"], "container_ips": {"n1": "10.244.0.9"}}, {"name": "controller", "hosts": ["n1"]},
+              {"name": "prefill", "hosts": ["n1"]}, {"name": "decode", "hosts": ["n2"], "devices": ["2"]}]
+    asked = {
+        "mindie": {"nodes": NODES, "format": "mindie", "container_ips": {"n1": "10.244.0.1"}, "rank_order": "host", "readers": ["hccl", "mindie_llm"]},
+        "motor": {"nodes": NODES, "format": "global", "groups": groups, "container_ips": {"n1": "10.244.0.1", "n2": "10.244.0.2"}},
+        "vllm": {"nodes": NODES, "format": "vllm_pd", "groups": groups[2:], "device_ids": "logical"},
+        "hixl": {"nodes": NODES, "hosts": ["n1"], "devices": ["1"], "format": "local_comm_res", "version": 1.3},
+        "merged": {"tables": ["one.json", other, TEXT.replace("192.0.2.1", "192.0.2.2").replace("192.168.1", "192.168.2")],
+                   "hosts": ["192.0.2.13", "192.0.2.11"], "host_devices": {"192.0.2.11": ["1"]}},
+        "twice": {"tables": ["one.json", TEXT]},
+        "absent": {"tables": ["two.json"]},
+        "alone": {"nodes": {"n1": NODES["n1"]}, "format": "mindie"},
+    }
+    tasks = [once(name, TABLE, {"path": str(tmp_path / "t.json"), "write": False, "return_content": True, **options}) for name, options in asked.items()]
+    code, output, kept = play(tmp_path, HOSTS, [*tasks, keep(tmp_path, *asked)])
+    assert code == 0, output
+    table = {name: found.get("rank_table") for name, found in kept.items()}
+    assert [server["container_ip"] for server in table["mindie"]["server_list"]] == ["10.244.0.1", "192.0.2.12"]
+    assert [(group["group_id"], [server["server_ip"] for server in group["server_list"]]) for group in table["motor"]["server_group_list"]] == [
+        ("0", ["10.244.0.9"]), ("1", ["10.244.0.1"]), ("2", ["10.244.0.1"]), ("3", ["10.244.0.2"])]
+    assert table["vllm"]["decode_device_list"] == [{"server_id": "192.0.2.12", "device_id": "0", "device_ip": "192.168.102.2", "cluster_id": "3"}]
+    assert "HCCL wants the physical id" in kept["vllm"]["problems"][-1]["message"]
+    assert table["hixl"] == {"version": "1.3", "endpoint_list": [{"protocol": "roce", "comm_id": "192.168.101.2", "placement": "device"}]}
+    assert [(server["server_id"], server["device"]) for server in table["merged"]["server_list"]] == [
+        ("192.0.2.13", [{"device_id": "0", "device_ip": "192.168.103.1", "rank_id": "0"}]),
+        ("192.0.2.11", [{"device_id": "1", "device_ip": "192.168.101.2", "rank_id": "1"}])]
+    assert kept["twice"]["msg"] == "device 2 of server 192.0.2.12 stands in one.json and in tables[1]"
+    assert kept["absent"]["msg"].startswith("two.json: cannot be read on the controller: ")
+    assert kept["alone"]["msg"].startswith("the rank table is not written: server_list: the length of server_list is 1: MindIE-LLM takes 2 to 60 servers")
+    assert not (tmp_path / "t.json").exists()
+
+
+def test_a_reader_that_cannot_read(tmp_path: Path) -> None:
+    os.mkdir(tmp_path / "closed", 0o700)
+    options = {"nodes": NODES, "path": str(tmp_path / "closed/hccl.json"), "reader_uid": 64123, "reader_gid": 64124}
+    code, output, kept = play(tmp_path, HOSTS, [once("closed", TABLE, options), keep(tmp_path, "closed")])
+    assert code == 0, output
+    problem = kept["closed"]["problems"][-1]
+    assert (problem["rule"], problem["severity"], problem["host"]) == ("reader_access", "warning", "n1")
+    assert problem["message"].startswith("uid 64123 with gid 64124 cannot enter /")
+
+
 def test_hosts_that_do_not_fit_are_all_named_and_nothing_is_written(tmp_path: Path) -> None:
     path = tmp_path / "hccl.json"
     hosts = {
@@ -182,8 +253,9 @@ def test_a_table_that_hccl_would_refuse_is_not_written(tmp_path: Path) -> None:
         [
             once("bad", TABLE, {"nodes": bad, "path": str(path)}),
             once("name", TABLE, {"nodes": NODES, "path": str(tmp_path / "hccl.txt")}),
-            once("product", TABLE, {"nodes": {"n1": node(device(0, "192.168.101.1"), product="950")}, "path": str(path)}),
-            keep(tmp_path, "bad", "name", "product"),
+            once("product", TABLE, {"nodes": {"n1": node(device(0, "192.168.101.1"), product="950")}, "path": str(path), "version": "1.0"}),
+            once("layers", TABLE, {"nodes": {"n1": node(device(0, "192.168.101.1"), product="950")}, "path": str(path)}),
+            keep(tmp_path, "bad", "name", "product", "layers"),
         ])
     assert code == 0, output
     assert kept["bad"]["msg"] == (
@@ -196,6 +268,8 @@ def test_a_table_that_hccl_would_refuse_is_not_written(tmp_path: Path) -> None:
     assert kept["name"]["msg"].endswith("hccl.txt does not end in .json: HCCL does not read it (rule file_name, EI0004)")
     assert kept["product"]["msg"] == (
         "the rank table is not written: version: HCCL on Ascend 950 reads version 2.0 only, not 1.0 (rule version, EI0014)")
+    assert kept["layers"]["msg"] == (
+        "1 of 1 hosts cannot be in the rank table: n1 (version 2.0 wants the addresses of its network layers, which no tool tells: give levels)")
     assert path.read_text() == TEXT
     assert sorted(entry.name for entry in tmp_path.iterdir() if entry.suffix in (".json", ".txt")) == ["hccl.json", "results.json"]
 
@@ -214,9 +288,10 @@ def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     code, output, kept = play(tmp_path, HOSTS, [once(name, TABLE, options) for name, options in wrong.items()] + [keep(tmp_path, *wrong)])
     assert code == 0, output
     wanted = {
-        "nothing": "one of the following is required: nodes, hosts", "both": "parameters are mutually exclusive: nodes|hosts",
-        "no_name": "parameters are required together: hosts, register_name", "no_path": "missing required arguments: path",
-        "format": "value of format must be one of: hccl, got: yaml", "empty": "no hosts are given, so there is no rank table to write",
+        "nothing": "one of the following is required: nodes, hosts, tables, src", "both": "parameters are mutually exclusive: nodes|register_name",
+        "no_name": "hosts names no results: give register_name too, or nodes, or tables", "no_path": "missing required arguments: path",
+        "format": "value of format must be one of: hccl, global, mindie, vllm_pd, local_comm_res, got: yaml",
+        "empty": "no hosts are given, so there is no rank table to write",
         "devices": "devices: 'eth0' is neither an id, nor a range such as 0-7, nor all alone",
     }
     assert [name for name in wrong if not kept[name]["failed"]] == []

@@ -1,112 +1,69 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Assembles a rank table from results of device_info, checks it, and has ansible.builtin.copy write it."""
+"""Assembles a rank table once for all hosts of its task, checks it, and has ansible.builtin.copy write it on each."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import re
-import socket
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from itertools import chain
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ansible import constants
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
-from ansible.utils.hashing import checksum_s
+from ansible.utils.hashing import checksum
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem, as_dicts
-from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, hccl
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.view import packed
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import access, checks, document, selection, writers
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import staging
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.compose import Composed, compose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 
-FORMATS = {"hccl": hccl.build}
-"""By format: the function from servers to the table. The reader that checks it has the same name."""
+GROUP = {
+    "name": {"type": "str", "required": True},
+    "hosts": {"type": "list", "elements": "str", "required": True},
+    "devices": {"type": "list", "elements": "str", "default": ["all"]},
+    "container_ips": {"type": "dict", "default": {}},
+    "deploy_server": {"type": "str"},
+}
 
 ARGUMENTS = {
     "nodes": {"type": "dict"},
     "hosts": {"type": "list", "elements": "str"},
     "register_name": {"type": "str"},
+    "tables": {"type": "list", "elements": "raw"},
+    "src": {"type": "str"},
     "server_ids": {"type": "dict", "default": {}},
+    "host_ips": {"type": "dict", "default": {}},
+    "container_ips": {"type": "dict", "default": {}},
     "devices": {"type": "list", "elements": "str", "default": ["all"]},
+    "host_devices": {"type": "dict", "default": {}},
+    "device_ids": {"type": "str", "choices": ["physical", "logical"], "default": "physical"},
+    "rank_order": {"type": "str", "choices": list(selection.ORDERS), "default": "given"},
+    "racks": {"type": "dict", "default": {}},
+    "groups": {"type": "list", "elements": "dict", "options": GROUP},
+    "levels": {"type": "dict", "default": {}},
     "path": {"type": "str", "required": True},
-    "format": {"type": "str", "choices": list(FORMATS), "default": "hccl"},
-    "version": {"type": "str", "choices": ["auto", "1.0"], "default": "auto"},
+    "write": {"type": "bool", "default": True},
+    "format": {"type": "str", "choices": list(writers.WRITERS), "default": "hccl"},
+    "version": {"type": "str", "choices": [writers.AUTO, *writers.VERSIONS], "default": writers.AUTO},
+    "readers": {"type": "list", "elements": "str", "choices": list(checks.READERS)},
     "mode": {"type": "raw", "default": "0640"},
     "owner": {"type": "str"},
     "group": {"type": "str"},
+    "reader_uid": {"type": "int"},
+    "reader_gid": {"type": "int"},
     "return_content": {"type": "bool", "default": False},
 }
 
-_SERVER = re.compile(r"server_list\[(\d+)\]")
+ABOUT_THE_FILE = ("path", "src", "write", "mode", "owner", "group", "reader_uid", "reader_gid", "return_content")
+"""Options that do not change what the table is; of the path, what is wrong with its name counts."""
 
-
-def resolve(name: str) -> str | None:
-    """An address of a name, IPv4 before IPv6 and the lowest of several; None where there is none."""
-    try:
-        found = {str(entry[4][0]) for entry in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)}
-    except (OSError, UnicodeError):
-        return None
-    return min(found, key=lambda address: (":" in address, packed(address) or b""), default=None)
-
-
-def server_id(host: str, given: Mapping[str, Any], variables: Callable[[], Mapping[str, Any]], look_up: Callable[[str], str | None] = resolve) -> str:
-    """The address that stands for ``host`` in the table. ``variables`` are those of the host, asked for only where ``given`` has none.
-
-    Raises InputError where there is no address.
-    """
-    if given.get(host):
-        return str(given[host])
-    known = variables()
-    if known.get("rank_table_server_id"):
-        return str(known["rank_table_server_id"])
-    names = list(dict.fromkeys(str(name) for name in (known.get("ansible_host"), host) if name))
-    addresses = (name for name in names if packed(name) is not None)
-    looked_up = (address for address in map(look_up, names) if address is not None)
-    # Lazily: a look-up may take seconds.
-    for address in chain(addresses, looked_up):
-        return address
-    raise InputError("no server_id: neither ansible_host nor the host's name is an IP address or resolves to one; "
-                     "set the variable rank_table_server_id of the host, or the option server_ids")
-
-
-class _HostVars:
-    """The variables of the hosts, each host read once and only when asked for."""
-
-    def __init__(self, hostvars: Mapping[str, Mapping[str, Any]]) -> None:
-        self._hostvars = hostvars
-        self._read: dict[str, Mapping[str, Any]] = {}
-
-    def of(self, host: str) -> Mapping[str, Any]:
-        """An unknown host has none. A variable that cannot be templated raises AnsibleError when it is read."""
-        if host not in self._read:
-            self._read[host] = self._hostvars[host] if host in self._hostvars else {}
-        return self._read[host]
-
-    def server_id(self, host: str, given: Mapping[str, Any]) -> str:
-        try:
-            return server_id(host, given, lambda: self.of(host))
-        except AnsibleError as error:
-            raise InputError(f"no server_id: {error}") from error
-
-    def result(self, host: str, name: str) -> Any:
-        """What the host registered under ``name``: None where it has nothing, an InputError where it cannot have it."""
-        try:
-            return self.of(host).get(name) if host in self._hostvars else InputError("not in the inventory")
-        except AnsibleError as error:
-            return InputError(f"the variable {name} cannot be read: {error}")
-
-
-def with_hosts(problems: list[Problem], hosts: tuple[str, ...]) -> list[Problem]:
-    """The problems of a table with the inventory name of the server that they are about."""
-    named = []
-    for problem in problems:
-        found = _SERVER.match(problem.where or "")
-        named.append(replace(problem, host=hosts[int(found.group(1))]) if found else problem)
-    return named
+EXCLUSIVE = [("nodes", "register_name"), *((name, other) for name in ("tables", "src") for other in ("nodes", "register_name")), ("tables", "src"),
+             ("hosts", "src")]
 
 
 class ActionModule(ActionBase):
@@ -120,59 +77,115 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         variables = task_vars or {}
         _validation, options = self.validate_argument_spec(
-            ARGUMENTS, mutually_exclusive=[("nodes", "hosts"), ("nodes", "register_name")],
-            required_one_of=[("nodes", "hosts")], required_together=[("hosts", "register_name")])
-        try:
-            assembly = self._assemble(options, variables)
-        except HccnError as error:
-            raise AnsibleActionFail(error.message) from error
-        unfit = [problem for problem in assembly.problems if problem.severity == "error"]
-        if unfit:
-            message = assemble.sentence(assembly.problems, len(assembly.hosts) + len({problem.host for problem in unfit}))
-            return dict(result, failed=True, msg=message, problems=as_dicts(assembly.problems))
-        table = FORMATS[options["format"]](assembly.servers)
-        problems = list(assembly.problems) + checks.check_name(options["path"])
-        problems += with_hosts(checks.check(table, (options["format"],), assembly.product), assembly.hosts)
-        result.update(problems=as_dicts(problems))
-        errors = [problem for problem in problems if problem.severity == "error"]
-        if errors:
-            return dict(result, failed=True, msg=f"the rank table is not written: {checks.sentence(errors)}")
-        result.update(server_count=len(assembly.servers), rank_count=hccl.rank_count(table))
-        if options["return_content"]:
-            result["rank_table"] = table
-        result.update(self._write(table, options, variables))
+            ARGUMENTS, mutually_exclusive=EXCLUSIVE, required_one_of=[("nodes", "hosts", "tables", "src")], required_by={"register_name": "hosts"})
+        if options["src"] is not None:
+            staged = Path(self._loader.path_dwim(options["src"]))
+            result["sha256"] = self._sha256(staged)
+        else:
+            made = self._made(options, variables)
+            result.update(made["result"])
+            if result.get("failed"):
+                return result
+            staged = Path(made["staged"])
+            if options["return_content"]:
+                result["rank_table"] = document.parse(staged.read_bytes())
+        if not options["write"]:
+            return dict(result, changed=False, path=options["path"], src=str(staged))
+        result.update(self._write(staged, options, variables))
+        if options["reader_uid"] is not None and not result.get("failed"):
+            result["problems"] = result.get("problems", []) + as_dicts(self._barrier(result["path"], options, variables))
         return result
 
-    def _assemble(self, options: Mapping[str, Any], variables: Mapping[str, Any]) -> assemble.Assembly:
-        hosts = _HostVars(variables.get("hostvars", {}))
-        nodes = options["nodes"]
-        if nodes is None:
-            nodes = {host: hosts.result(host, options["register_name"]) for host in options["hosts"]}
-        return assemble.assemble(nodes, lambda host: hosts.server_id(host, options["server_ids"]), options["devices"], expand)
+    def _made(self, options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+        """``result``: what the host returns; ``staged``: the file with the table. Made once for the hosts of a task that ask for the same."""
+        host = variables.get("inventory_hostname")
+        asked = {name: value for name, value in options.items() if name not in ABOUT_THE_FILE}
+        # Hosts of another batch (serial) may have other results under the same name.
+        key = staging.key_of(self._task._uuid, variables.get("ansible_play_batch"), as_dicts(checks.check_name(options["path"])), asked)
+        folder = Path(constants.DEFAULT_LOCAL_TMP)
+        staged = folder / f"rank_table_{key}.json"
 
-    def _write(self, table: dict[str, Any], options: Mapping[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+        def make() -> dict[str, Any]:
+            return {"host": host, "staged": str(staged), "result": self._result(options, variables, staged)}
+
+        # A task that is tried again is to look again.
+        made, own = (make(), True) if self._task.until else staging.once(folder, key, make)
+        if own:
+            return made
+        if made["result"].get("failed"):
+            return {"result": {"failed": True, "msg": f"the rank table is not written, for the reason that is told for {made['host']}", "problems": []}}
+        return dict(made, result=dict(made["result"], problems=[]))
+
+    def _result(self, options: Mapping[str, Any], variables: Mapping[str, Any], staged: Path) -> dict[str, Any]:
+        """Assembles, checks and stages the table."""
+        if options["hosts"] is not None and not any(options[name] is not None for name in ("register_name", "nodes", "tables")):
+            return {"failed": True, "msg": "hosts names no results: give register_name too, or nodes, or tables"}
+        try:
+            composed = compose(options, HostVars(variables.get("hostvars", {})), self._read)
+        except HccnError as error:
+            return {"failed": True, "msg": error.sentence(), "problems": []}
+        if composed.failure is not None or composed.table is None:
+            return {"failed": True, "msg": composed.failure, "problems": as_dicts(composed.problems)}
+        text = document.text_of(composed.table)
+        staging.write(staged, text)
+        return _told(composed, hashlib.sha256(text.encode()).hexdigest())
+
+    def _read(self, path: str) -> bytes:
+        """A table on the controller."""
+        try:
+            return Path(self._find_needle("files", path)).read_bytes()
+        except (OSError, AnsibleError) as error:
+            raise InputError(f"cannot be read on the controller: {error}") from error
+
+    @staticmethod
+    def _sha256(staged: Path) -> str:
+        try:
+            return hashlib.sha256(staged.read_bytes()).hexdigest()
+        except OSError as error:
+            raise AnsibleActionFail(f"src: cannot read {staged} on the controller: {error.strerror}") from error
+
+    def _write(self, staged: Path, options: Mapping[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         """Has the copy action put the table in place. A file with the same data keeps its content, and gets mode and owner only."""
         path = self._remote_expand_user(options["path"])
-        content = document.text_of(table).encode()
-        content = self._same_data(path, table, content, variables) or content
+        found = self._same_data(path, staged, variables)
         task = self._task.copy()
-        task.args = {"content": content, "dest": path}
+        task.args = {"src": str(staged), "dest": path} if found is None else {"content": found, "dest": path}
         task.args.update((key, options[key]) for key in ("mode", "owner", "group") if options[key] is not None)
         copy = self._shared_loader_obj.action_loader.get(
             "ansible.legacy.copy", task=task, connection=self._connection, play_context=self._play_context, loader=self._loader,
             templar=self._templar, shared_loader_obj=self._shared_loader_obj)
         copied = copy.run(task_vars=variables)
         written = {key: copied[key] for key in ("changed", "failed", "msg", "diff", "mode", "owner", "group") if key in copied}
-        return {"changed": False, "path": path, "sha256": hashlib.sha256(content).hexdigest(), **written}
+        if found is not None:
+            written["sha256"] = hashlib.sha256(found).hexdigest()
+        return {"changed": False, "path": path, **written}
 
-    def _same_data(self, path: str, table: dict[str, Any], content: bytes, variables: dict[str, Any]) -> bytes | None:
+    def _same_data(self, path: str, staged: Path, variables: dict[str, Any]) -> bytes | None:
         """What the file holds, where that is the same table in another form."""
         status = self._execute_remote_stat(path, all_vars=variables, follow=False, checksum=True)
-        if not status.get("isreg") or status.get("size", 0) > document.MAX_TEXT or status.get("checksum") == checksum_s(content):
+        if not status.get("isreg") or status.get("size", 0) > document.MAX_TEXT or status.get("checksum") == checksum(str(staged)):
             return None
         answer = self._execute_module(module_name="ansible.legacy.slurp", module_args={"src": path}, task_vars=variables)
         try:
             found = base64.b64decode(answer["content"])
-            return found if document.parse(found) == table else None
+            return found if document.parse(found) == document.parse(staged.read_bytes()) else None
         except (KeyError, ValueError, ParseError):
             return None
+
+    def _barrier(self, path: str, options: Mapping[str, Any], variables: dict[str, Any]) -> list[Problem]:
+        """A problem where the reader cannot get at the file. The file may not be there yet, in check mode."""
+        def look(name: str) -> access.Entry | None:
+            status = self._execute_remote_stat(name, all_vars=variables, follow=True, checksum=False)
+            return access.Entry(name, int(status["mode"], 8), status["uid"], status["gid"]) if status.get("exists") else None
+
+        file = look(path)
+        folders = [look(str(folder)) for folder in reversed(PurePosixPath(path).parents)]
+        if file is None:
+            return []
+        reason = access.barrier(file, [folder for folder in folders if folder], options["reader_uid"], options["reader_gid"])
+        hint = "give the file to that user or its group with owner or group, and let them into the folder"
+        return [Problem("reader_access", "warning", reason, host=variables.get("inventory_hostname"), hint=hint)] if reason else []
+
+
+def _told(composed: Composed, sha256: str) -> dict[str, Any]:
+    return {"problems": as_dicts(composed.problems), "server_count": composed.server_count, "rank_count": composed.rank_count, "sha256": sha256}

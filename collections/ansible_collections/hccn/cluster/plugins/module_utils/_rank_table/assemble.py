@@ -8,28 +8,44 @@ A host that cannot be in the table is a problem with its name; all hosts are loo
 
 from __future__ import annotations
 
+from collections import abc
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem
+from . import hccl, rank_list
+from .model import Device, Server
+from .node import Result, Unfit, by_id, devices_of, is_mapping, pod_of, said, topic, vnic_address
+from .writers import AUTO, version_of
 
 RULE = "node"
 """The rule of all problems about hosts that do not fit into a table."""
 
+Expand = Callable[[Sequence[str], Sequence[int]], List[int]]
+"""From the option ``devices`` and the ids that a host has to the ids wanted. Raises InputError."""
 
-class Device(NamedTuple):
-    id: int
-    address: str
+
+class Place(NamedTuple):
+    """The addresses of a host in a table."""
+
+    server_id: str
+    host_ip: Optional[str] = None
+    container_ip: Optional[str] = None
 
 
 @dataclass(frozen=True)
-class Server:
-    """One host in a table; devices ascend by id."""
+class Wishes:
+    """What the table is to be. ``devices`` as the option; ``host_devices`` instead of it, by host; ``levels`` by host, for version 2.0."""
 
-    host: str
-    server_id: str
-    devices: Tuple[Device, ...]
+    format: str = "hccl"
+    version: str = AUTO
+    devices: Sequence[str] = ("all",)
+    host_devices: Optional[Mapping[str, Sequence[str]]] = None
+    levels: Optional[Mapping[str, Any]] = None
+
+    def of(self, host: str) -> Sequence[str]:
+        return (self.host_devices or {}).get(host, self.devices)
 
 
 @dataclass(frozen=True)
@@ -39,125 +55,158 @@ class Assembly:
     servers: Tuple[Server, ...]
     problems: Tuple[Problem, ...]
     product: Optional[str]
+    version: str = hccl.VERSION
 
     @property
     def hosts(self) -> Tuple[str, ...]:
-        """The inventory name of each entry of server_list."""
+        """The inventory name of each server."""
         return tuple(server.host for server in self.servers)
 
 
-class _Unfit(Exception):
-    """Why a host cannot be in the table: sentences without the host's name, and the device where it is one."""
+class _Look:
+    """What the version wants of every device."""
 
-    def __init__(self, *reasons: Tuple[Optional[int], str]) -> None:
-        super().__init__(reasons)
-        self.reasons = reasons
+    def __init__(self, wishes: Wishes, version: str) -> None:
+        self.layers = version == rank_list.VERSION
+        self.vnic = wishes.format == "vllm_pd"
+        self.needs_pod = version == hccl.SUPER_POD_VERSION and not self.vnic
+        self.takes_pod = self.needs_pod or self.vnic or wishes.format == "local_comm_res"
+        self._needed = {"super_pod"} if self.needs_pod else set()
+        if not self.layers:
+            self._needed.add("address")
 
-
-Result = Union[Mapping[str, Any], HccnError, None]
-"""What device_info returned for a host; an error where that is known not to be had; None where there is none."""
-
-Expand = Callable[[Sequence[str], Sequence[int]], List[int]]
-"""From the option ``devices`` and the ids that a host has to the ids wanted. Raises InputError."""
-
-
-def _devices_of(result: Result) -> Sequence[Mapping[str, Any]]:
-    """The list ``devices`` of a result. Raises _Unfit where there is none."""
-    if result is None:
-        raise _Unfit((None, "no result of device_info: unreachable, or not in that play"))
-    if isinstance(result, HccnError):
-        raise _Unfit((None, result.message))
-    if not isinstance(result, Mapping):
-        raise _Unfit((None, "the result is no dictionary as device_info returns it"))
-    if result.get("unreachable"):
-        raise _Unfit((None, "unreachable"))
-    if result.get("skipped"):
-        raise _Unfit((None, "device_info was skipped"))
-    devices = result.get("devices")
-    if not isinstance(devices, (list, tuple)):
-        raise _Unfit((None, "device_info failed: %s" % result.get("msg", "no reason given") if result.get("failed") else "the result has no devices"))
-    if not devices:
-        raise _Unfit((None, "has no devices"))
-    return devices
+    def rank(self, number: int, device: Optional[Mapping[str, Any]]) -> Device:
+        """The device as the table has it. Raises Unfit with the reason why it cannot be a rank."""
+        if device is None:
+            raise Unfit((number, "has no device %d" % number))
+        address = str(device["address"]) if device.get("address") else None
+        vnic = vnic_address(device) if self.vnic else None
+        # Errors of other topics (link, tls, ...) leave the table possible: they are warnings, see _remarks.
+        for error in device.get("errors") or ():
+            if topic(error) in self._needed and not (vnic and topic(error) == "address"):
+                raise Unfit((number, "device %d: %s" % (number, said(error))))
+        pod = pod_of(device) if self.takes_pod else None
+        if self.needs_pod and pod is None:
+            raise Unfit((number, "device %d is in no super pod%s" % (number, "" if "super_pod" in device else " that was read: gather super_pod")))
+        if address is None and vnic is None and not self.needs_pod:
+            raise Unfit((number, "device %d has no address" % number))
+        return Device(number, vnic or address, int(pod["sdid"]) if pod else None)
 
 
-def _by_id(devices: Sequence[Mapping[str, Any]]) -> Dict[int, Mapping[str, Any]]:
-    found: Dict[int, Mapping[str, Any]] = {}
-    for device in devices:
-        number = device.get("id") if isinstance(device, Mapping) else None
+def _chosen(found: Mapping[int, Mapping[str, Any]], wanted: Sequence[str], expand: Expand, look: _Look) -> Tuple[Device, ...]:
+    """The wanted devices of one host, ascending by id. Raises Unfit."""
+    devices: List[Device] = []
+    faults: List[Tuple[Optional[int], str]] = []
+    for number in sorted(expand(wanted, sorted(found))):
         try:
-            key = int(number)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            raise _Unfit((None, "a device has no id: %r" % (number,))) from None
-        if key in found:
-            raise _Unfit((key, "device %d appears twice" % key))
-        found[key] = device
-    return found
-
-
-def _blocks(error: Any) -> bool:
-    """Errors of other topics (link, tls, ...) leave the address known: they are warnings, see _remarks."""
-    return not isinstance(error, Mapping) or error.get("topic", "address") == "address"
-
-
-def _said(error: Any) -> str:
-    return str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
-
-
-def _fault(number: int, device: Optional[Mapping[str, Any]]) -> Optional[Tuple[Optional[int], str]]:
-    """Why this device cannot be a rank, or None."""
-    if device is None:
-        return (number, "has no device %d" % number)
-    errors = [error for error in device.get("errors") or () if _blocks(error)]
-    if errors:
-        return (number, "device %d: %s" % (number, _said(errors[0])))
-    if not device.get("address"):
-        return (number, "device %d has no address" % number)
-    return None
-
-
-def _ranks(result: Result, wanted: Sequence[str], expand: Expand) -> List[Mapping[str, Any]]:
-    """The wanted devices of one host, ascending by id. Raises _Unfit."""
-    found = _by_id(_devices_of(result))
-    numbers = sorted(expand(wanted, sorted(found)))
-    faults = [fault for fault in (_fault(number, found.get(number)) for number in numbers) if fault is not None]
+            devices.append(look.rank(number, found.get(number)))
+        except Unfit as unfit:
+            faults.extend(unfit.reasons)
     if faults:
-        raise _Unfit(*faults)
-    return [found[number] for number in numbers]
+        raise Unfit(*faults)
+    return tuple(devices)
 
 
-def _remarks(host: str, devices: Sequence[Mapping[str, Any]]) -> List[Problem]:
-    """Errors that device_info met beside the address."""
-    return [Problem(RULE, "warning", "device %d: %s" % (int(device["id"]), _said(error)), host=host, device=int(device["id"]))
-            for device in devices for error in device.get("errors") or ()]
+def _pod_id(devices: Sequence[Device], found: Mapping[int, Mapping[str, Any]]) -> Optional[str]:
+    """The super pod of a host. Raises Unfit where its devices name several."""
+    pods = sorted({str(found[device.id]["super_pod"]["super_pod_id"]) for device in devices if device.sdid is not None})
+    if len(pods) > 1:
+        raise Unfit((None, "its devices name several super pods: %s" % ", ".join(pods)))
+    return pods[0] if pods else None
 
 
-def assemble(nodes: Mapping[str, Result], server_id: Callable[[str], str], wanted: Sequence[str], expand: Expand) -> Assembly:
+def _layered(host: str, levels: Optional[Mapping[str, Any]], wanted: Sequence[str], expand: Expand, present: Mapping[int, Any]) -> Tuple[Device, ...]:
+    """The devices of one host for version 2.0, from the addresses supplied. Raises Unfit."""
+    given = (levels or {}).get(host)
+    given = given.get("rank_list") if isinstance(given, abc.Mapping) else given
+    if not isinstance(given, (list, tuple)) or not given:
+        raise Unfit((None, "version 2.0 wants the addresses of its network layers, which no tool tells: give levels"))
+    found = by_id(given, "device_id")
+    numbers = sorted(expand(wanted, sorted(found)))
+    faults = [(number, "levels has no device %d" % number) for number in numbers if number not in found]
+    faults += [(number, "has no device %d" % number) for number in numbers if number in found and number not in present]
+    faults += [(number, "levels: device %d has no %s" % (number, rank_list.LEVELS)) for number in numbers
+               if number in found and not isinstance(found[number].get(rank_list.LEVELS), list)]
+    if faults:
+        raise Unfit(*faults)
+    return tuple(Device(number, more={key: value for key, value in found[number].items() if key not in ("rank_id", "device_id")}) for number in numbers)
+
+
+def _remarks(host: str, result: Result, devices: Sequence[Device], found: Mapping[int, Mapping[str, Any]]) -> List[Problem]:
+    """Errors that device_info met beside what the table needs."""
+    product = result.get("product") if isinstance(result, abc.Mapping) else None
+    return [Problem(RULE, "warning", "device %d: %s" % (device.id, said(error)), host=host, device=device.id)
+            for device in devices for error in found[device.id].get("errors") or ()
+            # Only A3 has super pods in this sense; that another product cannot tell of one is no news.
+            if not (topic(error) == "super_pod" and product not in ("A3", None))]
+
+
+def _server(host: str, result: Result, place: Callable[[str], Place], wishes: Wishes, expand: Expand, look: _Look) -> Tuple[Server, List[Problem]]:
+    found = by_id(devices_of(result))
+    if look.layers:
+        devices = _layered(host, wishes.levels, wishes.of(host), expand, found)
+    else:
+        devices = _chosen(found, wishes.of(host), expand, look)
+    server_id, host_ip, container_ip = place(host)
+    return Server(host, server_id, devices, host_ip, container_ip, _pod_id(devices, found)), _remarks(host, result, devices, found)
+
+
+def _bare(servers: Sequence[Server]) -> List[Problem]:
+    """Devices without an address in a table of super pods: good inside one super pod, not between several."""
+    pods = {server.super_pod_id for server in servers}
+    severity = "warning" if len(pods) == 1 else "error"
+    why = "HCCL can go without one inside a super pod, but not where RoCE is forced" if len(pods) == 1 else "between super pods HCCL needs one"
+    return [Problem(RULE, severity, "device %d has no address: %s" % (device.id, why), host=server.host, device=device.id)
+            for server in servers for device in server.devices if device.address is None]
+
+
+def _unknown_pods(nodes: Mapping[str, Result]) -> List[Problem]:
+    """The version went by super pods, and nobody looked for them."""
+    for result in nodes.values():
+        if isinstance(result, abc.Mapping) and result.get("product") == "A3":
+            devices = result.get("devices")
+            if isinstance(devices, (list, tuple)) and not any(isinstance(device, abc.Mapping) and "super_pod" in device for device in devices):
+                return [Problem(RULE, "warning", "whether the hosts are in a super pod was not read, so the table is one for hosts outside",
+                                hint="let device_info gather super_pod too")]
+    return []
+
+
+def assemble(nodes: Mapping[str, Result], place: Callable[[str], Place], wishes: Wishes, expand: Expand) -> Assembly:
     """The servers in the order of ``nodes``.
 
-    ``server_id`` gives the address of a host, or raises HccnError. Raises InputError for what concerns no single host.
+    ``place`` gives the addresses of a host, or raises HccnError. Raises InputError for what concerns no single host.
     """
     if not nodes:
         raise InputError("no hosts are given, so there is no rank table to write")
-    expand(wanted, ())
+    for words in [wishes.devices, *(wishes.host_devices or {}).values()]:
+        expand(words, ())
+    version = version_of(wishes.format, wishes.version, _products(nodes), _in_super_pod(nodes))
+    look = _Look(wishes, version)
     servers: List[Server] = []
-    problems: List[Problem] = []
+    problems: List[Problem] = _unknown_pods(nodes) if wishes.version == AUTO and version == hccl.VERSION else []
     for host, result in nodes.items():
         try:
-            devices = _ranks(result, wanted, expand)
-            ranks = tuple(Device(int(device["id"]), str(device["address"])) for device in devices)
-            servers.append(Server(host, server_id(host), ranks))
-            problems.extend(_remarks(host, devices))
-        except _Unfit as unfit:
+            server, remarks = _server(host, result, place, wishes, expand, look)
+            servers.append(server)
+            problems.extend(remarks)
+        except Unfit as unfit:
             problems.extend(Problem(RULE, "error", reason, host=host, device=number) for number, reason in unfit.reasons)
         except HccnError as error:
             problems.append(Problem(RULE, "error", error.message, host=host, hint=error.hint or None))
-    return Assembly(tuple(servers), tuple(problems), _product(nodes))
+    if look.needs_pod:
+        problems.extend(_bare(servers))
+    products = _products(nodes)
+    return Assembly(tuple(servers), tuple(problems), products.pop() if len(products) == 1 else None, version)
 
 
-def _product(nodes: Mapping[str, Result]) -> Optional[str]:
-    products = {str(result["product"]) for result in nodes.values() if isinstance(result, Mapping) and result.get("product")}
-    return products.pop() if len(products) == 1 else None
+def _products(nodes: Mapping[str, Result]) -> Set[str]:
+    return {str(result["product"]) for result in nodes.values() if isinstance(result, abc.Mapping) and result.get("product")}
+
+
+def _in_super_pod(nodes: Mapping[str, Result]) -> bool:
+    return any(is_mapping(device) and pod_of(device) is not None
+               for result in nodes.values() if isinstance(result, abc.Mapping) and isinstance(result.get("devices"), (list, tuple))
+               for device in result["devices"])
 
 
 def sentence(problems: Sequence[Problem], hosts: int) -> str:
@@ -167,7 +216,7 @@ def sentence(problems: Sequence[Problem], hosts: int) -> str:
     for problem in problems:
         if problem.severity == "error":
             reasons.setdefault(str(problem.host), []).append(problem.message)
-    for host, said in reasons.items():
-        groups.setdefault(tuple(said), []).append(host)
-    parts = ["%s (%s)" % (", ".join(names), ", ".join(said)) for said, names in groups.items()]
+    for host, messages in reasons.items():
+        groups.setdefault(tuple(messages), []).append(host)
+    parts = ["%s (%s)" % (", ".join(names), ", ".join(messages)) for messages, names in groups.items()]
     return "%d of %d hosts cannot be in the rank table: %s" % (len(reasons), hosts, "; ".join(parts))

@@ -6,22 +6,55 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from itertools import islice
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .._core.errors import InputError, ParseError
 from .._core.problems import Problem
-from . import hccl_rules, other_rules
+from . import config_map, formats, group_list_rules, hccl_rules, hixl_rules, motor_rules, other_rules, rank_list_rules, vllm_rules, writers
 from .document import MAX_TEXT, parse
+from .drift import drift
 from .finding import Finding, Rule
+from .node import Result
 from .view import table_of
 
-RULES: Mapping[str, Tuple[Rule, ...]] = {"hccl": hccl_rules.RULES, "mindie_llm": other_rules.MINDIE_LLM, "clusterd": other_rules.CLUSTERD}
+RULES: Mapping[str, Mapping[str, Tuple[Rule, ...]]] = {
+    "hccl": {formats.HCCL: hccl_rules.RULES, formats.HCCL_V2: rank_list_rules.RULES, formats.GROUP_LIST: group_list_rules.RULES},
+    "mindie_llm": {formats.HCCL: other_rules.MINDIE_LLM},
+    "mindie_motor": {formats.GLOBAL: motor_rules.MINDIE_MOTOR},
+    "clusterd": {formats.HCCL: other_rules.CLUSTERD, formats.HCCL_V2: rank_list_rules.CLUSTERD},
+    "vllm": {formats.VLLM_PD: vllm_rules.VLLM},
+    "hixl": {formats.LOCAL_COMM_RES: hixl_rules.HIXL, formats.HCCL: hixl_rules.ONE_DEVICE},
+}
+"""By reader and format. The first format of a reader is the one that a document is taken for which says nothing of its own."""
 READERS = tuple(RULES)
+TITLES = {"hccl": "HCCL", "mindie_llm": "MindIE-LLM", "mindie_motor": "MindIE-Motor", "clusterd": "ClusterD", "vllm": "the vLLM connector", "hixl": "HIXL"}
+
+VIEWS: Mapping[str, Callable[[Mapping[str, Any], Optional[str]], Any]] = {
+    formats.HCCL: table_of, formats.HCCL_V2: rank_list_rules.ranks_of, formats.GROUP_LIST: group_list_rules.groups_of,
+    formats.GLOBAL: motor_rules.global_of, formats.VLLM_PD: vllm_rules.lists_of, formats.LOCAL_COMM_RES: hixl_rules.endpoints_of}
+
+MAX_MODES = {"mindie_llm": other_rules.MINDIE_MAX_MODE, "mindie_motor": motor_rules.MAX_MODE}
 
 MAX_FINDINGS = 50
 """Problems told of one rule and reader; the rest is counted, so that a result stays small."""
+MAX_PROBLEMS = 300
+"""Where there are more in all, FEW of each rule and reader are told: a result stays below 256 kB."""
+FEW = 5
+
+_YAML = re.compile(r"\s*(?:---|(?:apiVersion|kind|data|metadata):)")
+_V2 = re.compile(rb'"version"\s*:\s*"2\.')
+_HEAD = 4096
+
+
+class Verdict(NamedTuple):
+    """``document``: the table, None where there is none to be had. ``format``: empty where it is unknown. ``job``: of a ConfigMap."""
+
+    problems: List[Problem]
+    document: Optional[Mapping[str, Any]] = None
+    format: str = formats.UNKNOWN
+    job: Optional[str] = None
 
 
 def _problem(reader: str, name: str, code: Optional[str], finding: Finding) -> Problem:
@@ -29,14 +62,43 @@ def _problem(reader: str, name: str, code: Optional[str], finding: Finding) -> P
                    error_code=code if reader == "hccl" else None)
 
 
-def _apply(reader: str, rule: Rule, findings: Iterator[Finding]) -> Iterator[Problem]:
-    for finding in islice(findings, MAX_FINDINGS):
-        yield _problem(reader, rule.name, rule.code, finding)
-    more: Dict[str, int] = {}
-    for finding in findings:
-        more[finding.severity] = more.get(finding.severity, 0) + 1
-    for severity, number in more.items():
-        yield _problem(reader, rule.name, rule.code, Finding("", "%d more problems of the rule %s" % (number, rule.name), severity=severity))
+def bounded(problems: Iterable[Problem]) -> List[Problem]:
+    """The problems in their order, those beyond the limits of a rule and reader counted instead."""
+    groups: Dict[Tuple[Optional[str], str], List[Problem]] = {}
+    for problem in problems:
+        groups.setdefault((problem.reader, problem.rule), []).append(problem)
+    limit = MAX_FINDINGS if sum(min(len(group), MAX_FINDINGS) for group in groups.values()) <= MAX_PROBLEMS else FEW
+    told: List[Problem] = []
+    for (reader, rule), group in groups.items():
+        told += group[:limit]
+        more: Dict[str, int] = {}
+        for problem in group[limit:]:
+            more[problem.severity] = more.get(problem.severity, 0) + 1
+        told += [Problem(rule, severity, "%d more problems of the rule %s" % (number, rule), reader=reader, error_code=group[0].error_code)
+                 for severity, number in more.items()]
+    return told
+
+
+def _not_taken(found: formats.Format, reader: str) -> Finding:
+    if (reader, found.name) == ("hccl", formats.HETEROGENEOUS):
+        return Finding("", "this is %s, for which HCCL has a parser of its own: not checked" % found.title, severity="warning")
+    return Finding("", "this is %s: %s does not take it" % (found.title, TITLES[reader]))
+
+
+def _findings(document: Mapping[str, Any], readers: Sequence[str], product: Optional[str]) -> Iterable[Problem]:
+    found = formats.recognise(document)
+    views: Dict[str, Any] = {}
+    for reader in readers:
+        taken = RULES[reader]
+        name = found.name or next(iter(taken))
+        if name not in taken:
+            yield _problem(reader, "format", None, _not_taken(found, reader))
+            continue
+        if name not in views:
+            views[name] = VIEWS[name](document, product)
+        for rule in taken[name]:
+            for finding in rule.find(views[name]):
+                yield _problem(reader, rule.name, rule.code, finding)
 
 
 def check(document: Mapping[str, Any], readers: Sequence[str] = ("hccl",), product: Optional[str] = None) -> List[Problem]:
@@ -44,28 +106,61 @@ def check(document: Mapping[str, Any], readers: Sequence[str] = ("hccl",), produ
 
     ``product``: 910A, A2, A3, 950, 310P; where it is None, rules of single products are left out or told as warnings.
     """
-    table = table_of(document, product)
+    return bounded(_findings(document, readers, product))
+
+
+def _about_text(readers: Sequence[str], rule: str, message: str, hint: Optional[str] = None, severity: str = "error") -> List[Problem]:
+    return [_problem(reader, rule, "EI0004", Finding("", message, hint=hint, severity=severity)) for reader in readers]
+
+
+def _no_table(readers: Sequence[str], rule: str, error: ParseError, text: Union[str, bytes] = "") -> List[Problem]:
+    is_yaml = isinstance(text, str) and _YAML.match(text)
+    hint = "this is YAML: give it as JSON (kubectl get configmap NAME -o json), or the value of its key hccl.json" if is_yaml else error.hint
+    return _about_text(readers, rule, error.message, hint or None)
+
+
+def _check_size(size: int, document: Mapping[str, Any], readers: Sequence[str]) -> List[Problem]:
+    name = formats.recognise(document).name
     problems: List[Problem] = []
     for reader in readers:
-        rules = RULES[reader] if hccl_rules.foreign(document) is None else (hccl_rules.FOREIGN,)
-        for rule in rules:
-            problems.extend(_apply(reader, rule, iter(rule.find(table))))
+        limit = {"hccl": MAX_TEXT, "hixl": hixl_rules.MAX_TEXT}.get(reader, size)
+        if size > limit and name != formats.HCCL_V2:
+            problems += _about_text([reader], "size", "%d bytes: %s reads %d" % (size, TITLES[reader], limit))
     return problems
 
 
-def _about_text(readers: Sequence[str], rule: str, message: str, hint: Optional[str] = None) -> List[Problem]:
-    return [_problem(reader, rule, "EI0004", Finding("", message, hint=hint)) for reader in readers]
+def examine_document(document: Mapping[str, Any], readers: Sequence[str], product: Optional[str] = None, size: int = 0) -> Verdict:
+    """The verdict on a parsed document: a table, or a ConfigMap with one."""
+    try:
+        packed = config_map.unpack(document)
+    except ParseError as error:
+        return Verdict(_no_table(readers, "config_map", error))
+    if packed is None:
+        return Verdict(_check_size(size, document, readers) + check(document, readers, product), document, formats.recognise(document).name)
+    if isinstance(packed.table, str):
+        verdict = examine_text(packed.table, readers, product)
+    else:
+        verdict = examine_document(packed.table, readers, product)
+    problems = list(verdict.problems)
+    if packed.parts > 1:
+        problems[:0] = _about_text(readers, "config_map", "this ConfigMap holds one of %d parts of the table: the other ranks are not in it" % packed.parts,
+                                   severity="warning")
+    return verdict._replace(problems=problems, job=packed.job)
+
+
+def examine_text(content: Union[str, bytes], readers: Sequence[str], product: Optional[str] = None) -> Verdict:
+    """The verdict on a text."""
+    size = len(content) if isinstance(content, bytes) else len(content.encode("utf-8", "surrogatepass"))
+    try:
+        document = parse(content)
+    except ParseError as error:
+        return Verdict(_no_table(readers, "json", error, content[:_HEAD].decode("utf-8", "replace") if isinstance(content, bytes) else content))
+    return examine_document(document, readers, product, size)
 
 
 def check_text(content: Union[str, bytes], readers: Sequence[str] = ("hccl",), product: Optional[str] = None) -> List[Problem]:
     """The problems of a table as text: its size and JSON, then ``check``."""
-    size = len(content) if isinstance(content, bytes) else len(content.encode("utf-8", "surrogatepass"))
-    problems = _about_text(readers, "size", "%d bytes: HCCL reads %d" % (size, MAX_TEXT)) if size > MAX_TEXT else []
-    try:
-        document = parse(content)
-    except ParseError as error:
-        return problems + _about_text(readers, "json", error.message, error.hint or None)
-    return problems + check(document, readers, product)
+    return examine_text(content, readers, product).problems
 
 
 def check_name(path: str) -> List[Problem]:
@@ -76,27 +171,53 @@ def check_name(path: str) -> List[Problem]:
     return [_problem("hccl", "file_name", "EI0004", Finding("", "the path " + message % path + ": HCCL does not read it"))]
 
 
-def _check_mode(mode: int) -> List[Problem]:
-    limit = other_rules.MINDIE_MAX_MODE
-    if mode & ~limit == 0:
-        return []
-    return [_problem("mindie_llm", "file_mode", None, Finding("", "the mode is %04o: MindIE-LLM wants %04o at most" % (mode, limit)))]
+def check_mode(mode: int, readers: Sequence[str]) -> List[Problem]:
+    """The problems of a file's mode."""
+    return [_problem(reader, "file_mode", None, Finding("", "the mode is %04o: %s wants %04o at most" % (mode, TITLES[reader], MAX_MODES[reader])))
+            for reader in readers if mode & ~MAX_MODES.get(reader, mode)]
 
 
-def check_file(path: str, readers: Sequence[str] = ("hccl",), product: Optional[str] = None) -> List[Problem]:
-    """The problems of a file: its name, its mode, its text. Raises InputError where it cannot be read."""
+def _too_long(size: int, head: bytes, readers: Sequence[str]) -> List[Problem]:
+    """A file beyond MAX_TEXT is not read: of version 2.0 HCCL reads 1 GB, and of other readers no limit is known."""
+    problems: List[Problem] = []
+    for reader in readers:
+        refused = reader == "hixl" or (reader == "hccl" and not _V2.search(head))
+        limit = hixl_rules.MAX_TEXT if reader == "hixl" else MAX_TEXT
+        told = "%s reads %d; not checked further" % (TITLES[reader], limit) if refused else "too long to be checked here"
+        problems += _about_text([reader], "size", "%d bytes: %s" % (size, told), severity="error" if refused else "warning")
+    return problems
+
+
+def examine_file(path: str, readers: Sequence[str], product: Optional[str] = None) -> Verdict:
+    """The verdict on a file: its name, its mode, its text. Raises InputError where it cannot be read."""
     try:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
             content = file.read(MAX_TEXT + 1)
     except OSError as error:
         raise InputError("cannot read the rank table %s: %s" % (path, error.strerror)) from error
-    problems = check_name(os.path.realpath(path)) if "hccl" in readers else []
-    if "mindie_llm" in readers:
-        problems += _check_mode(stat.S_IMODE(status.st_mode))
+    about_file = check_name(os.path.realpath(path)) if "hccl" in readers else []
+    about_file += check_mode(stat.S_IMODE(status.st_mode), readers)
     if len(content) > MAX_TEXT:
-        return problems + _about_text(readers, "size", "%d bytes: HCCL reads %d; not checked further" % (status.st_size, MAX_TEXT))
-    return problems + check_text(content, readers, product)
+        return Verdict(about_file + _too_long(status.st_size, content[:_HEAD], readers))
+    verdict = examine_text(content, readers, product)
+    return verdict._replace(problems=about_file + verdict.problems)
+
+
+def check_file(path: str, readers: Sequence[str] = ("hccl",), product: Optional[str] = None) -> List[Problem]:
+    """The problems of a file. Raises InputError where it cannot be read."""
+    return examine_file(path, readers, product).problems
+
+
+def against_hosts(verdict: Verdict, nodes: Mapping[str, Result], server_ids: Optional[Mapping[str, str]] = None) -> Verdict:
+    """The verdict with what differs from the hosts. ``nodes``: results of device_info by host; ``server_ids``: by host, where they do not tell it."""
+    if verdict.document is None:
+        return verdict
+    try:
+        found = bounded(drift(writers.read(verdict.document), nodes, server_ids))
+    except ParseError as error:
+        found = [Problem("drift", "error", "the table cannot be compared with the hosts: " + error.message)]
+    return verdict._replace(problems=verdict.problems + found)
 
 
 def sentence(problems: Sequence[Problem]) -> str:

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, NamedTuple, Optional
-
-from .view import Table
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 _MAX_REPR = 60
+_STRINGS = {str}
 
 
 class Finding(NamedTuple):
@@ -23,14 +22,70 @@ class Finding(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """``code``: what HCCL reports then; None where it reports nothing, and for other readers."""
+    """``code``: what HCCL reports then; None where it reports nothing, and for other readers. ``find`` takes the view of the format."""
 
     name: str
     code: Optional[str]
-    find: Callable[[Table], Iterator[Finding]]
+    find: Callable[[Any], Iterator[Finding]]
 
 
 def shortened(value: Any) -> str:
     """The repr of a value of the document, cut where it is long."""
     text = repr(value)
     return text if len(text) <= _MAX_REPR else text[:_MAX_REPR] + "..."
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def only_strings(fields: Mapping[str, Any]) -> bool:
+    """Quickly, for the devices of large tables."""
+    return set(map(type, fields.values())) <= _STRINGS
+
+
+def not_strings(fields: Mapping[str, Any], keys: Iterable[str], where: str, then: str, device: Optional[int] = None) -> Iterator[Finding]:
+    """The keys whose values are there but no strings; ``then`` says what follows from it."""
+    for key in keys:
+        if key in fields and not isinstance(fields[key], str):
+            value = shortened(fields[key])
+            yield Finding(where + key, "%s is no string but %s: %s" % (key, value, then), device=device,
+                          hint='write "%s"' % value if is_number(fields[key]) else None)
+
+
+def absent(fields: Mapping[str, Any], keys: Iterable[str], where: str, device: Optional[int] = None) -> Iterator[Finding]:
+    """The keys that are not there."""
+    for key in keys:
+        if key not in fields:
+            yield Finding(where + key, "%s is missing" % key, device=device)
+
+
+def no_objects(fields: Mapping[str, Any], key: str, where: str) -> Iterator[Finding]:
+    """The members of a list that are no objects."""
+    members = fields.get(key)
+    for index, member in enumerate(members if isinstance(members, list) else ()):
+        if not isinstance(member, dict):
+            yield Finding("%s%s[%d]" % (where, key, index), "no object but %s" % shortened(member))
+
+
+Block = Tuple[int, int, str]
+"""The lowest and the highest rank of a server or super pod, and where it stands."""
+
+
+def interleaved(blocks: Sequence[Block]) -> Iterator[Tuple[Block, Block]]:
+    """Each block that begins before an earlier one ends, with that one."""
+    ordered = sorted(blocks, key=lambda block: block[:2])
+    widest = ordered[0] if ordered else None
+    for block in ordered[1:]:
+        if widest is not None and block[0] < widest[1]:
+            yield block, widest
+        if widest is not None and block[1] > widest[1]:
+            widest = block
+
+
+def repeated(values: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:
+    """Of (key, item) pairs: each item whose key came before, with the first item of that key."""
+    first: Dict[Any, Any] = {}
+    for key, item in values:
+        if first.setdefault(key, item) is not item:
+            yield item, first[key]

@@ -1,20 +1,21 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The format that HCCL reads (RANK_TABLE_FILE): version 1.0, for all products but Ascend 950.
+"""The format that HCCL reads (RANK_TABLE_FILE): version 1.0, and 1.2 for super pods of A3. All values are strings.
 
-Source: hicann/hccl docs/zh/user_guide/cluster_info_config/rank_table_config_{a2,a3,910}.md. All values are strings.
+Source: hicann/hccl docs/zh/user_guide/cluster_info_config/rank_table_config_{a2,a3,910}.md.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Mapping
 
-from .assemble import Server
+from .model import COMPLETED, Device, Model, Server, needed, numbered, objects, one_group, read_device, rest, super_pod_list, super_pods
+from .view import text_of
 
 VERSION = "1.0"
-COMPLETED = "completed"
-"""The only ``status`` with which HCCL starts; with any other it reads the file again, each second for 30 minutes."""
+SUPER_POD_VERSION = "1.2"
+"""The only version with which HCCL reads super_pod_list (hcomm topoinfo_ranktableParser.cc); it ignores the list with any other."""
 
 KEYS = ("status", "version", "server_count")
 SERVER_KEYS = ("server_id", "host_ip")
@@ -22,19 +23,62 @@ DEVICE_KEYS = ("device_id", "device_ip", "device_port", "host_port", "device_vni
                "backup_device_port", "rank_id")
 """The scalars that HCCL reads (hcomm topoinfo_ranktableConcise.cc). It does not look at others."""
 
+_MODEL_KEYS = KEYS + ("server_list", "super_pod_list")
+_MODEL_SERVER_KEYS = SERVER_KEYS + ("container_ip", "device")
+_MODEL_DEVICE_KEYS = ("device_id", "device_ip", "super_device_id", "rank_id", "device_logical_id")
 
-def build(servers: Sequence[Server]) -> Dict[str, Any]:
+
+def _device(device: Device, rank: int) -> Dict[str, Any]:
+    fields: Dict[str, Any] = {"device_id": str(device.id)}
+    if device.address is not None:
+        fields["device_ip"] = device.address
+    if device.sdid is not None:
+        fields["super_device_id"] = str(device.sdid)
+    if device.logical_id is not None:
+        fields["device_logical_id"] = str(device.logical_id)
+    if device.more:
+        fields.update(device.more)
+    fields["rank_id"] = str(rank if device.rank is None else device.rank)
+    return fields
+
+
+def _server(server: Server, first_rank: int) -> Dict[str, Any]:
+    fields: Dict[str, Any] = {"server_id": server.server_id}
+    if server.host_ip is not None:
+        fields["host_ip"] = server.host_ip
+    if server.container_ip is not None:
+        fields["container_ip"] = server.container_ip
+    fields.update(server.more)
+    fields["device"] = [_device(device, rank) for rank, device in enumerate(server.devices, first_rank)]
+    return fields
+
+
+def build(model: Model) -> Dict[str, Any]:
     """The table: ranks count up over the servers in their order, and within a server over its devices in their order."""
-    server_list: List[Dict[str, Any]] = []
-    rank = 0
-    for server in servers:
-        devices = [{"device_id": str(device.id), "device_ip": device.address, "rank_id": str(number)}
-                   for number, device in enumerate(server.devices, rank)]
-        rank += len(devices)
-        server_list.append({"server_id": server.server_id, "device": devices})
-    return {"status": COMPLETED, "version": VERSION, "server_count": str(len(server_list)), "server_list": server_list}
+    server_list: List[Dict[str, Any]] = [_server(server, rank) for server, rank in numbered(model.servers)]
+    table = {"status": model.status, "version": model.version, "server_count": str(len(server_list)), "server_list": server_list, **model.more}
+    if model.version == SUPER_POD_VERSION:
+        table["super_pod_list"] = super_pod_list(model.servers)
+    return table
 
 
-def rank_count(table: Dict[str, Any]) -> int:
+def read(document: Mapping[str, Any]) -> Model:
+    """The model of a table. Raises ParseError for a document that has not the shape of one."""
+    pods = super_pods(document)
+    servers: List[Server] = []
+    for index, fields in enumerate(objects(document, "server_list")):
+        where = "server_list[%d]" % index
+        server_id = needed(fields, "server_id", where)
+        devices = tuple(read_device(device, "%s.device[%d]" % (where, place), _MODEL_DEVICE_KEYS)
+                        for place, device in enumerate(objects(fields, "device", where + ".")))
+        servers.append(Server(server_id, server_id, devices, text_of(fields, "host_ip"), text_of(fields, "container_ip"), pods.get(server_id),
+                              rest(fields, _MODEL_SERVER_KEYS)))
+    return one_group(servers, text_of(document, "version") or "", text_of(document, "status") or "", rest(document, _MODEL_KEYS))
+
+
+def rank_count(table: Mapping[str, Any]) -> int:
     """How many ranks a table has that passed its checks."""
     return sum(len(server["device"]) for server in table["server_list"])
+
+
+__all__ = ("COMPLETED", "DEVICE_KEYS", "KEYS", "SERVER_KEYS", "SUPER_POD_VERSION", "VERSION", "build", "rank_count", "read")

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What other readers of a table of version 1.0 refuse: MindIE-LLM, ClusterD.
+"""What other readers of a table with server_list refuse: MindIE-LLM, ClusterD.
 
 Sources: Ascend/MindIE-LLM src/config_manager/ranktable_config.cpp; Ascend/mind-cluster component/clusterd/pkg/domain/epranktable.
 """
@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import Iterator, Tuple
 
-from .finding import Finding, Rule, shortened
+from .finding import Finding, Rule, not_strings, only_strings, shortened
+from .hccl_address_rules import HINTS
+from .model import COMPLETED
 from .view import Table, number_of, text_of
 
 MINDIE_SERVERS = (2, 60)
@@ -54,12 +56,35 @@ def _device_values(table: Table) -> Iterator[Finding]:
             if number is None or number > limit:
                 yield Finding("%s.%s" % (device.where, key), "%s %s is no number from 0 to %d" % (key, shortened(device.fields.get(key)), limit),
                               device=device.id)
-        if len(device.addresses) != 1 or device.addresses[0][1] is None:
-            yield Finding(device.where + ".device_ip", "%s is no IP address" % shortened(device.fields.get("device_ip")), device=device.id)
+        if len(device.addresses) != 1 or not any(device.addresses[0][1] or b""):
+            address = device.fields.get("device_ip")
+            yield Finding(device.where + ".device_ip", "%s is no IP address" % shortened(address), device=device.id,
+                          hint=HINTS.get(address) if isinstance(address, str) else None)
+
+
+def _string_values(table: Table) -> Iterator[Finding]:
+    then = "MindIE-LLM wants a string here"
+    for server in table.servers:
+        yield from not_strings(server.fields, ("server_id", "container_ip"), server.where + ".", then)
+        for device in server.devices:
+            if not only_strings(device.fields):
+                yield from not_strings(device.fields, ("device_id", "device_ip", "rank_id"), device.where + ".", then, device.id)
+
+
+def _server_id(table: Table) -> Iterator[Finding]:
+    for server in table.servers:
+        if "server_id" not in server.fields:
+            yield Finding(server.where + ".server_id", "server_id is missing")
+
+
+def _master(table: Table) -> Iterator[Finding]:
+    """Nothing is refused, but without a master each server waits for one."""
+    if table.devices and not any(device.fields.get("rank_id") == "0" for device in table.devices):
+        yield Finding("server_list", "no device has rank_id '0', so no server is the master", severity="warning")
 
 
 def _completed(table: Table) -> Iterator[Finding]:
-    if table.fields.get("status") != "completed":
+    if table.fields.get("status") != COMPLETED:
         yield Finding("status", "ClusterD skips the table without a word until status is 'completed'")
 
 
@@ -73,9 +98,12 @@ def _pod_addresses(table: Table) -> Iterator[Finding]:
 
 MINDIE_LLM: Tuple[Rule, ...] = (
     Rule("server_count", None, _server_count),
+    Rule("string_values", None, _string_values),
+    Rule("server_id", None, _server_id),
     Rule("device_count", None, _device_count),
     Rule("container_ip", None, _container_ip),
     Rule("device_values", None, _device_values),
+    Rule("master", None, _master),
 )
 
 CLUSTERD: Tuple[Rule, ...] = (

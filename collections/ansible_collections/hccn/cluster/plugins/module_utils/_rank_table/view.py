@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import socket
-from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 MAX_NUMBER = 0xFFFFFFFF
 """Numbers are read as unsigned 32 bit (hcomm sal.cc, SalStrToULong)."""
@@ -29,20 +29,24 @@ class Device(NamedTuple):
     id: Optional[int]
     rank: Optional[int]
     addresses: Ends
+    within: str = ""
 
     @property
     def where(self) -> str:
-        return "server_list[%d].device[%d]" % (self.server, self.place)
+        return "%sserver_list[%d].device[%d]" % (self.within, self.server, self.place)
 
 
 class Server(NamedTuple):
+    """``within``: the path to its server_list, with a dot at the end."""
+
     place: int
     fields: Mapping[str, Any]
     devices: List[Device]
+    within: str = ""
 
     @property
     def where(self) -> str:
-        return "server_list[%d]" % self.place
+        return "%sserver_list[%d]" % (self.within, self.place)
 
 
 class Table(NamedTuple):
@@ -54,20 +58,30 @@ class Table(NamedTuple):
     product: Optional[str]
 
 
-def _objects(fields: Mapping[str, Any], key: str) -> List[Mapping[str, Any]]:
+def objects(fields: Mapping[str, Any], key: str) -> List[Mapping[str, Any]]:
+    """The members of a list, NOTHING in place of those that are no objects; empty where there is no list."""
     members = fields.get(key)
     return [member if isinstance(member, dict) else NOTHING for member in members] if isinstance(members, list) else []
 
 
-def _device(server: int, place: int, fields: Mapping[str, Any]) -> Device:
-    return Device(server, place, fields, number_of(fields, "device_id"), number_of(fields, "rank_id"), addresses_of(fields, "device_ip"))
+def servers_of(fields: Mapping[str, Any], within: str = "") -> List[Server]:
+    """The servers of the server_list in ``fields``."""
+    return [Server(index, server, [_device(index, place, device, within) for place, device in enumerate(objects(server, "device"))], within)
+            for index, server in enumerate(objects(fields, "server_list"))]
+
+
+def _device(server: int, place: int, fields: Mapping[str, Any], within: str) -> Device:
+    return Device(server, place, fields, number_of(fields, "device_id"), number_of(fields, "rank_id"), addresses_of(fields, "device_ip"), within)
+
+
+def devices_of(servers: Sequence[Server]) -> List[Device]:
+    return [device for server in servers for device in server.devices]
 
 
 def table_of(document: Mapping[str, Any], product: Optional[str] = None) -> Table:
-    """Any JSON object as a Table."""
-    servers = [Server(index, fields, [_device(index, place, device) for place, device in enumerate(_objects(fields, "device"))])
-               for index, fields in enumerate(_objects(document, "server_list"))]
-    return Table(document, servers, [device for server in servers for device in server.devices], product)
+    """Any JSON object as a Table. Version 1.2 is of A3 only, so it tells the product where nobody else does."""
+    servers = servers_of(document)
+    return Table(document, servers, devices_of(servers), product or ("A3" if document.get("version") == "1.2" else None))
 
 
 def text_of(fields: Mapping[str, Any], key: str) -> Optional[str]:
@@ -80,8 +94,10 @@ def text_of(fields: Mapping[str, Any], key: str) -> Optional[str]:
 
 def number_of(fields: Mapping[str, Any], key: str) -> Optional[int]:
     """The value as a number, where it consists of ASCII digits; else None."""
-    text = text_of(fields, key)
-    if not text or not text.isdigit() or not text.isascii() or len(text) > MAX_DIGITS:
+    text = fields.get(key)
+    if not isinstance(text, str):
+        text = text_of(fields, key)
+    if not text or len(text) > MAX_DIGITS or not text.isdigit() or not text.isascii():
         return None
     number = int(text)
     return number if number <= MAX_NUMBER else None
@@ -92,6 +108,8 @@ def addresses_of(fields: Mapping[str, Any], key: str) -> Ends:
     text = text_of(fields, key)
     if not text:
         return ()
+    if "," not in text:
+        return ((text, packed(text)),)
     parts = text.split(",")
     return tuple((part, packed(part)) for part in (parts if parts[-1] else parts[:-1]))
 

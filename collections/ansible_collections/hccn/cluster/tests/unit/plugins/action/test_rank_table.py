@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the action decides by itself; the whole of it runs in tests/rank_table."""
+"""What a rank table takes from the variables of the hosts, and whose problems are whose; the whole action runs in tests/rank_table."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import pytest
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.hccn.cluster.plugins.action import rank_table
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Place
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Group, Model, Server
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import compose, hosts as rank_table
 
 
 @pytest.mark.parametrize("host, given, variables, expected", [
@@ -74,17 +76,36 @@ class Undefined(dict):
 
 
 def test_variables_of_hosts():
-    hosts = rank_table._HostVars({"n1": {"npu": {"devices": []}, "ansible_host": "192.0.2.1"}, "n2": Undefined()})
+    hosts = rank_table.HostVars({"n1": {"npu": {"devices": []}, "ansible_host": "192.0.2.1", "rank_table_host_ip": "198.51.100.1"}, "n2": Undefined()})
+    none = {"server_ids": {}, "host_ips": {}, "container_ips": {}}
     assert hosts.result("n1", "npu") == {"devices": []}
     assert hosts.result("n1", "other") is None
     assert hosts.result("n2", "npu").message == "the variable npu cannot be read: 'site' is undefined"
     assert hosts.result("n3", "npu").message == "not in the inventory"
-    assert hosts.server_id("n1", {}) == "192.0.2.1"
+    assert hosts.place("n1", none) == Place("192.0.2.1", "198.51.100.1", None)
+    given = dict(none, host_ips={"n1": "198.51.100.2"}, container_ips={"n1": "10.244.0.1"})
+    assert hosts.place("n1", given) == Place("192.0.2.1", "198.51.100.2", "10.244.0.1")
     with pytest.raises(InputError, match="no server_id: 'site' is undefined"):
-        hosts.server_id("n2", {})
+        hosts.place("n2", none)
+    with pytest.raises(InputError, match="the variable rank_table_rack cannot be read: 'site' is undefined"):
+        hosts.rack("n2", {})
+    assert hosts.rack("n2", {"n2": 7}) == "7"
 
 
-def test_problems_of_a_table_get_the_name_of_the_host():
-    problems = [Problem("device_ip", "error", "m", where="server_list[1].device[0].device_ip"), Problem("status", "error", "m", where="status"),
-                Problem("file_name", "error", "m")]
-    assert [problem.host for problem in rank_table.with_hosts(problems, ("n1", "n2"))] == ["n2", None, None]
+DEVICES = (Device(0, "192.168.1.1"), Device(1, "192.168.1.2"))
+SERVERS = (Server("n1", "192.0.2.1", DEVICES), Server("n2", "192.0.2.2", DEVICES))
+
+
+@pytest.mark.parametrize("groups, where, host", [
+    ((Group("", SERVERS),), "server_list[1].device[0].device_ip", "n2"),
+    ((Group("", SERVERS),), "status", None),
+    ((Group("", SERVERS),), None, None),
+    ((Group("", SERVERS),), "rank_list[2].device_id", "n2"),
+    ((Group("0", SERVERS[1:]), Group("2", SERVERS[:1])), "server_group_list[1].server_list[0].device[1].device_ip", "n1"),
+    ((Group("0", SERVERS[1:]), Group("2", SERVERS[:1])), "server_group_list[1].group_id", None),
+    ((Group("prefill", SERVERS[1:]), Group("decode", SERVERS)), "decode_device_list[1].device_ip", "n1"),
+    ((Group("prefill", SERVERS[1:]), Group("decode", SERVERS)), "decode_device_list[2]", "n2"),
+])
+def test_problems_of_a_table_get_the_name_of_the_host(groups, where, host):
+    problem, = compose.with_hosts([Problem("rule", "error", "m", where=where)], Model(groups, "1.0"))
+    assert problem.host == host

@@ -8,7 +8,8 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import as_dicts
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Assembly, Device, Server, assemble, sentence
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Assembly, Place, Wishes, assemble, sentence
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Server
 
 
 def device(number, address, *errors):
@@ -19,8 +20,24 @@ def node(*devices, **more):
     return dict({"changed": False, "failed": False, "product": "A2", "dialect": "910", "devices": list(devices)}, **more)
 
 
-def assembled(nodes, wanted=("all",)) -> Assembly:
-    return assemble(nodes, lambda host: "id-of-" + host, wanted, expand)
+def pod(server_index, number, super_pod_id=0, sdid=None):
+    """The topic super_pod of a device."""
+    return {"sdid": sdid or server_index << 22 | number // 2 << 18 | number % 2 << 16 | number, "super_pod_size": 384, "super_pod_id": super_pod_id,
+            "server_index": server_index}
+
+
+def a3(server_index, addresses, super_pod_id=0, **more):
+    """A host of A3 in a super pod."""
+    devices = [dict(device(number, address), super_pod=pod(server_index, number, super_pod_id)) for number, address in enumerate(addresses)]
+    return node(*devices, product="A3", **more)
+
+
+def assembled(nodes, wanted=("all",), **wishes) -> Assembly:
+    return assemble(nodes, lambda host: Place("id-of-" + host), Wishes(devices=wanted, **wishes), expand)
+
+
+def messages(found: Assembly):
+    return [(problem.severity, problem.host, problem.message) for problem in found.problems]
 
 
 def test_hosts_in_the_order_given_and_devices_by_number():
@@ -75,7 +92,7 @@ def test_a_host_without_an_address_of_its_own():
     def server_id(host):
         raise InputError("no server_id", "set one")
 
-    found = assemble({"n1": node(device(0, "192.168.1.1"))}, server_id, ["all"], expand)
+    found = assemble({"n1": node(device(0, "192.168.1.1"))}, server_id, Wishes(), expand)
     assert as_dicts(found.problems) == [{"rule": "node", "severity": "error", "host": "n1", "message": "no server_id", "hint": "set one"}]
 
 
@@ -102,3 +119,121 @@ def test_no_hosts():
 def test_a_device_option_that_is_none():
     with pytest.raises(InputError, match="'eth0' is neither an id"):
         assembled({"n1": None}, ["eth0"])
+
+
+def test_devices_of_single_hosts():
+    nodes = {name: node(*(device(number, "192.168.1.%d" % number) for number in range(1, 9))) for name in ("n1", "n2")}
+    found = assembled(nodes, ["1-2"], host_devices={"n2": ["8"]})
+    assert [[device.id for device in server.devices] for server in found.servers] == [[1, 2], [8]]
+
+
+def test_addresses_of_a_host():
+    place = Place("192.0.2.1", "198.51.100.1", "10.244.0.1")
+    server, = assemble({"n1": node(device(0, "192.168.1.1"))}, lambda _host: place, Wishes(), expand).servers
+    assert (server.server_id, server.host_ip, server.container_ip) == place
+
+
+@pytest.mark.parametrize("wishes, version", [
+    ({}, "1.2"), ({"version": "1.0"}, "1.0"), ({"format": "global"}, "1.2"), ({"format": "mindie"}, "1.2"), ({"format": "vllm_pd"}, "1.2"),
+    ({"format": "local_comm_res", "version": "1.3"}, "1.3"),
+])
+def test_versions_in_a_super_pod(wishes, version):
+    assert assembled({"n1": a3(9, ["192.168.1.1"])}, **wishes).version == version
+
+
+def test_super_pods():
+    found = assembled({"n1": a3(9, ["192.168.1.1", "192.168.2.1"]), "n2": a3(40, ["192.168.1.2", "192.168.2.2"], 1)})
+    assert found == Assembly((
+        Server("n1", "id-of-n1", (Device(0, "192.168.1.1", 37748736), Device(1, "192.168.2.1", 37814273)), super_pod_id="0"),
+        Server("n2", "id-of-n2", (Device(0, "192.168.1.2", 167772160), Device(1, "192.168.2.2", 167837697)), super_pod_id="1")), (), "A3", "1.2")
+
+
+def test_version_1_0_has_nothing_of_super_pods():
+    server, = assembled({"n1": a3(9, ["192.168.1.1"])}, version="1.0").servers
+    assert (server.super_pod_id, server.devices) == (None, (Device(0, "192.168.1.1"),))
+
+
+def test_a3_outside_super_pods():
+    result = node(dict(device(0, "192.168.1.1"), super_pod=pod(1023, 0)), product="A3")
+    assert (assembled({"n1": result}).version, assembled({"n1": result}).problems) == ("1.0", ())
+    found = assembled({"n1": result}, version="1.2")
+    assert messages(found) == [("error", "n1", "device 0 is in no super pod")]
+
+
+def test_a3_whose_super_pod_nobody_read():
+    found = assembled({"n1": node(device(0, "192.168.1.1"), product="A3")})
+    assert found.version == "1.0"
+    assert as_dicts(found.problems) == [{"rule": "node", "severity": "warning", "hint": "let device_info gather super_pod too",
+                                         "message": "whether the hosts are in a super pod was not read, so the table is one for hosts outside"}]
+
+
+def test_a_host_outside_the_super_pod_of_the_others():
+    outside = node(dict(device(0, "192.168.1.2"), super_pod=None), product="A3")
+    broken = node(dict(device(0, "192.168.1.3"), super_pod=None, errors=[{"topic": "super_pod", "message": "npu-smi did not answer"}]), product="A3")
+    unread = node(device(0, "192.168.1.4"), product="A3")
+    torn = a3(9, ["192.168.1.5", "192.168.1.6"])
+    torn["devices"][1]["super_pod"]["super_pod_id"] = 3
+    found = assembled({"n1": a3(9, ["192.168.1.1"]), "n2": outside, "n3": broken, "n4": unread, "n5": torn})
+    assert messages(found) == [
+        ("error", "n2", "device 0 is in no super pod"), ("error", "n3", "device 0: npu-smi did not answer"),
+        ("error", "n4", "device 0 is in no super pod that was read: gather super_pod"), ("error", "n5", "its devices name several super pods: 0, 3")]
+
+
+def test_devices_without_an_address_inside_one_super_pod():
+    found = assembled({"n1": a3(9, ["192.168.1.1", None])})
+    assert found.servers[0].devices[1] == Device(1, None, 37814273)
+    assert messages(found) == [
+        ("warning", "n1", "device 1 has no address: HCCL can go without one inside a super pod, but not where RoCE is forced")]
+
+
+def test_devices_without_an_address_between_super_pods():
+    found = assembled({"n1": a3(9, [None]), "n2": a3(9, ["192.168.1.2"], 1)})
+    assert messages(found) == [("error", "n1", "device 0 has no address: between super pods HCCL needs one")]
+
+
+def test_what_other_products_cannot_tell_of_super_pods_is_no_news():
+    error = {"topic": "super_pod", "message": "npu-smi printed something unknown"}
+    assert assembled({"n1": node(dict(device(0, "192.168.1.1", error), super_pod=None))}).problems == ()
+
+
+def test_the_vllm_connector_links_a3_over_virtual_nics():
+    result = a3(23, [None, "192.168.1.2"])
+    result["devices"][0]["errors"] = [{"topic": "address", "message": "no answer"}]
+    result["devices"][1]["vnic"] = {"link": "up", "address": "192.23.3.198", "netmask": "255.255.0.0"}
+    server, = assembled({"n1": result}, format="vllm_pd").servers
+    assert [(device.address, device.sdid) for device in server.devices] == [("192.23.2.199", 96468992), ("192.23.3.198", 96534529)]
+    server, = assembled({"n1": node(device(0, "192.168.1.1"))}, format="vllm_pd").servers
+    assert (server.devices, server.super_pod_id) == ((Device(0, "192.168.1.1"),), None)
+
+
+LEVEL = {"net_layer": 0, "net_instance_id": "az0-rack0", "net_type": "TOPO_FILE_DESC", "net_attr": "",
+         "rank_addr_list": [{"addr_type": "EID", "addr": "000000000000000000100000dfdf0020", "ports": ["0/4"], "plane_id": "plane0"}]}
+
+
+def test_version_2_0_from_the_addresses_supplied():
+    levels = {"n1": {"rank_list": [{"rank_id": 7, "device_id": 1, "local_id": 1, "level_list": [LEVEL]}, {"device_id": "0", "level_list": [LEVEL]}]}}
+    found = assembled({"n1": node(device(0, None), device(1, None), product="950")}, levels=levels)
+    assert (found.version, found.problems) == ("2.0", ())
+    assert found.servers[0].devices == (Device(0, more={"level_list": [LEVEL]}), Device(1, more={"local_id": 1, "level_list": [LEVEL]}))
+
+
+@pytest.mark.parametrize("levels, wanted, said", [
+    ({}, ["all"], "version 2.0 wants the addresses of its network layers, which no tool tells: give levels"),
+    ({"n1": []}, ["all"], "version 2.0 wants the addresses of its network layers, which no tool tells: give levels"),
+    ({"n1": [{"device_id": 0, "level_list": [LEVEL]}]}, ["0-1"], "levels has no device 1"),
+    ({"n1": [{"device_id": 3, "level_list": [LEVEL]}]}, ["all"], "has no device 3"),
+    ({"n1": [{"device_id": 0}]}, ["all"], "levels: device 0 has no level_list"),
+    ({"n1": [{"level_list": [LEVEL]}]}, ["all"], "a device has no device_id: None"),
+])
+def test_version_2_0_without_addresses(levels, wanted, said):
+    assert messages(assembled({"n1": node(device(0, None), product="950")}, wanted, levels=levels)) == [("error", "n1", said)]
+
+
+@pytest.mark.parametrize("wishes, said", [
+    ({"format": "global"}, "format global has no version for Ascend 950"),
+    ({"format": "vllm_pd"}, "format vllm_pd has no version for Ascend 950"),
+    ({"format": "global", "version": "2.0"}, "format global has no version 2.0: give 1.0, 1.2, or auto"),
+])
+def test_formats_that_have_no_such_version(wishes, said):
+    with pytest.raises(InputError, match=said):
+        assembled({"n1": node(device(0, "192.168.1.1"), product="950")}, **wishes)

@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import document, hccl
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Device, Server
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Server, one_group
 
 TEXT = """{
   "status": "completed",
@@ -36,14 +36,14 @@ SERVERS = (Server("node-1", "192.0.2.11", (Device(2, "192.168.100.102"), Device(
 
 
 def test_a_table_as_it_is_written():
-    table = hccl.build(SERVERS)
+    table = hccl.build(one_group(SERVERS, "1.0"))
     assert document.text_of(table) == TEXT
     assert document.parse(TEXT) == table
     assert hccl.rank_count(table) == 3
 
 
 def test_an_empty_table():
-    assert hccl.build(()) == {"status": "completed", "version": "1.0", "server_count": "0", "server_list": []}
+    assert hccl.build(one_group((), "1.0")) == {"status": "completed", "version": "1.0", "server_count": "0", "server_list": []}
 
 
 @pytest.mark.parametrize("value, text", [

@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The rank table inside a Kubernetes ConfigMap: ``rings-config-JOB`` of Ascend Operator, a job's summary of ClusterD.
+
+Read are the manifest (or what the API returns) and its ``data`` alone. YAML is not read: a target needs no PyYAML.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Optional, Union
+
+from .._core.errors import ParseError
+
+KEY = "hccl.json"
+"""The key of ``data`` that holds the table (Ascend Operator, HCCL-Controller, ClusterD)."""
+
+
+class Packed(NamedTuple):
+    """``table``: text, or an object where somebody has parsed it. ``parts``: ClusterD cuts long tables into so many ConfigMaps."""
+
+    table: Union[str, Mapping[str, Any]]
+    key: str
+    job: Optional[str]
+    parts: int
+
+
+def unpack(document: Mapping[str, Any]) -> Optional[Packed]:
+    """The table in a ConfigMap; None where the document is no ConfigMap. Raises ParseError for a ConfigMap without a table."""
+    kind = document.get("kind")
+    if isinstance(kind, str) and kind.endswith("List"):
+        raise ParseError("a %s of Kubernetes is no rank table" % kind, "give one ConfigMap of its items")
+    if kind != "ConfigMap" and KEY not in document:
+        return None
+    data = document.get("data") if kind == "ConfigMap" else document
+    if not isinstance(data, dict) or not data:
+        raise ParseError("the ConfigMap has no data")
+    key = _key_of(data)
+    job = data.get("jobName")
+    total = data.get("total")
+    return Packed(data[key], key, job if isinstance(job, str) else None, int(total) if isinstance(total, str) and total.isdigit() and len(total) < 9 else 1)
+
+
+def _key_of(data: Mapping[str, Any]) -> str:
+    """The key with the table: KEY, or the only one that ends like it (``jobstart_hccl.json`` of CCE). Raises ParseError."""
+    keys = [KEY] if KEY in data else [key for key in data if key.endswith(".json")]
+    if len(keys) != 1:
+        raise ParseError("the ConfigMap has no key %s, only %s" % (KEY, ", ".join(sorted(map(str, data)))[:200]))
+    if not isinstance(data[keys[0]], (str, dict)):
+        raise ParseError("%s of the ConfigMap is no text" % keys[0])
+    return keys[0]

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""A table against the hosts as they are: what has changed since it was written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from .._core.errors import HccnError
+from .._core.problems import Problem
+from .model import Device, Model, Server
+from .node import Result, devices_by_id, pod_of, vnic_address
+
+HOST, DEVICE, ADDRESS, SDID, SUPER_POD = "drift_host", "drift_device", "drift_address", "drift_super_device_id", "drift_super_pod"
+RULES = (HOST, DEVICE, ADDRESS, SDID, SUPER_POD)
+
+Found = Dict[int, Mapping[str, Any]]
+
+
+def _addresses(device: Mapping[str, Any]) -> Tuple[str, ...]:
+    return tuple(str(address) for address in (device.get("address"), vnic_address(device)) if address)
+
+
+def drift(model: Model, nodes: Mapping[str, Result], server_ids: Optional[Mapping[str, str]] = None) -> List[Problem]:
+    """Problems of a table, against results of device_info by host; hosts that the table leaves out are warnings, as are NPUs.
+
+    A server is the host that ``server_ids`` says (by host), or that has its name, or the one whose NPUs have most of its addresses.
+    """
+    problems: List[Problem] = []
+    found: Dict[str, Found] = {}
+    for host, result in nodes.items():
+        try:
+            found[host] = devices_by_id(result)
+        except HccnError as error:
+            problems.append(Problem(HOST, "error", "cannot be compared with the table: %s" % error.message, host=host))
+    owners: Dict[str, str] = {address: host for host, devices in found.items() for device in devices.values() for address in _addresses(device)}
+    listed: Dict[str, Dict[int, Device]] = {}
+    for server in model.servers:
+        if not server.devices:
+            continue
+        owner = _host_of(server, nodes, server_ids or {}, owners)
+        if owner is None:
+            problems.append(Problem(HOST, "error", "the table has the server %s, which is none of the hosts" % server.server_id))
+        else:
+            listed.setdefault(owner, {}).update((device.id, device) for device in server.devices)
+            if owner in found:
+                problems.extend(_server(owner, server, found[owner]))
+    problems.extend(_left_out(found, listed))
+    return problems
+
+
+def _host_of(server: Server, nodes: Mapping[str, Result], server_ids: Mapping[str, str], owners: Mapping[str, str]) -> Optional[str]:
+    for known, name in server_ids.items():
+        if str(name) == server.server_id and known in nodes:
+            return known
+    if server.server_id in nodes:
+        return server.server_id
+    votes = Counter(owners[part] for device in server.devices for part in (device.address or "").split(",") if part in owners)
+    return votes.most_common(1)[0][0] if votes else None
+
+
+def _server(host: str, server: Server, found: Found) -> Iterator[Problem]:
+    for device in server.devices:
+        there = found.get(device.id)
+        if there is None:
+            yield Problem(DEVICE, "error", "the table has device %d, which the host does not show" % device.id, host=host, device=device.id)
+            continue
+        yield from _address(host, device, there)
+        pod = pod_of(there)
+        if device.sdid is not None and pod is not None and int(pod["sdid"]) != device.sdid:
+            yield Problem(SDID, "error", "device %d has the super device id %s, the table %d" % (device.id, pod["sdid"], device.sdid),
+                          host=host, device=device.id)
+    pods = {str(pod["super_pod_id"]) for pod in map(pod_of, found.values()) if pod}
+    if server.super_pod_id is not None and pods and server.super_pod_id not in pods:
+        yield Problem(SUPER_POD, "error", "the host is in super pod %s, in the table in %s" % (", ".join(sorted(pods)), server.super_pod_id), host=host)
+
+
+def _address(host: str, device: Device, there: Mapping[str, Any]) -> Iterator[Problem]:
+    known = _addresses(there)
+    # Several in one entry: an NPU with several ports, of which device_info reads the first.
+    written = (device.address or "").split(",") if device.address else []
+    if written and not set(written).intersection(known) and ("address" in there or known):
+        yield Problem(ADDRESS, "error", "device %d has %s, the table %s" % (
+            device.id, "the address " + known[0] if known else "no address", device.address), host=host, device=device.id)
+
+
+def _left_out(found: Mapping[str, Found], listed: Mapping[str, Mapping[int, Device]]) -> Iterator[Problem]:
+    for host, devices in found.items():
+        if host not in listed:
+            yield Problem(HOST, "warning", "the table does not have this host", host=host)
+            continue
+        missing = sorted(set(devices).difference(listed[host]))
+        if missing:
+            yield Problem(DEVICE, "warning", "the table does not have device %s of this host" % ", ".join(map(str, missing)), host=host)

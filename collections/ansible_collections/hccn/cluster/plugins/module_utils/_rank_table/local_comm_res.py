@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""LLM-DataDist's and HIXL's OPTION_LOCAL_COMM_RES: how one NPU is reached. Versions 1.0 and 1.2 look like a table of HCCL without ranks, 1.3 lists endpoints.
+
+Source: hicann/hixl docs/zh/api/python/LLMConfig.md and docs/zh/api/cpp/HIXL-interface.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping
+
+from .._core.errors import InputError
+from . import hccl
+from .model import Device, Model, Server, needed, objects, one_group, rest
+from .view import text_of
+
+ENDPOINT_VERSION = "1.3"
+"""Wants HDK 25.5.0 and toolkit 9.1.0 or newer; has no limit of 512 links a card."""
+
+_KEYS = ("version", "net_instance_id", "endpoint_list")
+_ENDPOINT_KEYS = ("comm_id",)
+
+
+def build(model: Model) -> Dict[str, Any]:
+    """The document. Raises InputError for a model of more than one device."""
+    if model.version == ENDPOINT_VERSION:
+        return _endpoints(model)
+    if model.rank_count != 1:
+        raise InputError("local_comm_res of version %s is about one NPU, not %d: name one host, and one NPU with devices" % (model.version, model.rank_count))
+    table = hccl.build(model)
+    del table["server_count"]
+    for server in table["server_list"]:
+        for device in server["device"]:
+            del device["rank_id"]
+    return table
+
+
+def _endpoints(model: Model) -> Dict[str, Any]:
+    if len(model.servers) > 1:
+        raise InputError("local_comm_res is about one host, not %d" % len(model.servers))
+    table: Dict[str, Any] = {"version": model.version}
+    for server in model.servers:
+        if "net_instance_id" in server.more:
+            table["net_instance_id"] = server.more["net_instance_id"]
+        elif server.super_pod_id is not None:
+            table["net_instance_id"] = "superpod_%s" % server.super_pod_id
+        table["endpoint_list"] = [_endpoint(device) for device in server.devices]
+    return table
+
+
+def _endpoint(device: Device) -> Dict[str, Any]:
+    fields = {"protocol": device.more.get("protocol", "roce"), "comm_id": device.address, "placement": device.more.get("placement", "device")}
+    fields.update(device.more)
+    return fields
+
+
+def read(document: Mapping[str, Any]) -> Model:
+    """The model of a document; an endpoint of version 1.3 is a device with its place as id. Raises ParseError."""
+    if text_of(document, "version") != ENDPOINT_VERSION:
+        return hccl.read(document)
+    devices: List[Device] = []
+    for place, fields in enumerate(objects(document, "endpoint_list")):
+        devices.append(Device(place, needed(fields, "comm_id", "endpoint_list[%d]" % place), more=rest(fields, _ENDPOINT_KEYS)))
+    name = text_of(document, "net_instance_id") or ""
+    more = {"net_instance_id": name} if name else {}
+    servers = [Server(name, name, tuple(devices), more=more)] if devices or name else []
+    return one_group(servers, ENDPOINT_VERSION, more=rest(document, _KEYS))

@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What every format of a rank table says, in one neutral form: groups of servers, and their devices in the order of their ranks."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .._core.errors import ParseError
+from .view import number_of, text_of
+
+NO_MORE: Mapping[str, Any] = {}
+"""Where an entry has no keys beside those that the model names."""
+
+COMPLETED = "completed"
+"""The only ``status`` that readers take; with any other HCCL reads the file again, each second for 30 minutes."""
+
+
+class Device(NamedTuple):
+    """One rank. ``rank`` None: by its place; ``logical_id`` None: its place in the server. ``sdid`` is the super device id.
+
+    ``more``: keys of its entry that the model does not name, as they stand there.
+    """
+
+    id: int
+    address: Optional[str] = None
+    sdid: Optional[int] = None
+    rank: Optional[int] = None
+    logical_id: Optional[int] = None
+    more: Mapping[str, Any] = NO_MORE
+
+
+class Server(NamedTuple):
+    """``host``: its name in the inventory; for a table that was read, its server_id."""
+
+    host: str
+    server_id: str
+    devices: Tuple[Device, ...] = ()
+    host_ip: Optional[str] = None
+    container_ip: Optional[str] = None
+    super_pod_id: Optional[str] = None
+    more: Mapping[str, Any] = NO_MORE
+
+
+class Group(NamedTuple):
+    """Servers whose ranks count together. Its name is a group_id, ``prefill`` or ``decode``; empty where the format has one group only."""
+
+    name: str
+    servers: Tuple[Server, ...]
+    more: Mapping[str, Any] = NO_MORE
+
+
+class Model(NamedTuple):
+    """``version`` as it is written; empty for a table that has none."""
+
+    groups: Tuple[Group, ...]
+    version: str
+    status: str = COMPLETED
+    more: Mapping[str, Any] = NO_MORE
+
+    @property
+    def servers(self) -> Tuple[Server, ...]:
+        """The servers of all groups, in order."""
+        return tuple(server for group in self.groups for server in group.servers)
+
+    @property
+    def rank_count(self) -> int:
+        return sum(len(server.devices) for server in self.servers)
+
+
+def one_group(servers: Iterable[Server], version: str, status: str = COMPLETED, more: Mapping[str, Any] = NO_MORE) -> Model:
+    """A model of a format without groups."""
+    return Model((Group("", tuple(servers)),), version, status, more)
+
+
+def objects(fields: Mapping[str, Any], key: str, where: str = "") -> List[Mapping[str, Any]]:
+    """The objects of a list; a list that is missing has none. Raises ParseError for anything else."""
+    members = fields.get(key, [])
+    if not isinstance(members, list) or not all(isinstance(member, dict) for member in members):
+        raise ParseError("%s%s is no list of objects" % (where, key))
+    return members
+
+
+def needed(fields: Mapping[str, Any], key: str, where: str) -> str:
+    """The value of a key as text. Raises ParseError where it is neither text nor a number."""
+    text = text_of(fields, key)
+    if text is None:
+        raise ParseError("%s.%s is %s" % (where, key, "no text" if key in fields else "missing"))
+    return text
+
+
+def number(fields: Mapping[str, Any], key: str, where: str) -> Optional[int]:
+    """The value of a key as a number; None where it is missing. Raises ParseError for another value."""
+    if key not in fields:
+        return None
+    found = number_of(fields, key)
+    if found is None:
+        raise ParseError("%s.%s is no number: %r" % (where, key, fields[key]))
+    return found
+
+
+def rest(fields: Mapping[str, Any], known: Sequence[str]) -> Mapping[str, Any]:
+    """The keys of an entry that are not known."""
+    found = {key: value for key, value in fields.items() if key not in known}
+    return found or NO_MORE
+
+
+def read_device(fields: Mapping[str, Any], where: str, known: Sequence[str]) -> Device:
+    """A device as formats 1.x write it."""
+    device_id = number(fields, "device_id", where)
+    if device_id is None:
+        raise ParseError("%s.device_id is missing" % where)
+    return Device(device_id, text_of(fields, "device_ip") or None, number(fields, "super_device_id", where), number(fields, "rank_id", where),
+                  number(fields, "device_logical_id", where), rest(fields, known))
+
+
+def super_pods(fields: Mapping[str, Any], where: str = "") -> Dict[str, str]:
+    """From ``super_pod_list``: the super_pod_id of each server_id."""
+    pods: Dict[str, str] = {}
+    for index, pod in enumerate(objects(fields, "super_pod_list", where)):
+        place = "%ssuper_pod_list[%d]" % (where, index)
+        name = needed(pod, "super_pod_id", place)
+        for member, server in enumerate(objects(pod, "server_list", place + ".")):
+            pods[needed(server, "server_id", "%s.server_list[%d]" % (place, member))] = name
+    return pods
+
+
+def super_pod_list(servers: Iterable[Server]) -> List[Dict[str, Any]]:
+    """The list of that name: super pods in the order in which their servers stand."""
+    members: Dict[str, List[Dict[str, str]]] = {}
+    for server in servers:
+        if server.super_pod_id is not None:
+            members.setdefault(server.super_pod_id, []).append({"server_id": server.server_id})
+    return [{"super_pod_id": name, "server_list": found} for name, found in members.items()]
+
+
+def numbered(servers: Iterable[Server]) -> Iterator[Tuple[Server, int]]:
+    """Each server with the rank of its first device, where none is written."""
+    rank = 0
+    for server in servers:
+        yield server, rank
+        rank += len(server.devices)

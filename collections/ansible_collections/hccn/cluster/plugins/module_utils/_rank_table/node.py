@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""One host's result of device_info, as far as rank tables need it."""
+
+from __future__ import annotations
+
+from collections import abc
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
+
+from .._core.errors import HccnError, InputError
+from . import super_pod
+
+Result = Union[Mapping[str, Any], HccnError, None]
+"""What device_info returned for a host; an error where that is known not to be had; None where there is none."""
+
+
+class Unfit(Exception):
+    """Why a host cannot be in the table: sentences without the host's name, and the device where it is one."""
+
+    def __init__(self, *reasons: Tuple[Optional[int], str]) -> None:
+        super().__init__(reasons)
+        self.reasons = reasons
+
+
+def devices_of(result: Result) -> Sequence[Mapping[str, Any]]:
+    """The list ``devices`` of a result. Raises Unfit where there is none."""
+    if result is None:
+        raise Unfit((None, "no result of device_info: unreachable, or not in that play"))
+    if isinstance(result, HccnError):
+        raise Unfit((None, result.message))
+    if not isinstance(result, abc.Mapping):
+        raise Unfit((None, "the result is no dictionary as device_info returns it"))
+    if result.get("unreachable"):
+        raise Unfit((None, "unreachable"))
+    if result.get("skipped"):
+        raise Unfit((None, "device_info was skipped"))
+    devices = result.get("devices")
+    if not isinstance(devices, (list, tuple)):
+        raise Unfit((None, "device_info failed: %s" % result.get("msg", "no reason given") if result.get("failed") else "the result has no devices"))
+    if not devices:
+        raise Unfit((None, "has no devices"))
+    return devices
+
+
+def is_mapping(value: Any) -> bool:
+    """The quick answer first: it is asked for every device of a cluster."""
+    return value.__class__ is dict or isinstance(value, abc.Mapping)
+
+
+def by_id(devices: Sequence[Mapping[str, Any]], key: str = "id") -> Dict[int, Mapping[str, Any]]:
+    found: Dict[int, Mapping[str, Any]] = {}
+    for device in devices:
+        number = device.get(key) if is_mapping(device) else None
+        try:
+            place = int(number)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise Unfit((None, "a device has no %s: %r" % (key, number))) from None
+        if place in found:
+            raise Unfit((place, "device %d appears twice" % place))
+        found[place] = device
+    return found
+
+
+def devices_by_id(result: Result) -> Dict[int, Mapping[str, Any]]:
+    """The devices of a result. Raises InputError with the reason where there are none."""
+    try:
+        return by_id(devices_of(result))
+    except Unfit as unfit:
+        raise InputError(unfit.reasons[0][1]) from None
+
+
+def pod_of(device: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:
+    """The topic ``super_pod`` of a device that is in one; None for others, and where it was not gathered."""
+    pod = device.get("super_pod")
+    return pod if pod is not None and is_mapping(pod) and pod.get("server_index") != super_pod.ALONE else None
+
+
+def vnic_address(device: Mapping[str, Any]) -> Optional[str]:
+    """The address of the virtual NIC: the topic ``vnic``, else from the place in the super pod; None outside."""
+    vnic, pod = device.get("vnic"), pod_of(device)
+    if isinstance(vnic, abc.Mapping) and vnic.get("address"):
+        return str(vnic["address"])
+    return super_pod.vnic_of(int(pod["server_index"]), int(device["id"])) if pod else None
+
+
+def said(error: Any) -> str:
+    return str(error.get("message", error)) if isinstance(error, abc.Mapping) else str(error)
+
+
+def topic(error: Any) -> str:
+    """An error that names no topic is taken as one about the address."""
+    return str(error.get("topic", "address")) if isinstance(error, abc.Mapping) else "address"

@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Which servers stand where in a table: the order of the ranks, groups of instances, ids as a container sees them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+
+from .._core.errors import InputError
+from .._core.problems import Problem
+from . import global_table, vllm_pd
+from .assemble import RULE, Expand, Place
+from .model import Device, Group, Server
+from .super_pod import sdid_parts
+
+ORDERS = ("given", "host", "super_pod", "rack")
+GROUPED = ("global", "vllm_pd")
+"""Formats that tell groups of servers apart."""
+
+_NUMBER = re.compile(r"(\d+)")
+_GLOBAL_IDS = {"coordinator": global_table.COORDINATOR, "controller": global_table.CONTROLLER}
+
+
+def natural(name: str) -> List[Tuple[int, str]]:
+    """A key by which n2 comes before n10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in _NUMBER.split(name) if part]
+
+
+def _server_index(server: Server) -> int:
+    parts = sdid_parts(server.devices[0].sdid) if server.devices and server.devices[0].sdid is not None else None
+    return parts.server_index if parts else -1
+
+
+def ordered(servers: Sequence[Server], order: str, rack: Callable[[str], Optional[str]]) -> Tuple[Server, ...]:
+    """The servers in the order of their ranks. Servers that are equal in it stay in the order given.
+
+    ``super_pod``: servers of one super pod together, within it by server index. Raises InputError where a host has no rack, or no super pod.
+    """
+    if order == "host":
+        return tuple(sorted(servers, key=lambda server: natural(server.host)))
+    if order == "super_pod":
+        _all_have("super_pod", servers, [server.super_pod_id for server in servers])
+        return tuple(sorted(servers, key=lambda server: (natural(str(server.super_pod_id)), _server_index(server))))
+    if order == "rack":
+        racks = {server.host: rack(server.host) for server in servers}
+        _all_have("rack", servers, [racks[server.host] for server in servers])
+        return tuple(sorted(servers, key=lambda server: natural(str(racks[server.host]))))
+    return tuple(servers)
+
+
+def _all_have(what: str, servers: Sequence[Server], values: Sequence[Optional[str]]) -> None:
+    missing = [server.host for server, value in zip(servers, values) if value is None]
+    if missing:
+        hint = "set the variable rank_table_rack, or the option racks" if what == "rack" else "let device_info gather super_pod, or give another order"
+        raise InputError("rank_order: %s: no %s is known of %s; %s" % (what, what.replace("_", " "), ", ".join(missing), hint))
+
+
+def logical(servers: Sequence[Server]) -> Tuple[Tuple[Server, ...], List[Problem]]:
+    """The servers with device ids as a container sees them that is given exactly these devices, and a warning where that is another number."""
+    problems: List[Problem] = []
+    found: List[Server] = []
+    for server in servers:
+        odd = next(((place, device.id) for place, device in enumerate(server.devices) if device.id != place), None)
+        if odd and not problems:
+            problems.append(Problem(
+                RULE, "warning", "device_id %d is NPU %d: HCCL wants the physical id (ranktable config devId[%d], but local devId[%d])" % (
+                    odd[0], odd[1], odd[0], odd[1]), host=server.host, device=odd[1],
+                hint="only the vLLM connector finds its NPUs by the ids inside the container; no single table suits both"))
+        found.append(server._replace(devices=tuple(device._replace(id=place) for place, device in enumerate(server.devices))))
+    return tuple(found), problems
+
+
+def _group_names(name: str, wanted: Sequence[Mapping[str, Any]]) -> List[str]:
+    """The name of each group as the format writes it. Raises InputError."""
+    given = [str(group["name"]) for group in wanted]
+    if name == "vllm_pd":
+        strange = [word for word in given if word not in vllm_pd.ROLES]
+        if strange:
+            raise InputError("groups: %s: format vllm_pd has the groups prefill and decode" % ", ".join(strange))
+        names = given
+    else:
+        instance = global_table.FIRST_INSTANCE
+        names = []
+        for word in given:
+            if word not in _GLOBAL_IDS and not word.isdigit():
+                names.append(str(instance))
+                instance += 1
+            else:
+                names.append(_GLOBAL_IDS.get(word, word))
+    twice = sorted({word for word in names if names.count(word) > 1})
+    if twice:
+        raise InputError("groups: %s named twice" % ", ".join(twice))
+    return names
+
+
+def _part(server: Server, group: Mapping[str, Any], expand: Expand) -> Server:
+    """A server with those of its devices that are in the group. Raises InputError."""
+    present = [device.id for device in server.devices]
+    numbers: Set[int] = set(expand(group.get("devices") or ["all"], present))
+    missing = sorted(numbers.difference(present))
+    if missing:
+        raise InputError("groups: %s: %s is to have device %s, which is not among its devices in the table" % (
+            group["name"], server.host, ", ".join(map(str, missing))))
+    devices: Tuple[Device, ...] = tuple(device for device in server.devices if device.id in numbers)
+    address = (group.get("container_ips") or {}).get(server.host)
+    return server._replace(devices=devices, container_ip=str(address) if address else server.container_ip)
+
+
+def grouped(name: str, servers: Sequence[Server], wanted: Optional[Sequence[Mapping[str, Any]]], place: Callable[[str], Place],
+            expand: Expand) -> Tuple[Tuple[Group, ...], List[Problem]]:
+    """The groups of a table, and a warning where a server is in none. ``wanted``: the option ``groups``.
+
+    ``place`` gives the addresses of hosts without NPUs, for coordinators and controllers. Raises InputError.
+    """
+    if name not in GROUPED:
+        if wanted:
+            raise InputError("groups is for the formats %s, not for %s" % (" and ".join(GROUPED), name))
+        return (Group("", tuple(servers)),), []
+    if not wanted:
+        if name == "vllm_pd":
+            raise InputError("format vllm_pd needs groups: the hosts that prefill and those that decode")
+        return (Group(str(global_table.FIRST_INSTANCE), tuple(servers)),), []
+    known = {server.host: server for server in servers}
+    groups: List[Group] = []
+    taken: Dict[Tuple[str, int], str] = {}
+    for group, title in zip(wanted, _group_names(name, wanted)):
+        members = [_without_devices(host, place, group) if name == "global" and title in _GLOBAL_IDS.values() else
+                   _part(_known(host, known, group), group, expand) for host in group["hosts"]]
+        for server in members:
+            for device in server.devices:
+                other = taken.setdefault((server.host, device.id), str(group["name"]))
+                if other != str(group["name"]):
+                    raise InputError("groups: device %d of %s is in %s and in %s" % (device.id, server.host, other, group["name"]))
+        more = {"deploy_server": str(group["deploy_server"])} if group.get("deploy_server") is not None else {}
+        groups.append(Group(title, tuple(members), more))
+    return tuple(groups), _left_out(servers, {host for host, _device in taken})
+
+
+def _known(host: str, known: Mapping[str, Server], group: Mapping[str, Any]) -> Server:
+    if host not in known:
+        raise InputError("groups: %s: %s is not among the hosts of the table" % (group["name"], host))
+    return known[host]
+
+
+def _without_devices(host: str, place: Callable[[str], Place], group: Mapping[str, Any]) -> Server:
+    server_id, host_ip, container_ip = place(host)
+    address = (group.get("container_ips") or {}).get(host)
+    return Server(host, server_id, (), host_ip, str(address) if address else container_ip)
+
+
+def _left_out(servers: Iterable[Server], used: Set[str]) -> List[Problem]:
+    return [Problem(RULE, "warning", "is in no group, so it is not in the table", host=server.host) for server in servers if server.host not in used]

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""From the options of the action rank_table to a table and its problems."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem
+from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, merge, selection, writers
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Group, Model, Server
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+
+Options = Mapping[str, Any]
+
+_PLACES = (re.compile(r"(?:server_group_list\[(\d+)\]\.)?server_list\[(\d+)\]"), re.compile(r"(prefill|decode)_device_list\[(\d+)\]"),
+           re.compile(r"(rank_list)\[(\d+)\]"))
+
+
+@dataclass(frozen=True)
+class Composed:
+    """``failure``: the sentence why the table must not be written, else None; then ``table`` is None where there is not even a draft of it."""
+
+    table: dict[str, Any] | None
+    problems: tuple[Problem, ...]
+    server_count: int = 0
+    rank_count: int = 0
+    failure: str | None = None
+
+
+def compose(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> Composed:
+    """The table that the options ask for, checked. Raises InputError for what concerns no single host."""
+    # Nearly all that is made here is still needed at the end, and the collector would walk over all of Ansible to find that out.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _composed(options, hosts, read_file)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> Composed:
+    if options["tables"] is not None:
+        groups, version, product, problems = _from_tables(options, hosts, read_file)
+    else:
+        assembly = _from_nodes(options, hosts)
+        if any(problem.severity == "error" for problem in assembly.problems):
+            asked = len(assembly.hosts) + len({problem.host for problem in assembly.problems if problem.severity == "error"}.difference(assembly.hosts))
+            return Composed(None, assembly.problems, failure=assemble.sentence(assembly.problems, asked))
+        version, product = assembly.version, assembly.product
+        groups, problems = _in_groups(options, assembly.servers, hosts)
+        problems = [*assembly.problems, *problems]
+    if options["device_ids"] == "logical":
+        groups, more = _logical(groups)
+        problems += more
+    model = Model(groups, version)
+    table = writers.build(options["format"], model)
+    found = _check(table, model, options, product)
+    errors = [problem for problem in found if problem.severity == "error"]
+    failure = f"the rank table is not written: {checks.sentence(errors)}" if errors else None
+    servers = {server.server_id for server in model.servers}
+    return Composed(table, (*problems, *found), len(servers), model.rank_count, failure)
+
+
+def _from_nodes(options: Options, hosts: HostVars) -> assemble.Assembly:
+    nodes = options["nodes"]
+    if nodes is None:
+        nodes = {host: hosts.result(host, options["register_name"]) for host in options["hosts"]}
+    elif options["hosts"] is not None:
+        nodes = {host: nodes.get(host) for host in options["hosts"]}
+    wishes = assemble.Wishes(options["format"], options["version"], options["devices"], _words(options["host_devices"]), options["levels"])
+    return assemble.assemble(nodes, lambda host: hosts.place(host, options), wishes, expand)
+
+
+def _words(by_host: Mapping[str, Any]) -> dict[str, list[str]]:
+    """``host_devices``: a value that is no list is taken as its only element."""
+    return {host: [str(word) for word in (words if isinstance(words, (list, tuple)) else [words])] for host, words in by_host.items()}
+
+
+def _in_groups(options: Options, servers: Sequence[Server], hosts: HostVars) -> tuple[tuple[Group, ...], list[Problem]]:
+    return selection.grouped(options["format"], _ordered(options, servers, hosts), options["groups"], lambda host: hosts.place(host, options), expand)
+
+
+def _ordered(options: Options, servers: Sequence[Server], hosts: HostVars) -> tuple[Server, ...]:
+    return selection.ordered(servers, options["rank_order"], lambda host: hosts.rack(host, options["racks"]))
+
+
+def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> tuple[tuple[Group, ...], str, None, list[Problem]]:
+    """Groups, version, product and problems of tables that are merged or turned into another format."""
+    sources = [_source(number, table, read_file) for number, table in enumerate(options["tables"], 1)]
+    version = merge.version_for(options["format"], options["version"], sources)
+    per_host = _words(options["host_devices"])
+    groups = merge.chosen(merge.merged(sources, options["format"], version), options["hosts"],
+                          lambda host, present: expand(per_host.get(host) or options["devices"], present))
+    groups = tuple(group._replace(servers=tuple(_renamed(server, options) for server in group.servers)) for group in groups)
+    if options["groups"] or not all(group.name for group in groups):
+        groups, problems = _in_groups(options, [server for group in groups for server in group.servers], hosts)
+        return groups, version, None, problems
+    return tuple(group._replace(servers=_ordered(options, group.servers, hosts)) for group in groups), version, None, []
+
+
+def _source(number: int, table: Any, read_file: Callable[[str], bytes]) -> merge.Source:
+    """An element of the option ``tables``: a dictionary, text, or a path. Raises InputError."""
+    name = f"tables[{number - 1}]"
+    try:
+        if isinstance(table, Mapping):
+            return merge.Source(name, writers.read(dict(table)))
+        text = str(table)
+        if text.lstrip("\ufeff").lstrip().startswith("{"):
+            return merge.Source(name, writers.read(document.parse(text)))
+        name = text
+        return merge.Source(name, writers.read(document.parse(read_file(text))))
+    except HccnError as error:
+        raise InputError(f"{name}: {error.message}", error.hint) from error
+
+
+def _renamed(server: Server, options: Options) -> Server:
+    """With the addresses that the options give it; the host of a server of a table is its server_id."""
+    def given(option: str, value: str | None) -> str | None:
+        return str(options[option][server.host]) if options[option].get(server.host) else value
+
+    return server._replace(server_id=given("server_ids", server.server_id) or "", host_ip=given("host_ips", server.host_ip),
+                           container_ip=given("container_ips", server.container_ip))
+
+
+def _logical(groups: Sequence[Group]) -> tuple[tuple[Group, ...], list[Problem]]:
+    """Group by group: a container is given the devices of its group."""
+    found, problems = [], []
+    for group in groups:
+        servers, said = selection.logical(group.servers)
+        found.append(group._replace(servers=servers))
+        problems += said
+    return tuple(found), problems[:1]
+
+
+def readers(options: Options) -> Sequence[str]:
+    """By whose rules the table is checked."""
+    return options["readers"] if options["readers"] is not None else writers.WRITERS[options["format"]].readers
+
+
+def _check(table: dict[str, Any], model: Model, options: Options, product: str | None) -> list[Problem]:
+    names = readers(options)
+    problems = checks.check_name(options["path"]) if "hccl" in names else []
+    return problems + with_hosts(checks.check(table, names, product), model)
+
+
+def with_hosts(problems: Sequence[Problem], model: Model) -> list[Problem]:
+    """The problems of a table with the inventory name of the server that they are about."""
+    return [replace(problem, host=_host(problem.where or "", model)) for problem in problems]
+
+
+def _host(where: str, model: Model) -> str | None:
+    for pattern in _PLACES:
+        found = pattern.match(where)
+        if found is None:
+            continue
+        group, place = found.group(1), int(found.group(2))
+        if group is None:
+            return model.servers[place].host
+        if group.isdigit():
+            return model.groups[int(group)].servers[place].host
+        owners = [server.host for part in model.groups if group in (part.name, "rank_list") for server in part.servers for _device in server.devices]
+        return owners[place]
+    return None

@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What a rank table takes from the variables of the hosts: results of device_info, addresses, racks."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from ansible.errors import AnsibleError
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Place
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.view import packed
+
+
+def resolve(name: str) -> str | None:
+    """An address of a name, IPv4 before IPv6 and the lowest of several; None where there is none."""
+    try:
+        found = {str(entry[4][0]) for entry in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)}
+    except (OSError, UnicodeError):
+        return None
+    return min(found, key=lambda address: (":" in address, packed(address) or b""), default=None)
+
+
+def server_id(host: str, given: Mapping[str, Any], variables: Callable[[], Mapping[str, Any]], look_up: Callable[[str], str | None] = resolve) -> str:
+    """The address that stands for ``host`` in the table. ``variables`` are those of the host, asked for only where ``given`` has none.
+
+    Raises InputError where there is no address.
+    """
+    if given.get(host):
+        return str(given[host])
+    known = variables()
+    if known.get("rank_table_server_id"):
+        return str(known["rank_table_server_id"])
+    names = list(dict.fromkeys(str(name) for name in (known.get("ansible_host"), host) if name))
+    addresses = (name for name in names if packed(name) is not None)
+    looked_up = (address for address in map(look_up, names) if address is not None)
+    # Lazily: a look-up may take seconds.
+    for address in chain(addresses, looked_up):
+        return address
+    raise InputError("no server_id: neither ansible_host nor the host's name is an IP address or resolves to one; "
+                     "set the variable rank_table_server_id of the host, or the option server_ids")
+
+
+_TEMPLATES = ("{{", "{%", "{#", "#jinja2:")
+
+
+def plain(value: Any) -> tuple[Any, bool]:
+    """A copy of a value that is JSON and holds no template, and True; else None and False.
+
+    What a module returned is such a value. Templating it would look at each of its elements: for all NPUs of a cluster that takes longer than all else.
+    """
+    if isinstance(value, str):
+        return (None, False) if any(mark in value for mark in _TEMPLATES) else (str(value), True)
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError):
+        return None, False
+    return (None, False) if any(mark in text for mark in _TEMPLATES) else (json.loads(text), True)
+
+
+class Variables(Mapping[str, Any]):
+    """The variables of one host: as they are where they hold no template, else templated."""
+
+    def __init__(self, raw: Mapping[str, Any], templated: Callable[[], Mapping[str, Any]]) -> None:
+        self._raw = raw
+        self._templated = templated
+
+    def __getitem__(self, name: str) -> Any:
+        value, whole = plain(self._raw[name])
+        return value if whole else self._templated()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+
+class HostVars:
+    """The variables of the hosts, each host read once and only when asked for."""
+
+    def __init__(self, hostvars: Mapping[str, Mapping[str, Any]]) -> None:
+        self._hostvars = hostvars
+        self._read: dict[str, Mapping[str, Any]] = {}
+        self._raw = getattr(hostvars, "raw_get", None)
+
+    def of(self, host: str) -> Mapping[str, Any]:
+        """An unknown host has none. A variable that cannot be templated raises AnsibleError when it is read."""
+        if host not in self._read:
+            self._read[host] = self._variables(host) if host in self._hostvars else {}
+        return self._read[host]
+
+    def _variables(self, host: str) -> Mapping[str, Any]:
+        if self._raw is None:
+            return self._hostvars[host]
+        return Variables(self._raw(host), lambda: self._hostvars[host])
+
+    def _text(self, host: str, given: Mapping[str, Any], name: str) -> str | None:
+        """The value of an option by host, else of a variable of the host. Raises InputError."""
+        if given.get(host):
+            return str(given[host])
+        try:
+            value = self.of(host).get(name)
+        except AnsibleError as error:
+            raise InputError(f"the variable {name} cannot be read: {error}") from error
+        return str(value) if value else None
+
+    def place(self, host: str, options: Mapping[str, Mapping[str, Any]]) -> Place:
+        """The addresses of a host, by the options ``server_ids``, ``host_ips``, ``container_ips``. Raises InputError."""
+        try:
+            name = server_id(host, options["server_ids"], lambda: self.of(host))
+        except AnsibleError as error:
+            raise InputError(f"no server_id: {error}") from error
+        return Place(name, self._text(host, options["host_ips"], "rank_table_host_ip"),
+                     self._text(host, options["container_ips"], "rank_table_container_ip"))
+
+    def rack(self, host: str, racks: Mapping[str, Any]) -> str | None:
+        return self._text(host, racks, "rank_table_rack")
+
+    def result(self, host: str, name: str) -> Any:
+        """What the host registered under ``name``: None where it has nothing, an InputError where it cannot have it."""
+        try:
+            return self.of(host).get(name) if host in self._hostvars else InputError("not in the inventory")
+        except AnsibleError as error:
+            return InputError(f"the variable {name} cannot be read: {error}")

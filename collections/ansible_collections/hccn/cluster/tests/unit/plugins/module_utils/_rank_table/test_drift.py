@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import as_dicts
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.drift import drift
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Group, Model, Server, one_group
+
+
+def node(*addresses, pod=None):
+    devices = []
+    for number, address in enumerate(addresses):
+        devices.append({"id": number, "address": address, "errors": []})
+        if pod is not None:
+            devices[-1]["super_pod"] = {"sdid": pod[1] << 22 | number // 2 << 18 | number % 2 << 16 | number, "super_pod_id": pod[0], "server_index": pod[1]}
+    return {"devices": devices}
+
+
+TABLE = one_group((Server("s1", "192.0.2.1", (Device(0, "192.168.1.1"), Device(1, "192.168.1.2"))), Server("s2", "n2", (Device(0, "192.168.2.1"),))), "1.0")
+NODES = {"n1": node("192.168.1.1", "192.168.1.2"), "n2": node("192.168.2.1")}
+
+
+def told(nodes, model=TABLE, **more):
+    return [(problem["rule"], problem["severity"], problem.get("host"), problem["message"]) for problem in as_dicts(drift(model, nodes, **more))]
+
+
+def test_nothing_has_changed():
+    assert told(NODES) == []
+
+
+@pytest.mark.parametrize("nodes, expected", [
+    ({**NODES, "n1": node("192.168.1.1", "192.168.1.9")},
+     [("drift_address", "error", "n1", "device 1 has the address 192.168.1.9, the table 192.168.1.2")]),
+    ({**NODES, "n1": node("192.168.1.1", None)}, [("drift_address", "error", "n1", "device 1 has no address, the table 192.168.1.2")]),
+    ({**NODES, "n1": node("192.168.1.1")}, [("drift_device", "error", "n1", "the table has device 1, which the host does not show")]),
+    ({**NODES, "n2": node("192.168.2.1", "192.168.2.2", None)}, [("drift_device", "warning", "n2", "the table does not have device 1, 2 of this host")]),
+    ({**NODES, "n3": node("192.168.3.1")}, [("drift_host", "warning", "n3", "the table does not have this host")]),
+    ({"n1": NODES["n1"]}, [("drift_host", "error", None, "the table has the server n2, which is none of the hosts")]),
+    ({**NODES, "n2": None},
+     [("drift_host", "error", "n2", "cannot be compared with the table: no result of device_info: unreachable, or not in that play")]),
+    ({**NODES, "n2": InputError("not in the inventory")}, [("drift_host", "error", "n2", "cannot be compared with the table: not in the inventory")]),
+])
+def test_what_has_changed(nodes, expected):
+    assert told(nodes) == expected
+
+
+def test_a_server_that_no_address_finds_is_found_by_its_id():
+    nodes = {**NODES, "n1": node("10.0.0.1", "10.0.0.2")}
+    assert told(nodes)[0] == ("drift_host", "error", None, "the table has the server 192.0.2.1, which is none of the hosts")
+    assert told(nodes, server_ids={"n1": "192.0.2.1"}) == [
+        ("drift_address", "error", "n1", "device 0 has the address 10.0.0.1, the table 192.168.1.1"),
+        ("drift_address", "error", "n1", "device 1 has the address 10.0.0.2, the table 192.168.1.2")]
+
+
+def test_super_pods():
+    model = one_group((Server("n1", "n1", (Device(0, "192.168.1.1", 37748736), Device(1, "192.168.1.2", 98369551)), super_pod_id="0"),), "1.2")
+    assert told({"n1": node("192.168.1.1", "192.168.1.2", pod=(3, 9))}, model) == [
+        ("drift_super_device_id", "error", "n1", "device 1 has the super device id 37814273, the table 98369551"),
+        ("drift_super_pod", "error", "n1", "the host is in super pod 3, in the table in 0")]
+
+
+def test_virtual_nics_and_several_addresses_of_one_npu():
+    model = Model((Group("prefill", (Server("n1", "n1", (Device(0, "192.23.2.199"),)),)),
+                   Group("decode", (Server("n1", "n1", (Device(1, "192.168.1.2,192.168.9.2"),)),)), Group("0", (Server("c", "c"),))), "1.2")
+    assert told({"n1": node("192.168.1.1", "192.168.1.2", pod=(0, 23))}, model) == []

@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where a table comes from - text, file, ConfigMap - what it is compared with, and how much is told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem, as_dicts
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, codes, hixl_rules, motor_rules, other_rules, rank_list_rules
+
+from ansible_collections.hccn.cluster.tests.unit.plugins.module_utils._rank_table import tables
+from ansible_collections.hccn.cluster.tests.unit.plugins.module_utils._rank_table.mutations import MUTATIONS
+
+TABLE = tables.hccl()
+BAD = dict(TABLE, server_count="3")
+WRONG_COUNT = {"rule": "server_count", "severity": "error", "where": "server_count", "reader": "hccl", "error_code": "EI0014", "hint": 'write "2"',
+               "message": "server_count is '3', but the length of server_list 2"}
+
+
+def manifest(**data):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "rings-config-job"}, "data": data}
+
+
+@pytest.mark.parametrize("document, job", [
+    (BAD, None),
+    (manifest(**{"hccl.json": json.dumps(BAD)}), None),
+    (manifest(**{"hccl.json": json.dumps(BAD), "jobName": "resnet", "total": "1", "cm_index": "0"}), "resnet"),
+    (manifest(**{"hccl.json": BAD, "version": "1700000000"}), None),
+    (manifest(**{"jobstart_hccl.json": json.dumps(BAD), "other": "1"}), None),
+    ({"hccl.json": json.dumps(BAD), "jobName": "resnet"}, "resnet"),
+    ({"hccl.json": json.dumps(BAD), "jobName": 7}, None),
+])
+def test_a_table_is_found_in_a_config_map(document, job):
+    verdict = checks.examine_text(json.dumps(document), ["hccl"])
+    assert as_dicts(verdict.problems) == [WRONG_COUNT]
+    assert (verdict.document, verdict.format, verdict.job) == (BAD, "hccl", job)
+
+
+@pytest.mark.parametrize("document, message, hint", [
+    (manifest(), "the ConfigMap has no data", None),
+    ({"kind": "ConfigMap"}, "the ConfigMap has no data", None),
+    (manifest(jobName="resnet", job_id="1"), "the ConfigMap has no key hccl.json, only jobName, job_id", None),
+    (manifest(**{"a.json": "{}", "b.json": "{}"}), "the ConfigMap has no key hccl.json, only a.json, b.json", None),
+    (manifest(**{"hccl.json": 7}), "hccl.json of the ConfigMap is no text", None),
+    ({"kind": "ConfigMapList", "items": []}, "a ConfigMapList of Kubernetes is no rank table", "give one ConfigMap of its items"),
+])
+def test_a_config_map_without_a_table(document, message, hint):
+    problem, = checks.check_text(json.dumps(document), ["mindie_llm"])
+    assert (problem.rule, problem.message, problem.hint) == ("config_map", message, hint)
+
+
+def test_one_part_of_a_table_that_clusterd_cut():
+    problem, = checks.check_text(json.dumps(manifest(**{"hccl.json": json.dumps(TABLE), "total": "3", "cm_index": "1"})))
+    assert (problem.rule, problem.severity, problem.message) == (
+        "config_map", "warning", "this ConfigMap holds one of 3 parts of the table: the other ranks are not in it")
+
+
+@pytest.mark.parametrize("text", ["apiVersion: v1\nkind: ConfigMap\n", "---\nkind: ConfigMap\n", "data:\n  hccl.json: |\n    {}\n"])
+@pytest.mark.parametrize("encode", [str, str.encode])
+def test_yaml_is_named_as_what_it_is(text, encode):
+    problem, = checks.check_text(encode(text))
+    assert problem.rule == "json"
+    assert problem.hint == "this is YAML: give it as JSON (kubectl get configmap NAME -o json), or the value of its key hccl.json"
+
+
+def test_the_mode_of_the_file_of_a_config_map_counts_as_that_of_a_table(tmp_path):
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps(manifest(**{"hccl.json": json.dumps(BAD)})))
+    path.chmod(0o640)
+    assert as_dicts(checks.check_file(str(path))) == [WRONG_COUNT]
+
+
+def test_sizes_by_reader(monkeypatch, tmp_path):
+    assert hixl_rules.MAX_TEXT == 65536
+    text = json.dumps(tables.one_device())
+    monkeypatch.setattr(hixl_rules, "MAX_TEXT", len(text) - 1)
+    assert as_dicts(checks.check_text(text, ["hixl", "clusterd"]))[0] == {
+        "rule": "size", "severity": "error", "reader": "hixl", "message": "%d bytes: HIXL reads %d" % (len(text), len(text) - 1)}
+
+    monkeypatch.setattr(checks, "MAX_TEXT", 50)
+    paths = {}
+    for name, table in (("1.0", TABLE), ("2.0", tables.rank_list())):
+        paths[name] = tmp_path / ("%s.table" % name)
+        paths[name].write_text(json.dumps(table))
+        paths[name].chmod(0o640)
+    said = {name: [(problem.reader, problem.severity, problem.message.split(": ")[1]) for problem in
+                   checks.check_file(str(path), ["hccl", "mindie_llm", "hixl"]) if problem.rule == "size"] for name, path in paths.items()}
+    assert said == {
+        "1.0": [("hccl", "error", "HCCL reads 50; not checked further"), ("mindie_llm", "warning", "too long to be checked here"),
+                ("hixl", "error", "HIXL reads %d; not checked further" % (len(text) - 1))],
+        "2.0": [("hccl", "warning", "too long to be checked here"), ("mindie_llm", "warning", "too long to be checked here"),
+                ("hixl", "error", "HIXL reads %d; not checked further" % (len(text) - 1))]}
+
+
+def test_limits_of_the_readers():
+    assert (other_rules.MINDIE_MAX_RANK, other_rules.MINDIE_SERVERS, other_rules.MINDIE_DEVICES, other_rules.MINDIE_MAX_DEVICE_ID) == (
+        511, (2, 60), (1, 32), 63)
+    assert (motor_rules.MAX_SERVERS, motor_rules.GROUPS, motor_rules.DEVICES, motor_rules.MAX_ID, motor_rules.MAX_SUPER_DEVICE_ID) == (
+        96, (2, 98), (1, 128), 2048, 1073741824)
+    assert (rank_list_rules.MAX_RANKS, rank_list_rules.MAX_LOCAL_ID, checks.MAX_MODES) == (65536, 64, {"mindie_llm": 0o640, "mindie_motor": 0o640})
+
+
+@pytest.mark.parametrize("servers, devices, rules", [(2, 16, []), (32, 16, []), (60, 8, []), (33, 16, ["device_values"] * 16), (61, 8, ["server_count"]),
+                                                     (1, 8, ["server_count"])])
+def test_mindie_llm_takes_so_many(servers, devices, rules):
+    assert [problem.rule for problem in checks.check(tables.hccl(servers, devices), ["mindie_llm"])] == rules
+
+
+@pytest.mark.parametrize("servers, instances, expected", [
+    (96, 1, []), (1, 96, []), (48, 2, []),
+    (97, 1, [("server_list", "error", "server_group_list[2].server_list"), ("server_list", "error", "server_group_list")]),
+    (49, 2, [("server_list", "error", "server_group_list")]),
+    (1, 97, [("group_list", "error", "server_group_list"), ("server_list", "error", "server_group_list")]),
+])
+def test_mindie_motor_takes_so_many(servers, instances, expected):
+    problems = checks.check(tables.global_table(servers, 1, instances), ["mindie_motor"])
+    assert [(problem.rule, problem.severity, problem.where) for problem in problems if problem.rule != "sdid"] == expected
+
+
+def test_a_rank_list_of_65537(monkeypatch):
+    monkeypatch.setattr(rank_list_rules, "MAX_RANKS", 3)
+    assert [(problem.rule, problem.where) for problem in checks.check(tables.rank_list())] == [("rank_count", "rank_list")]
+
+
+def worst(servers, devices):
+    """A table in which every value is wrong, and long."""
+    long = "\u00e9" * 70
+    device = dict.fromkeys(("device_id", "device_ip", "device_port", "host_port", "device_vnic_port", "backup_device_port", "backup_device_ip",
+                            "super_device_id", "rank_id"), long)
+    server = {"server_id": long, "host_ip": long, "container_ip": 7, "device": [device] * devices + [long]}
+    pods = [{"super_pod_id": "", "server_list": [{"server_id": long + "x"}]}] * servers
+    return {"status": long, "version": "1.2", "server_count": long, "server_list": [server] * servers + [long], "super_pod_list": pods}
+
+
+@pytest.mark.parametrize("table", [worst(200, 16), dict(worst(200, 16), version="1.0")])
+def test_a_result_stays_small_however_bad_the_table_is(table):
+    problems = checks.check(table, checks.READERS)
+    assert len(json.dumps(as_dicts(problems))) < 256 * 1024
+    assert {problem.rule for problem in problems} > {"device_id", "device_ip", "ports", "host_ip", "server_id"}
+    told = [problem for problem in problems if problem.rule == "device_ip" and problem.reader == "hccl"]
+    assert told[-1] == Problem("device_ip", "error", "3395 more problems of the rule device_ip", reader="hccl", error_code="EI0014")
+    assert len(told) == checks.FEW + 1
+
+
+def test_every_code_has_a_text():
+    said = {rule.code for rules in checks.RULES["hccl"].values() for rule in rules if rule.code}
+    assert said == set(codes.TEXTS)
+    assert codes.texts_of(checks.check(BAD) + checks.check_text("{")) == {
+        "EI0004": "Failed to parse the ranktable file %s. Reason: %s",
+        "EI0014": "Value %s for ranktable variable %s is invalid. Expected value: %s."}
+    assert codes.texts_of([]) == {}
+
+
+def test_a_problem_names_its_place():
+    for mutation in MUTATIONS:
+        for problem in checks.check(mutation.apply(mutation.table()), [mutation.reader], mutation.product):
+            assert problem.where or "more problems of the rule" in problem.message, mutation
+
+
+def test_hosts_are_compared_too():
+    nodes = {"n1": {"devices": [{"id": number, "address": tables.address(0, number), "errors": []} for number in range(2)]},
+             "n2": {"devices": [{"id": number, "address": tables.address(1, number), "errors": []} for number in range(2)]}}
+    verdict = checks.examine_document(TABLE, ["hccl"])
+    assert checks.against_hosts(verdict, nodes).problems == []
+    del nodes["n2"]
+    assert [(problem.rule, problem.severity) for problem in checks.against_hosts(verdict, nodes).problems] == [("drift_host", "error")]
+    assert checks.against_hosts(verdict, nodes, {"n1": tables.server_id(1)}).problems[0].rule == "drift_address"
+
+
+def test_what_cannot_be_compared_with_hosts():
+    none = checks.examine_text("{", ["hccl"])
+    assert checks.against_hosts(none, {}) is none
+    verdict = checks.examine_document({"server_list": [{"device": []}]}, ["clusterd"])
+    assert [problem.message for problem in checks.against_hosts(verdict, {}).problems][-1] == (
+        "the table cannot be compared with the hosts: server_list[0].server_id is missing")

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Variables of hosts as they are, without a look at each of their elements; with one where they hold a template."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars, plain
+
+
+@pytest.mark.parametrize("value, expected", [
+    ({"devices": [{"id": 0, "address": "192.168.1.1"}]}, ({"devices": [{"id": 0, "address": "192.168.1.1"}]}, True)),
+    ("192.0.2.1", ("192.0.2.1", True)),
+    (None, (None, True)),
+    ({"a": {"b": {}}}, ({"a": {"b": {}}}, True)),
+    ("{{ address }}", (None, False)),
+    ({"devices": [{"address": "{{ address }}"}]}, (None, False)),
+    (["{% if true %}1{% endif %}"], (None, False)),
+    (["{# nothing #}"], (None, False)),
+    ("#jinja2: variable_start_string:'[['\n[[ a ]]", (None, False)),
+    ({"a": object()}, (None, False)),
+])
+def test_what_needs_no_templating(value, expected):
+    assert plain(value) == expected
+
+
+class Raw(dict):
+    """As HostVars of ansible-core: raw variables, and templated ones."""
+
+    def __init__(self, raw, templated):
+        super().__init__(templated)
+        self.raw = raw
+        self.asked = 0
+
+    def raw_get(self, host):
+        return self.raw[host]
+
+    def __getitem__(self, host):
+        self.asked += 1
+        return super().__getitem__(host)
+
+
+def test_only_templates_are_templated():
+    hostvars = Raw({"n1": {"npu": {"devices": []}, "rank_table_rack": "r{{ number }}"}}, {"n1": {"npu": "templated", "rank_table_rack": "r7"}})
+    hosts = HostVars(hostvars)
+    assert (hosts.result("n1", "npu"), hosts.result("n1", "other"), hostvars.asked) == ({"devices": []}, None, 0)
+    assert (hosts.rack("n1", {}), hostvars.asked) == ("r7", 1)
+    assert sorted(hosts.of("n1")) == ["npu", "rank_table_rack"]
+    assert len(hosts.of("n1")) == 2

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Any cluster whose hosts can be in a table gets one that its reader takes, and that reads back as what was written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, document, drift, selection, writers
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Place, Wishes, assemble
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Model, one_group
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.super_pod import sdid_of
+
+FEW = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+SERVERS_OF_A_POD = 48
+LARGEST = 4096
+
+Nodes = dict[str, dict[str, Any]]
+
+
+def node(server: int, ids: list[int], product: str) -> dict[str, Any]:
+    devices: list[dict[str, Any]] = [{"id": number, "address": f"10.{server // 250}.{server % 250}.{number + 1}", "errors": []} for number in ids]
+    for device in devices if product == "A3" else ():
+        index = server % SERVERS_OF_A_POD
+        device["super_pod"] = {"sdid": sdid_of(index, device["id"]), "super_pod_size": 768, "super_pod_id": server // SERVERS_OF_A_POD, "server_index": index}
+    return {"product": product, "devices": devices}
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Nodes:
+    """Hosts with any of their NPUs, in any order."""
+    product = draw(st.sampled_from(["A2", "A3"]))
+    servers = draw(st.lists(st.integers(0, LARGEST - 1), min_size=1, max_size=40, unique=True))
+    ids = draw(st.lists(st.lists(st.integers(0, 15), min_size=1, max_size=16, unique=True), min_size=1, max_size=4))
+    return {f"n{server}": node(server, ids[place % len(ids)], product) for place, server in enumerate(servers)}
+
+
+def place(host: str) -> Place:
+    return Place(f"172.{16 + int(host[1:]) // 250}.0.{int(host[1:]) % 250 + 1}")
+
+
+def table_of(nodes: Nodes, order: str = "given") -> tuple[dict[str, Any], Model, str | None]:
+    assembly = assemble(nodes, place, Wishes(), expand)
+    assert assembly.problems == ()
+    model = one_group(selection.ordered(assembly.servers, order, {}.get), assembly.version)
+    return writers.build("hccl", model), model, assembly.product
+
+
+@FEW
+@given(clusters(), st.sampled_from(["host", "super_pod"]))
+def test_any_cluster_gets_a_table_that_hccl_takes(nodes: Nodes, order: str) -> None:
+    product = next(iter(nodes.values()))["product"]
+    table, _model, found = table_of(nodes, order if product == "A3" else "host")
+    assert (found, table["version"]) == (product, {"A2": "1.0", "A3": "1.2"}[product])
+    # Super pods in the order of the hosts' names: n0..n47 are one.
+    assert [problem.message for problem in checks.check(table, ["hccl"], product)] == []
+    ranks = [int(device["rank_id"]) for server in table["server_list"] for device in server["device"]]
+    assert ranks == list(range(sum(len(one["devices"]) for one in nodes.values())))
+
+
+@FEW
+@given(clusters())
+def test_what_is_written_reads_back(nodes: Nodes) -> None:
+    table, model, _product = table_of(nodes)
+    text = document.text_of(table)
+    again = writers.read(document.parse(text))
+    assert document.text_of(writers.build("hccl", again)) == text
+    assert [[(device.id, device.address, device.sdid) for device in server.devices] for server in again.servers] == [
+        [(device.id, device.address, device.sdid) for device in server.devices] for server in model.servers]
+    assert drift.drift(again, nodes) == []
+
+
+@FEW
+@given(clusters(), st.data())
+def test_a_changed_address_is_told_with_its_device(nodes: Nodes, data: st.DataObject) -> None:
+    _table, model, _product = table_of(nodes)
+    host = data.draw(st.sampled_from(sorted(nodes)))
+    device = data.draw(st.sampled_from(nodes[host]["devices"]))
+    device["address"] = "192.0.2.200"
+    problem, = drift.drift(model, nodes, {name: place(name).server_id for name in nodes})
+    assert (problem.rule, problem.host, problem.device) == (drift.ADDRESS, host, device["id"])
+
+
+def test_the_largest_cluster() -> None:
+    table, _model, _product = table_of({f"n{server}": node(server, list(range(16)), "A2") for server in range(LARGEST)})
+    assert table["server_list"][-1]["device"][-1] == {"device_id": "15", "device_ip": "10.16.95.16", "rank_id": "65535"}
+    assert checks.check(table, ["hccl"], "A2") == []
