@@ -13,10 +13,10 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo test coverage lint lint-python lint-ansible lint-galaxy sanity molecule bench docs build changelog surveys matrix matrix-oldest demo-cores clean
+.PHONY: help venv demo test test-k8s coverage lint lint-python lint-ansible lint-galaxy sanity molecule bench roce docs build changelog surveys matrix matrix-oldest demo-cores clean
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 venv: .venv/.lint ## .venv with every tool of the project
 
@@ -34,6 +34,11 @@ demo: .venv/.demo ## four simulated nodes on this machine, from the first look t
 
 test: .venv/.test ## every pytest
 	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder
+
+test-k8s: .venv/bin/python ## check_collective in Kubernetes over a stand-in of the API server, with kubernetes.core in a venv of its own (750 MB)
+	test -x .cache/k8s/bin/python || .venv/bin/python -m venv .cache/k8s
+	.cache/k8s/bin/pip install --quiet --requirement requirements-k8s.txt
+	PATH=$(CURDIR)/.cache/k8s/bin:$(PATH) .cache/k8s/bin/python -m pytest -n 0 tests/jobs
 
 coverage: .venv/.test ## do the unit tests alone cover 95 % of the parsers' branches?
 	@mkdir -p build
@@ -65,11 +70,14 @@ sanity: .venv/.lint ## ansible-test sanity and units, without a container
 	python tests/ansible_test.py sanity
 	python tests/ansible_test.py units
 
-molecule: ## scenarios on simulated nodes
-	@echo "The Molecule scenarios come with issue 4; there is nothing to run yet."
+molecule: .venv/.lint ## scenarios on real small hosts (tests/testbed); root only
+	tests/molecule/run
 
 bench: .venv/.test ## benchmarks
 	@if test -d tests/benchmarks; then python -m pytest tests/benchmarks/bench_*.py; else echo "There are no benchmarks yet."; fi
+
+roce: .venv/.test ## the real perftest over software RoCE, between virtual machines (root; Debian's qemu is installed where it is missing)
+	python -m pytest -n 0 tests/roce
 
 docs: .venv/.lint ## the reference of all plugins, as reStructuredText in build/docs
 	rm -rf build/docs && mkdir -p -m 0755 build/docs

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.support import skip
-from tests.testbed import Unavailable, ensure_packages
+from tests.testbed import Unavailable, require
 
 from tests.harness.cells import Job, Seen, run
 from tests.harness.faults import FAULTS, TWO_OPERATORS
@@ -20,7 +20,7 @@ SIDE_BY_SIDE = 3
 def row(job: Job, folder: Path, again: Iterable[str] = (), faults: Iterable[str] = (*FAULTS, TWO_OPERATORS)) -> Mapping[str, Seen]:
     """Every fault's cell by name; ``again``: those after which the playbook is run once more on the hosts that live."""
     try:
-        ensure_packages()
+        require()
     except Unavailable as reason:
         skip("testbed", str(reason))
     repeated = set(again)

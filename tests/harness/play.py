@@ -25,7 +25,7 @@ PLAY_SECONDS = 180.0
 LEFT_SECONDS = 10.0
 """How long after the end of a run a process may still be there (DESIGN: seen from outside, 10 s after the event)."""
 
-_RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
+RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
 
 class Play:
@@ -70,10 +70,10 @@ class Play:
     def classes(self) -> dict[str, str]:
         """Each host of the recap as ``ok``, ``failed`` or ``unreachable``; empty where the run was killed before its recap."""
         return {host: "unreachable" if int(unreachable) else "failed" if int(failed) else "ok"
-                for host, _changed, unreachable, failed in _RECAP.findall(self.output)}
+                for host, _changed, unreachable, failed in RECAP.findall(self.output)}
 
     def changed(self) -> dict[str, int]:
-        return {host: int(changed) for host, changed, _unreachable, _failed in _RECAP.findall(self.output)}
+        return {host: int(changed) for host, changed, _unreachable, _failed in RECAP.findall(self.output)}
 
     def runs(self) -> list[reader.Run]:
         return [reader.read(entry) for entry in reader.runs(self.history)]

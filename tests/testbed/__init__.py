@@ -18,11 +18,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from .lab import MARK, Lab, down, load, up
-from .packages import ensure_packages
+from .lab import MARK, Lab, down, load, require, up
 from .plan import LabError, Settings, Unavailable
 
-__all__ = ["Lab", "LabError", "Settings", "Unavailable", "down", "ensure_packages", "lab", "load", "up"]
+__all__ = ["Lab", "LabError", "Settings", "Unavailable", "down", "lab", "load", "require", "up"]
 
 PREFIX = "testbed-"
 OLD_SECONDS = 60  # a younger folder may be of a lab that is coming up

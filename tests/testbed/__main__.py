@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from . import faults
-from .lab import down, environment, load, up
+from .lab import down, environment, load, require, up
 from .plan import DEVICES, LabError, Settings
 
 
@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--expose", action="append", default=[], metavar="DIR", help="a folder of this machine that the hosts see at its path, read-only")
     start.add_argument("--state", action="append", default=[], metavar="KEY=VALUE", help="state of the devices of all hosts, for example *.tls=1")
     start.add_argument("--rootless", action="store_true", help="without root, where the kernel allows it")
+    commands.add_parser("check", help="can this machine carry a lab? installs what is missing where root may")
     commands.add_parser("down", parents=[where], help="end the lab, leave nothing")
     commands.add_parser("status", parents=[where], help="which hosts are up")
     run = commands.add_parser("exec", parents=[where], help="run a command in a host: exec node1 -- hostname")
@@ -59,12 +60,17 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     args = parser().parse_args(argv)
     try:
-        return {"up": do_up, "down": do_down, "status": do_status, "exec": do_exec, "fault": do_fault, "heal": do_heal}[args.command](args)
+        return {"check": do_check, "up": do_up, "down": do_down, "status": do_status, "exec": do_exec, "fault": do_fault, "heal": do_heal}[args.command](args)
     except LabError as error:
         print(f"testbed: {error}", file=sys.stderr)
     except subprocess.CalledProcessError as error:
         print(f"testbed: {' '.join(error.cmd)}: {(error.stderr or '').strip()}", file=sys.stderr)
     return 1
+
+
+def do_check(_args: argparse.Namespace) -> int:
+    require()
+    return 0
 
 
 def do_up(args: argparse.Namespace) -> int:

@@ -111,9 +111,7 @@ def up(folder: Path, wanted: Settings, variables: dict[str, Any] | None = None, 
     """Brings a lab up. With ``keep`` it lives until ``down``, else it ends with this process at the latest. Raises LabError, Unavailable."""
     wanted.check()
     folder = folder.absolute()
-    ensure_packages(wanted.rootless)
-    if not wanted.rootless and os.geteuid() != 0:
-        raise Unavailable("a testbed needs root: run as root, or give --rootless where the kernel lets users make namespaces")
+    require(wanted.rootless)
     lock = take(folder)
     try:
         clean(folder)
@@ -129,6 +127,13 @@ def up(folder: Path, wanted: Settings, variables: dict[str, Any] | None = None, 
     finally:
         os.close(lock)
     return Lab(folder, record, guard)
+
+
+def require(rootless: bool = False) -> None:
+    """Raises Unavailable where this machine can carry no lab, as far as that is seen before one is made."""
+    ensure_packages(rootless)
+    if not rootless and os.geteuid() != 0:
+        raise Unavailable("a testbed needs root: run as root, or give --rootless where the kernel lets users make namespaces")
 
 
 def take(folder: Path) -> int:
