@@ -19,6 +19,7 @@ OPERATIONS = (
     "all_reduce", "all_gather", "all_gatherv", "broadcast", "reduce", "reduce_scatter", "reduce_scatterv",
     "scatter", "alltoall", "alltoallv", "alltoallvc",
 )
+NCCL_OPERATIONS = ("all_reduce", "all_gather", "broadcast", "reduce", "reduce_scatter", "scatter", "alltoall", "alltoallv")
 TOKEN = "HCCN_TEST_TOKEN"
 CALL_SECONDS = 90
 
@@ -45,6 +46,15 @@ def programs(folder: Path) -> Path:
     (target / "bin").mkdir(parents=True)
     for operation in OPERATIONS:
         (target / "bin" / f"{operation}_test").symlink_to(SIMULATOR / "bin" / "hccl_test_program")
+    return target
+
+
+def nccl_programs(folder: Path) -> Path:
+    """A folder like that of nccl-tests: build/all_reduce_perf and the others, all of them the stand-in."""
+    target = folder / "nccl-tests"
+    (target / "build").mkdir(parents=True)
+    for operation in NCCL_OPERATIONS:
+        (target / "build" / f"{operation}_perf").symlink_to(SIMULATOR / "bin" / "nccl_tests_program")
     return target
 
 

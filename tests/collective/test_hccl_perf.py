@@ -4,79 +4,23 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import signal
-import subprocess
-import sys
-import uuid
 from pathlib import Path
 
 import pytest
 
-from tests.collective.mpi import CALL_SECONDS, OPERATIONS, TOKEN, carrying, hosts_on_this_machine, mpirun, programs, until
-from tests.support import ROOT, node, set_state
+from tests.collective.mpi import OPERATIONS, carrying, mpirun, programs, until
+from tests.collective.site import Site
+from tests.support import node, set_state
 
-MODULE = "ansible_collections.hccn.cluster.plugins.modules.hccl_perf"
 HOSTS = ["127.77.0.1", "127.77.0.2"]
 QUICK = {"ranks_per_host": 2, "sizes": {"begin": "8K", "end": "32K"}, "iterations": 2, "warmup": 1, "timeout": 30}
 
 
-class Site:
-    """One folder with the programs; every child of a call carries ``token``."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.token = uuid.uuid4().hex
-        self.scratch = folder / "tmp"
-        self.scratch.mkdir()
-        (folder / "ansible.cfg").write_text("")
-        self.options = {"hccl_test_dir": str(programs(folder)), "mpirun": mpirun(), "run_id": "t", **QUICK}
-
-    def environment(self, **more: str) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HCCL_", "HYDRA_", "SIM_", "ANSIBLE_"))}
-        return {**kept, **hosts_on_this_machine(), TOKEN: self.token, "TMPDIR": str(self.scratch), **more}
-
-    def ansible_environment(self) -> dict[str, str]:
-        return {
-            "ANSIBLE_CONFIG": str(self.folder / "ansible.cfg"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
-            "ANSIBLE_INVENTORY": "localhost,", "ANSIBLE_STDOUT_CALLBACK": "minimal", "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
-            "ANSIBLE_LOCAL_TEMP": str(self.scratch / "local"), "ANSIBLE_REMOTE_TEMP": str(self.scratch / "remote"),
-        }
-
-    def ansible(self, check_mode: bool = False, faults: dict[str, str] | None = None, **options: object) -> dict:
-        """The result of one ad-hoc call of Ansible."""
-        arguments = ["-m", "hccn.cluster.hccl_perf", "-a", json.dumps({**self.options, **options})] + (["--check"] if check_mode else [])
-        interpreter = f"ansible_python_interpreter={sys.executable}"
-        done = subprocess.run([sys.executable, "-m", "ansible", "adhoc", "localhost", "-c", "local", "-e", interpreter, *arguments],
-                              capture_output=True, text=True, timeout=CALL_SECONDS, check=False, stdin=subprocess.DEVNULL, cwd=self.folder,
-                              env=self.environment(**self.ansible_environment(), **(faults or {})))
-        match = re.search(r"^localhost \| (\w+)!? => (\{.*)", done.stdout, re.MULTILINE | re.DOTALL)
-        assert match, done.stdout + done.stderr
-        return {"failed": match.group(1) == "FAILED", **json.loads(match.group(2))}
-
-    def start(self, faults: dict[str, str] | None = None, **options: object) -> subprocess.Popen[str]:
-        """The module as a process, the way Ansible starts it, without Ansible around it."""
-        child = subprocess.Popen([sys.executable, "-m", MODULE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                 env=self.environment(PYTHONPATH=str(ROOT / "collections"), **(faults or {})), cwd=self.folder)
-        child.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": {**self.options, **options}}))
-        child.stdin.close()
-        child.stdin = None
-        return child
-
-    def call(self, faults: dict[str, str] | None = None, **options: object) -> dict:
-        """The result of the module alone."""
-        return json.loads(self.start(faults, **options).communicate(timeout=CALL_SECONDS)[0])
-
-    def left(self) -> tuple[dict[int, str], list[str]]:
-        """Processes and host files that are still there."""
-        return carrying(self.token), [path.name for path in self.scratch.glob("hccn-hostfile-*")]
-
-
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
+    return Site(tmp_path, "hccl_perf", hccl_test_dir=str(programs(tmp_path)), **QUICK)
 
 
 def test_one_host(site: Site) -> None:

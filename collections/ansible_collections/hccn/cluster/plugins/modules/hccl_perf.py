@@ -149,8 +149,8 @@ options:
     default: mpirun
   environment:
     description:
-      - Variables for C(mpirun) and for the ranks. Names that begin with C(HCCL_), C(ASCEND_), C(HYDRA_), C(MPICH_), C(MPIR_), C(UCX_), C(FI_),
-        C(OMPI_) or C(PMIX_), and C(PATH) and C(LD_LIBRARY_PATH).
+      - Variables for C(mpirun) and for the ranks. Names that begin with C(HCCL_), C(ASCEND_), C(UCX_), C(FI_), C(HYDRA_), C(MPICH_), C(MPIR_),
+        C(OMPI_), C(PMIX_) or C(PRTE_), and C(PATH) and C(LD_LIBRARY_PATH).
       - The C(lib) folders of MPI, CANN and the driver are appended to C(LD_LIBRARY_PATH) where they exist on this host.
       - Only those that begin with C(HCCL_) are kept in the record.
     type: dict
@@ -195,7 +195,12 @@ options:
     type: int
     default: 1
 seealso:
+  - module: hccn.cluster.nccl_perf
   - module: hccn.cluster.rdma_perf
+  - plugin: hccn.cluster.volcano_job
+    plugin_type: filter
+  - plugin: hccn.cluster.mpi_job
+    plugin_type: filter
 """
 
 EXAMPLES = r"""
@@ -322,9 +327,10 @@ output:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test import DATA_TYPES, OPERATIONS, REDUCTIONS, Options
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_call import call
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test import DATA_TYPES, OPERATIONS, REDUCTIONS
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
 
 
 def argument_spec() -> dict:
@@ -362,31 +368,16 @@ def request(params: dict) -> collective.Request:
     plain = ("operation", "ranks_per_host", "iterations", "warmup", "data_type", "reduction", "root", "check")
     return collective.Request(
         options=Options(**dict({name: params[name] for name in plain}, **sizes)),
-        hosts=tuple(params["hosts"]), names=tuple(params["host_names"]), hccl_test_dir=params["hccl_test_dir"] or "", mpirun=params["mpirun"],
+        hosts=tuple(params["hosts"]), names=tuple(params["host_names"]), folder=params["hccl_test_dir"] or "", mpirun=params["mpirun"],
         environment={name: str(value) for name, value in params["environment"].items()}, timeout=params["timeout"],
         check_hosts=params["check_hosts"], run_id=params["run_id"] or collective.new_run_id(), attempt=params["attempt"],
-        npu_smi=params["npu_smi"], allow_busy=params["allow_busy"],
+        smi=params["npu_smi"], allow_busy=params["allow_busy"],
     )
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    wanted = request(module.params)
-    try:
-        if module.params["log"]:
-            outcome = collective.judge_log_file(wanted, module.params["log"], bool(module.params["sizes"]))
-        elif module.check_mode:
-            made = collective.plan(wanted)
-            module.exit_json(changed=False, measurements=[], command=list(made.argv), hostfile=made.hostfile)
-        else:
-            outcome = collective.run(wanted)
-    except HccnError as error:
-        module.fail_json(msg=error.message, hint=error.hint)
-    for warning in outcome.warnings:
-        module.warn(warning)
-    if outcome.failed:
-        module.fail_json(msg=outcome.sentence, **outcome.result())
-    module.exit_json(**outcome.result())
+    call(module, request(module.params))
 
 
 if __name__ == "__main__":

@@ -10,17 +10,18 @@ import tempfile
 import time
 import uuid
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from .._core import process
 from .._core.errors import HccnError, InputError
 from .._core.guard import Guard
 from .._core.record import record, utc
-from .._device import busy
-from .._device.smi import NpuSmi
-from . import hccl_test, mpirun
-from .hccl_errors import CONSEQUENCES, find_errors
+from . import mpirun
+from .hccl_collective import HCCL_TEST
+from .known_errors import CONSEQUENCES
+from .collective_options import Options
 from .sizes import parse_size
+from .collective_tool import Ending, Judged, Tool
 
 GRACE_SECONDS = 15
 """Between the launcher's own time limit and the kill: it needs a moment to end the ranks of all hosts."""
@@ -30,31 +31,39 @@ VERSION_SECONDS = 20
 OUTPUT_LIMIT = 8000
 """Characters of a failed run's output that a result carries; the end tells why."""
 
-CANN_HOMES = ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest")
-"""CANN's install folders of the manual, newer first; $ASCEND_HOME_PATH stands before them."""
-DRIVER_LIBRARIES = ("/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver")
-
 
 @dataclass(frozen=True)
 class Request:
-    """One call. ``hosts`` empty: this host alone. ``names``: what the record calls the hosts. ``timeout``: seconds that the collective may take."""
+    """One call. ``hosts`` empty: this host alone. ``names``: what the record calls the hosts. ``timeout``: seconds that the collective may take.
 
-    options: hccl_test.Options
+    ``folder``: where the programs are (empty: look for them). ``smi``: the tool that tells whether the devices are at work.
+    """
+
+    options: Options
     hosts: Tuple[str, ...] = ()
     names: Tuple[str, ...] = ()
-    hccl_test_dir: str = ""
+    folder: str = ""
     mpirun: str = "mpirun"
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout: int = 600
     check_hosts: bool = True
     run_id: str = ""
     attempt: int = 1
-    npu_smi: str = "npu-smi"
+    smi: str = "npu-smi"
     allow_busy: bool = False
+    tool: Tool = HCCL_TEST
 
     @property
     def ranks(self) -> int:
         return self.options.ranks_per_host * max(1, len(self.hosts))
+
+    @property
+    def processes_per_host(self) -> int:
+        return self.tool.processes_per_host(self.options)
+
+    @property
+    def processes(self) -> int:
+        return self.processes_per_host * max(1, len(self.hosts))
 
 
 @dataclass(frozen=True)
@@ -108,47 +117,45 @@ def validate(request: Request) -> None:
         raise InputError("timeout is %d seconds, it must be 1 or more" % request.timeout)
     if request.names and len(request.names) != max(1, len(request.hosts)):
         raise InputError("host_names has %d names for %d hosts" % (len(request.names), max(1, len(request.hosts))), "give one for each, in the same order")
-    hccl_test.validate(request.options, request.ranks)
-    mpirun.check_environment(request.environment)
+    request.tool.validate(request.options, request.ranks)
+    mpirun.check_environment(request.environment, request.tool.variables)
     mpirun.check_hosts(mpirun.OPENMPI, request.hosts)
 
 
 def plan(request: Request, hostfile_path: str = "hostfile") -> Plan:
     """Finds the tools on this host and builds the command. Runs ``mpirun --version`` only.
 
-    Raises InputError; HccnError tool_missing, hccl_test_missing, unknown_mpi.
+    Raises InputError; HccnError tool_missing, unknown_mpi, and the tool's own for programs that are not there.
     """
     validate(request)
-    folder = find_hccl_test(request)
+    program = find_program(request)
     launcher = find_launcher(request)
     mpirun.check_hosts(launcher.flavour, request.hosts)
-    environment = _environment(request, launcher, folder)
-    hostfile = mpirun.hostfile_text(launcher.flavour, request.hosts, request.options.ranks_per_host) if request.hosts else ""
+    environment = _environment(request, launcher, program)
+    hostfile = mpirun.hostfile_text(launcher.flavour, request.hosts, request.processes_per_host) if request.hosts else ""
     whole = dict(os.environ, **environment)
-    names = [name for name in whole if name in environment or name == "LD_LIBRARY_PATH" or name.startswith(mpirun.RECORDED_PREFIX)]
-    program = [os.path.join(folder, "bin", hccl_test.program(request.options.operation))] + hccl_test.arguments(request.options)
+    names = [name for name in whole if name in environment or name == "LD_LIBRARY_PATH" or name.startswith(request.tool.recorded)]
 
     def command(argv: Sequence[str], show_map: bool) -> Tuple[str, ...]:
         path = hostfile_path if hostfile else ""
-        return tuple(mpirun.command(launcher, request.ranks, argv, path, os.geteuid() == 0, names, show_map))
+        return tuple(mpirun.command(launcher, request.processes, argv, path, os.geteuid() == 0, names, show_map))
 
     placement = command(mpirun.placement_argv(), True) if hostfile and request.check_hosts else ()
-    return Plan(launcher, command(program, False), hostfile, folder, environment, placement)
+    argv = command([program] + request.tool.arguments(request.options), False)
+    return Plan(launcher, argv, hostfile, request.tool.start_folder(program), environment, placement)
 
 
-def find_hccl_test(request: Request) -> str:
-    """The folder whose ``bin`` holds the program. With hosts, a folder that was given need not exist here. Raises hccl_test_missing."""
-    name = hccl_test.program(request.options.operation)
-    if request.hccl_test_dir and request.hosts and not os.path.isdir(request.hccl_test_dir):
-        return request.hccl_test_dir
-    home = request.environment.get("ASCEND_HOME_PATH") or os.environ.get("ASCEND_HOME_PATH")
-    homes = ([home] if home else []) + list(CANN_HOMES)
-    folders = [request.hccl_test_dir] if request.hccl_test_dir else [os.path.join(path, "tools", "hccl_test") for path in homes]
-    for folder in folders:
-        if os.access(os.path.join(folder, "bin", name), os.X_OK):
-            return folder
-    raise HccnError("hccl_test_missing", "no bin/%s in %s" % (name, ", ".join(folders)),
-                    "build hccl_test from CANN's tools/hccl_test, or name its folder in hccl_test_dir")
+def find_program(request: Request) -> str:
+    """The path of the program. With hosts, a folder that was given need not exist here. Raises the tool's own HccnError."""
+    operation = request.options.operation
+    given = request.tool.inside(request.folder, operation) if request.folder else []
+    if given and request.hosts and not os.path.isdir(request.folder):
+        return given[0]
+    paths = given or request.tool.places(operation, dict(os.environ, **request.environment))
+    for path in paths:
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    raise HccnError(request.tool.missing, "no such program: %s" % ", ".join(paths), request.tool.missing_hint)
 
 
 def find_launcher(request: Request) -> mpirun.Launcher:
@@ -162,12 +169,11 @@ def find_launcher(request: Request) -> mpirun.Launcher:
                     "install MPICH or Open MPI, or give its path in mpirun")
 
 
-def _environment(request: Request, launcher: mpirun.Launcher, folder: str) -> Dict[str, str]:
-    """The user's variables; to LD_LIBRARY_PATH is appended what hccl_test's manual puts there, as far as it exists here."""
+def _environment(request: Request, launcher: mpirun.Launcher, program: str) -> Dict[str, str]:
+    """The user's variables; to LD_LIBRARY_PATH is appended what MPI and the tool need there, as far as it exists here."""
     whole = dict(request.environment)
     prefix = os.path.dirname(os.path.dirname(os.path.realpath(launcher.path)))
-    cann = os.path.dirname(os.path.dirname(folder))
-    wanted = ([] if prefix == "/usr" else [os.path.join(prefix, "lib")]) + [os.path.join(cann, "lib64")] + list(DRIVER_LIBRARIES)
+    wanted = ([] if prefix == "/usr" else [os.path.join(prefix, "lib")]) + request.tool.libraries(program)
     present = whole.get("LD_LIBRARY_PATH") or os.environ.get("LD_LIBRARY_PATH", "")
     paths = [path for path in present.split(":") if path]
     paths += [path for path in wanted if path not in paths and os.path.isdir(path)]
@@ -196,7 +202,7 @@ def run(request: Request) -> Outcome:
             stream.write(made.hostfile)
         try:
             if not request.allow_busy:
-                busy.refuse_work_here(NpuSmi(request.npu_smi), request.options.ranks_per_host)
+                request.tool.refuse_work(request.smi, request.options)
             _check_placement(request, made)
             result = _launch(made.argv, made, request.timeout)
         except _NotPlaced as trouble:
@@ -227,8 +233,8 @@ def _check_placement(request: Request, made: Plan) -> None:
         return
     result = _launch(made.placement_argv, made, min(PLACEMENT_SECONDS, request.timeout))
     placement = mpirun.parse_placement(made.launcher.flavour, result.stdout, request.hosts)
-    wrong = mpirun.misplaced(placement, request.hosts, request.options.ranks_per_host)
-    known = find_errors(result.stdout, result.stderr)
+    wrong = mpirun.misplaced(placement, request.hosts, request.processes_per_host)
+    known = request.tool.find_errors(result.stdout, result.stderr)
     # A launcher under another name for the variables: nothing is known, and nothing speaks against it.
     silent = result.rc == 1 and not result.stdout.strip() and not known
     if not wrong or silent:
@@ -239,21 +245,18 @@ def _check_placement(request: Request, made: Plan) -> None:
         raise _NotPlaced(causes[0], _tail(result.stdout, result.stderr))
     if result.timed_out or known:
         error = HccnError("hosts_not_started", "the ranks did not start on all hosts within the time: of %d ranks each, %s" % (
-            request.options.ranks_per_host, text), "log in to each of them by ssh as the same user, without a password, and run this mpirun")
+            request.processes_per_host, text), "log in to each of them by ssh as the same user, without a password, and run this mpirun")
     else:
-        error = HccnError("placement_mismatch", "the ranks were not placed as asked: of %d ranks each, %s" % (request.options.ranks_per_host, text),
+        error = HccnError("placement_mismatch", "the ranks were not placed as asked: of %d ranks each, %s" % (request.processes_per_host, text),
                           "look for a batch system or a default host file that overrides the host file")
     raise _NotPlaced(error, _tail(result.stdout, result.stderr))
 
 
 def _judged(request: Request, made: Plan, result: process.Result) -> Outcome:
-    options = request.options
-    report = hccl_test.parse(result.stdout, result.stderr)
-    expected = hccl_test.expected_sizes(
-        options.operation, request.ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
-    error = hccl_test.judge(report, expected, options.check, result.rc, result.timed_out)
-    return _outcome(request, made, error, "failed" if error else "ok", result.started_at, result.duration_s, report,
-                    "" if error is None else _tail(result.stdout, result.stderr))
+    ending = Ending(result.stdout, result.stderr, result.rc, result.timed_out)
+    judged = request.tool.judge_run(ending, request.options, request.ranks)
+    return _outcome(request, made, judged.error, "failed" if judged.error else "ok", result.started_at, result.duration_s, judged,
+                    "" if judged.error is None else _tail(result.stdout, result.stderr))
 
 
 def judge_log_file(request: Request, path: str, sizes_given: bool) -> Outcome:
@@ -265,52 +268,48 @@ def judge_log_file(request: Request, path: str, sizes_given: bool) -> Outcome:
     except OSError as error:
         raise InputError("log: %s: %s" % (path, error.strerror)) from None
     if len(data) > process.OUTPUT_LIMIT:
-        raise InputError("log: %s has more than %d bytes" % (path, process.OUTPUT_LIMIT), "cut it to one run of hccl_test")
+        raise InputError("log: %s has more than %d bytes" % (path, process.OUTPUT_LIMIT), "cut it to one run of %s" % request.tool.name)
     return judge_log(request, data.decode("utf-8", "replace"), sizes_given)
 
 
 def judge_log(request: Request, text: str, sizes_given: bool) -> Outcome:
     """The record of a run that somebody else made. ``sizes_given`` false: the sizes are read off the log itself."""
-    options = request.options
-    report = hccl_test.parse(text)
-    expected: List[int] = hccl_test.sizes_of_log(report)
-    if sizes_given:
-        expected = hccl_test.expected_sizes(
-            options.operation, request.ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
-    error = hccl_test.judge(report, expected, options.check, rc=None)
-    return _outcome(request, None, error, "failed" if error else "ok", None, None, report, "" if error is None else _tail(text, ""))
+    judged = request.tool.judge_log(Ending(text), request.options, request.ranks if request.hosts else None, sizes_given)
+    return _outcome(request, None, judged.error, "failed" if judged.error else "ok", None, None, judged, "" if judged.error is None else _tail(text, ""))
 
 
 def _outcome(request: Request, made: Optional[Plan], error: Optional[HccnError], status: str, started: Optional[float],
-             duration: Optional[float] = None, report: Optional[hccl_test.Report] = None, output: str = "") -> Outcome:
-    options = request.options
-    iterations = report.banner[2] if report and report.banner else (options.iterations if made else None)
+             duration: Optional[float] = None, judged: Optional[Judged] = None, output: str = "") -> Outcome:
+    operation = request.options.operation
+    told = judged or Judged(None, [], request.ranks)
+    # Who took part is for the caller to say; a log without a caller's word says it itself.
+    hosts = request.names or request.hosts or (told.hosts if made is None else ()) or (os.uname().nodename,)
+    tool = {"name": request.tool.program(operation)}
+    if told.version:
+        tool["version"] = told.version
     whole = record(
-        "collective", "%s/collective/%s/%d" % (request.run_id, options.operation, request.attempt), status,
-        tool={"name": hccl_test.program(options.operation)}, operation=options.operation, measure="bandwidth",
-        hosts=list(request.names or request.hosts) or [os.uname().nodename], ranks=request.ranks, options=_options(request, made, report),
-        samples=hccl_test.samples(report, options.operation, request.ranks, iterations) if report and report.rows else None,
-        error=error.as_dict() if error else None, command=list(made.argv) if made else None,
+        "collective", "%s/collective/%s/%d" % (request.run_id, operation, request.attempt), status,
+        tool=tool, operation=operation, measure="bandwidth", hosts=list(hosts), ranks=told.ranks, options=_options(request, made, judged),
+        samples=told.samples or None, error=error.as_dict() if error else None, command=list(made.argv) if made else None,
         started_at=utc(started) if started is not None else None, duration_s=round(duration, 3) if duration is not None else None,
     )
-    return Outcome(whole, output, report.warnings if report else ())
+    return Outcome(whole, output, told.warnings)
 
 
-def _options(request: Request, made: Optional[Plan], report: Optional[hccl_test.Report]) -> Dict[str, Any]:
-    """What was asked; of a log (a report without a plan) only what the caller or the log's banner can know."""
+def _options(request: Request, made: Optional[Plan], judged: Optional[Judged]) -> Dict[str, Any]:
+    """What was asked; of a log (judged without a plan) only what the caller or the log itself can know."""
     options = request.options
     whole: Dict[str, Any] = {"ranks_per_host": options.ranks_per_host, "data_type": options.data_type, "check": options.check}
-    if options.operation in hccl_test.REDUCING:
+    if request.tool.reducing(options.operation):
         whole["reduction"] = options.reduction
-    if made is None and report is not None:
-        if report.banner:
-            whole.update(zip(("begin_bytes", "end_bytes", "iterations", "warmup"), report.banner))
+    if made is None and judged is not None:
+        whole.update(judged.told)
         return whole
     whole.update(begin_bytes=parse_size(options.begin), end_bytes=parse_size(options.end), factor=options.factor,
                  iterations=options.iterations, warmup=options.warmup, root=options.root, timeout_s=request.timeout)
     if made is not None:
         whole["mpi"] = "%s %s" % (made.launcher.flavour, made.launcher.version)
-    kept = mpirun.recorded(dict(os.environ, **request.environment))
+    kept = mpirun.recorded(dict(os.environ, **request.environment), request.tool.recorded)
     if kept:
         whole["environment"] = kept
     return whole

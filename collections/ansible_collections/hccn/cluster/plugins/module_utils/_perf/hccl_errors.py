@@ -1,96 +1,46 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What hccl_test, HCCL, MPI launchers and ssh print when a collective run goes wrong: text -> code, message, hint.
+"""What hccl_test and HCCL print when a collective goes wrong: text -> code, message, hint.
 
-Ranks' lines may be glued together, so every text is searched inside lines. The order of the table is the order of causes: what
-stands earlier explains what stands later. Sources: hccl_test's source and FAQ (oam-tools), hccl_types.h, and runs of real launchers.
+The order is the order of causes: what stands earlier explains what stands later. Sources: hccl_test's source and FAQ (oam-tools), hccl_types.h.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Pattern, Sequence
+from typing import Dict, List, Optional, Pattern
 
 from .._core.errors import HccnError
+from .known_errors import END, LAUNCH, known, line_of, once, search
 
-LINE_LIMIT = 300
-"""Characters of a tool's line that a message keeps."""
-
-_TIMED_OUT_HINT = "one rank hangs or cannot be reached; look at the links and at leftover processes on every host, or raise timeout"
 _LEFTOVER_HINT = ("look on every host for processes of an earlier run, for differing TLS switches (hccn_tool -tls -g), "
                   "for device addresses that do not reach each other, and for a firewall")
-_MPI_MISSING_HINT = ("install the same MPI on every host and put it into the PATH of shells without login; "
-                     "hccl_test's FAQ names leftover test processes as a cause too")
 _ARGUMENT_HINT = "the program refused its arguments; compare them with the hccl_test of these hosts"
-
-
-class _Known(NamedTuple):
-    code: str
-    text: Pattern[str]
-    hint: str
-
-
-def _known(code: str, text: str, hint: str) -> _Known:
-    return _Known(code, re.compile(text), hint)
-
-
-# Of the launcher: no rank has run.
-_LAUNCH = (
-    _known("host_unresolvable", r"ssh: Could not resolve hostname \S+?:", "write addresses, or make the name resolve on the launching host"),
-    _known("host_unreachable", r"ssh: connect to host \S+ port [0-9]+:", "the host is down, its sshd is not running, or a firewall is between"),
-    _known("ssh_host_key", r"Host key verification failed", "add the host's key to known_hosts of the user who runs mpirun"),
-    _known("ssh_refused", r"Permission denied \((?:publickey|password|keyboard|gssapi)",
-           "the user who runs mpirun must log in by key, without a password"),
-    _known("root_refused", r"has detected an attempt to run as root", "give --allow-run-as-root"),
-    _known("hostfile_unreadable", r"unable to open host ?file|error parsing hostfile|unable to open the hostfile",
-           "the host file must exist and be readable"),
-    _known("not_enough_slots", r"not enough slots available", "more ranks were asked for than the host file has slots"),
-    _known("mpi_missing", r"hydra_pmi_proxy: No such file|sh: [^\n]*\borted: ", _MPI_MISSING_HINT),
-    _known("program_missing", r"execvp error on file|unable to launch the specified application", "build hccl_test at the same path on every host"),
-    _known("launcher_argument", r"unrecognized argument \S+|error parsing input array",
-           "this mpirun does not know an argument; name the right one in mpirun"),
-    _known("library_missing", r"error while loading shared libraries: \S+?:",
-           "put the libraries of MPI and CANN into LD_LIBRARY_PATH on every host, by the option environment"),
-    _known("hostname_unresolved", r"gethostbyname failed, \S+", "add the host's own name with its address to its /etc/hosts"),
-)
 
 # Of the program: arguments, environment, devices.
 _PROGRAM = (
-    _known("invalid_environment", r"Check whether HCCL_\w+ is", "correct this variable in environment"),
-    _known("no_device", r"The number of device is 0", "no NPU is visible: driver, permissions on /dev/davinci*, or a container without devices"),
-    _known("invalid_argument", r"non-option ARGV-elements:|invalid option|invalid size specified|Error:In judge all digit|Error: \[-"
-           r"|Error: Zero-copy and symmetric memory|std::invalid_argument", _ARGUMENT_HINT),
+    known("invalid_environment", r"Check whether HCCL_\w+ is", "correct this variable in environment"),
+    known("no_device", r"The number of device is 0", "no NPU is visible: driver, permissions on /dev/davinci*, or a container without devices"),
+    known("invalid_argument", r"non-option ARGV-elements:|invalid option|invalid size specified|Error:In judge all digit|Error: \[-"
+          r"|Error: Zero-copy and symmetric memory|std::invalid_argument", _ARGUMENT_HINT),
 )
 
 # Of HCCL's own log, where it is sent to standard output; the numbered errors are found by _EI.
 _LOG = (
-    _known("EI0016", r"for config \"tls\" is invalid|tlsStatus are inconsistent",
-           "the TLS switch differs between NPUs: make it equal with hccn.cluster.device_tls"),
-    _known("EI0001", r"device ip family\[[0-9]+\] is not same", "some NPUs have IPv4 and others IPv6 addresses: use one family"),
-    _known("EI0006", r"wait socket establish timeout",
-           "two NPUs cannot connect: compare TLS switches, ping the addresses, raise HCCL_CONNECT_TIMEOUT"),
-    _known("roce_cqe_error", r"ROCE CQE ERROR|error cqe status",
-           "an RDMA packet was lost for good: check the link, the optics and PFC of the two addresses"),
+    known("EI0016", r"for config \"tls\" is invalid|tlsStatus are inconsistent",
+          "the TLS switch differs between NPUs: make it equal with hccn.cluster.device_tls"),
+    known("EI0001", r"device ip family\[[0-9]+\] is not same", "some NPUs have IPv4 and others IPv6 addresses: use one family"),
+    known("EI0006", r"wait socket establish timeout",
+          "two NPUs cannot connect: compare TLS switches, ping the addresses, raise HCCL_CONNECT_TIMEOUT"),
+    known("roce_cqe_error", r"ROCE CQE ERROR|error cqe status",
+          "an RDMA packet was lost for good: check the link, the optics and PFC of the two addresses"),
 )
 
 _ROOTINFO = (
-    _known("rootinfo_failed", r"HcclGetRootInfo failed|received invalid data from root process",
-           "the root rank found no network interface: set HCCL_SOCKET_IFNAME and HCCL_SOCKET_FAMILY in environment"),
+    known("rootinfo_failed", r"HcclGetRootInfo failed|received invalid data from root process",
+          "the root rank found no network interface: set HCCL_SOCKET_IFNAME and HCCL_SOCKET_FAMILY in environment"),
 )
-
-# Of MPI itself, and what only says that it ended.
-_END = (
-    _known("mpi_init_failed", r"Fatal error in (?:internal_Init|P?MPI_Init)|MPI_Init\(.*\) failed",
-           "MPI could not connect its ranks: name the network, e.g. by UCX_NET_DEVICES or HYDRA_IFACE in environment"),
-    _known("timed_out", r"APPLICATION TIMED OUT[^\n]*|time limit for job execution has been reached", _TIMED_OUT_HINT),
-    _known("rank_crashed", r"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES(?:\s+=\s+PID [0-9]+ RUNNING AT \S+\s+=\s+EXIT CODE: [0-9]+)?",
-           "a rank was killed or crashed: see dmesg and the logs under ~/ascend/log of the host that is named"),
-    _known("launch_failed", r"Launch proxy failed|unable to reliably start one or more daemons|daemon \(pid [0-9]+\) died unexpectedly",
-           "a host did not start its ranks: log in to every host by ssh as the same user, without a password"),
-)
-CONSEQUENCES = ("timed_out", "rank_crashed", "launch_failed")
-"""Codes that say how a run ended, not why."""
 
 _EI = re.compile(r"\bEI[0-9]{4}\b")
 _EI_HINTS: Dict[str, str] = {
@@ -135,44 +85,19 @@ _HCCL_HINTS: Dict[str, str] = {
 _LOG_HINT = "see ~/ascend/log of the rank for the first ERROR line"
 
 
-def timed_out_error(message: str) -> HccnError:
-    """The error of a run that this side stopped."""
-    return HccnError("timed_out", message, _TIMED_OUT_HINT)
-
-
 def find_errors(stdout: str, stderr: str = "") -> List[HccnError]:
     """Every known error once, the likely cause first. ``message`` is the tool's own line."""
     text = stdout + "\n" + stderr
-    found = _search(_LAUNCH, text) + _search(_PROGRAM, text) + _numbered(text) + _search(_LOG, text) + _search(_ROOTINFO, text)
+    found = search(LAUNCH, text) + search(_PROGRAM, text) + _numbered(text) + search(_LOG, text) + search(_ROOTINFO, text)
     found += _returned(_ACL, "acl", {}, _ACL_HINTS, text) + _returned(_HCCL, "hccl", _HCCL_RESULTS, _HCCL_HINTS, text)
-    unique: Dict[str, HccnError] = {}
-    for error in found + _search(_END, text):
-        unique.setdefault(error.code, error)
-    return list(unique.values())
-
-
-def _line(text: str, start: int, end: int) -> str:
-    """The line (of a frame: the lines) around a match; where that is long, the match and what follows it."""
-    first = text.rfind("\n", 0, start) + 1
-    stop = text.find("\n", end)
-    line = " ".join(part.strip("= \t\r") for part in text[first:stop if stop >= 0 else len(text)].splitlines())
-    return line if len(line) <= LINE_LIMIT else text[start:start + LINE_LIMIT].strip()
-
-
-def _search(table: Sequence[_Known], text: str) -> List[HccnError]:
-    found = []
-    for known in table:
-        match = known.text.search(text)
-        if match:
-            found.append(HccnError(known.code, _line(text, match.start(), match.end()), known.hint))
-    return found
+    return once(found + search(END, text))
 
 
 def _numbered(text: str) -> List[HccnError]:
     """HCCL's own error numbers, in the order of the text."""
     found = []
     for match in _EI.finditer(text):
-        found.append(HccnError(match.group(), _line(text, match.start(), match.end()), _EI_HINTS.get(match.group(), _LOG_HINT)))
+        found.append(HccnError(match.group(), line_of(text, match.start(), match.end()), _EI_HINTS.get(match.group(), _LOG_HINT)))
     return found
 
 

@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
-from .hccl_errors import CONSEQUENCES, find_errors, timed_out_error
+from .hccl_errors import find_errors
+from .known_errors import CONSEQUENCES, timed_out_error
+from .collective_options import Options, check_numbers
 from .sizes import parse_size
+from .table import incomplete, rounded
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce_scatterv", "reduce")
 """The operations on which ``-o`` has an effect; the others only warn about it."""
@@ -34,14 +37,14 @@ DATA_TYPES = (
     "int128", "hif8", "fp8e4m3", "fp8e5m2", "fp8e8m0",
 )
 
+MAX_ROWS = 10000
+"""More sizes than this are a mistake in the options: a table of that many rows takes hours."""
 ALIGN_BYTES = 512
 """BUF_ALGIN_SIZE: bytes a rank's part is a multiple of, above ALIGN_ABOVE."""
 ALIGN_ABOVE = 16 * 1024 * 1024
 """BUF_ALGIN_LINE: up to here a size is only made divisible by the number of ranks."""
 DEFAULT_STEPS = 10
 """Without ``-i`` and ``-f`` the step is this part of the range."""
-MAX_ROWS = 10000
-"""More sizes than this are a mistake in the options: a table of that many rows takes hours."""
 
 _NUMBER = r"(-?nan|-?inf|[0-9]+(?:\.[0-9]+)?)"
 _COLUMNS = r"([0-9]+)[ \t]*\|[ \t]*" + _NUMBER + r"[ \t]*\|[ \t]*" + _NUMBER + r"[ \t]*\|[ \t]*"
@@ -54,23 +57,6 @@ _WARNING = re.compile(r"Warning: [^\n]*")
 _FAILED = re.compile(r"failed", re.IGNORECASE)
 # Said by launchers on standard error in runs that succeed: ssh with X11Forwarding, Open MPI's rsh starter.
 _HARMLESS = re.compile(r"X11 forwarding request failed|Warning: setpgid\([0-9,]+\) failed")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What one run asks of hccl_test. ``begin`` and ``end`` as hccl_test takes them (``8K``); ``factor`` above 1."""
-
-    operation: str = "all_reduce"
-    ranks_per_host: int = 8
-    begin: str = "8K"
-    end: str = "64M"
-    factor: int = 2
-    iterations: int = 20
-    warmup: int = 10
-    data_type: str = "fp32"
-    reduction: str = "sum"
-    root: int = 0
-    check: bool = True
 
 
 @dataclass(frozen=True)
@@ -112,12 +98,7 @@ def program(operation: str) -> str:
 
 def validate(options: Options, ranks: int) -> None:
     """Refuses what hccl_test would refuse, crash on or never end with, before anything runs. Raises InputError."""
-    for name, value, least in (("ranks_per_host", options.ranks_per_host, 1), ("iterations", options.iterations, 1),
-                               ("warmup", options.warmup, 0), ("root", options.root, 0), ("sizes.factor", options.factor, 2)):
-        if value < least:
-            raise InputError("%s is %d, it must be %d or more" % (name, value, least))
-    if options.root >= ranks:
-        raise InputError("root is %d, but the ranks are 0 to %d" % (options.root, ranks - 1))
+    check_numbers(options, ranks)
     expected_sizes(options.operation, ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
 
 
@@ -213,7 +194,7 @@ def judge(report: Report, expected: Sequence[int], check: bool = True, rc: Optio
         return report.errors[0]
     if timed_out:
         return timed_out_error("%d of %d sizes were measured when the run was stopped" % (len(report.rows), len(expected)))
-    return _incomplete(report, expected) or _unchecked(report, check) or _ending(report, rc)
+    return incomplete([row.size_bytes for row in report.rows], expected) or _unchecked(report, check) or _ending(report, rc)
 
 
 def _no_measurement(report: Report) -> Optional[HccnError]:
@@ -234,23 +215,6 @@ def _wrong_result(report: Report) -> Optional[HccnError]:
     sizes = " for %s bytes" % ", ".join(map(str, sorted(set(wrong)))) if wrong else ""
     return HccnError("check_failed", "check result failed %s%s" % (where, sizes),
                      "the data arrived wrong: run once more with the ranks named, then look at these NPUs' health and ECC counters")
-
-
-def _incomplete(report: Report, expected: Sequence[int]) -> Optional[HccnError]:
-    found = [row.size_bytes for row in report.rows]
-    if found == list(expected) and found:
-        return None
-    if not found:
-        return HccnError("no_table", "the output holds no row of the result table", "see the output for the reason")
-    missing = [size for size in expected if size not in found]
-    if missing:
-        return HccnError("rows_missing", "%d of %d sizes have no row, the first is %d bytes" % (len(missing), len(expected), missing[0]),
-                         "the program stopped early; see the output for the reason")
-    if not expected:
-        return HccnError("rows_missing", "%d row(s), but the log does not tell which sizes were asked for" % len(found), "give sizes")
-    extra = [size for size in found if size not in expected]
-    return HccnError("unexpected_rows", "rows for %s bytes do not fit what was asked for" % (extra[0] if extra else found),
-                     "the output is of another run, or of several")
 
 
 def _unchecked(report: Report, check: bool) -> Optional[HccnError]:
@@ -289,11 +253,6 @@ def samples(report: Report, operation: str, ranks: int, iterations: Optional[int
         sample: Dict[str, Any] = {"size_bytes": row.size_bytes, "iterations": iterations, "check": row.check}
         if math.isfinite(row.time_us) and row.time_us > 0:
             algbw = row.size_bytes / row.time_us / 1000.0
-            sample.update(time_us=row.time_us, algbw_gbyte_s=_rounded(algbw), busbw_gbyte_s=_rounded(algbw * bus_factor(operation, ranks)))
+            sample.update(time_us=row.time_us, algbw_gbyte_s=rounded(algbw), busbw_gbyte_s=rounded(algbw * bus_factor(operation, ranks)))
         found.append({key: value for key, value in sample.items() if value is not None})
     return found
-
-
-def _rounded(value: float) -> float:
-    """Six significant digits; the time that it is computed from has fewer."""
-    return float("%.6g" % value)

@@ -21,11 +21,10 @@ OPENMPI = "openmpi"
 
 PREFIXES = ("/usr/local/mpich", "/usr/local/openmpi")
 """Where hccl_test's manual installs them."""
-ALLOWED_PREFIXES = ("HCCL_", "ASCEND_", "HYDRA_", "MPICH_", "MPIR_", "UCX_", "FI_", "OMPI_", "PMIX_")
+TRANSPORT_PREFIXES = ("UCX_", "FI_")
+LAUNCHER_PREFIXES = ("HYDRA_", "MPICH_", "MPIR_", "OMPI_", "PMIX_", "PRTE_")
+"""Variables that the launcher reads itself: the ranks need not see them."""
 ALLOWED_NAMES = ("PATH", "LD_LIBRARY_PATH")
-RECORDED_PREFIX = "HCCL_"
-"""Only these variables are kept in records: others may hold paths, keys or options of logins."""
-_FORWARDED_PREFIXES = ("HCCL_", "ASCEND_", "UCX_", "FI_")
 
 # MPICH 5 / MPICH 4 / MPICH 3 tell a rank its host, as the host file has it, under these names.
 _HOST_VARIABLES = ("PMI_HOSTNAME", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "MPICH_INTERFACE_HOSTNAME")
@@ -75,17 +74,18 @@ def check_hosts(flavour: str, hosts: Sequence[str]) -> None:
             raise InputError("hosts[%d]: %s stands at hosts[%d] already" % (index, host, hosts.index(host)), "raise ranks_per_host instead")
 
 
-def check_environment(environment: Mapping[str, str]) -> None:
-    """Raises InputError for a variable that is not the collective's or the launcher's business."""
+def check_environment(environment: Mapping[str, str], own: Sequence[str]) -> None:
+    """Raises InputError for a variable that is not the tool's (``own``: what its names begin with) or the launcher's business."""
+    prefixes = tuple(own) + TRANSPORT_PREFIXES + LAUNCHER_PREFIXES
     for name in environment:
-        if name not in ALLOWED_NAMES and not name.startswith(ALLOWED_PREFIXES):
+        if name not in ALLOWED_NAMES and not name.startswith(prefixes):
             raise InputError("environment: %s is not passed on" % name, "allowed are %s and names that begin with %s" % (
-                ", ".join(ALLOWED_NAMES), ", ".join(ALLOWED_PREFIXES)))
+                ", ".join(ALLOWED_NAMES), ", ".join(prefixes)))
 
 
-def recorded(environment: Mapping[str, str]) -> Dict[str, str]:
-    """What of the environment may be kept."""
-    return {name: environment[name] for name in sorted(environment) if name.startswith(RECORDED_PREFIX)}
+def recorded(environment: Mapping[str, str], prefix: str) -> Dict[str, str]:
+    """What of the environment may be kept: others may hold paths, keys or options of logins."""
+    return {name: environment[name] for name in sorted(environment) if name.startswith(prefix)}
 
 
 def hostfile_text(flavour: str, hosts: Sequence[str], ranks_per_host: int) -> str:
@@ -103,7 +103,7 @@ def command(launcher: Launcher, ranks: int, argv: Sequence[str], hostfile: str =
     whole += ["--allow-run-as-root"] if as_root else []
     whole += ["--display-map"] if show_map else []
     for name in sorted(environment):
-        if name in ALLOWED_NAMES or name.startswith(_FORWARDED_PREFIXES):
+        if not name.startswith(LAUNCHER_PREFIXES):
             whole += ["-x", name]
     return whole + ["-n", str(ranks)] + list(argv)
 

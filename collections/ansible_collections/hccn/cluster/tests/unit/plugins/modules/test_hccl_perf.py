@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test import Options
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
 from ansible_collections.hccn.cluster.plugins.modules import hccl_perf
 
 
@@ -36,7 +36,7 @@ def test_argument_spec_is_the_documentation() -> None:
 def test_defaults() -> None:
     request = hccl_perf.request(params())
     assert request.options == Options()
-    assert (request.hosts, request.hccl_test_dir, request.mpirun) == ((), "", "mpirun")
+    assert (request.hosts, request.folder, request.mpirun) == ((), "", "mpirun")
     assert (request.timeout, request.check_hosts, request.attempt) == (600, True, 1)
     assert len(request.run_id) == 25
 
@@ -47,7 +47,7 @@ def test_everything_is_handed_on() -> None:
         data_type="int8", reduction="max", root=1, check=False, hccl_test_dir="/t", mpirun="/m", environment={"HCCL_BUFFSIZE": 200}, timeout=9,
         check_hosts=False, run_id="r", attempt=2))
     assert request.options == Options("reduce", 16, "1K", "2K", 4, 3, 2, "int8", "max", 1, False)
-    assert (request.hosts, request.hccl_test_dir, request.mpirun, request.environment) == (("a", "b"), "/t", "/m", {"HCCL_BUFFSIZE": "200"})
+    assert (request.hosts, request.folder, request.mpirun, request.environment) == (("a", "b"), "/t", "/m", {"HCCL_BUFFSIZE": "200"})
     assert (request.timeout, request.check_hosts, request.run_id, request.attempt, request.ranks) == (9, False, "r", 2, 32)
 
 

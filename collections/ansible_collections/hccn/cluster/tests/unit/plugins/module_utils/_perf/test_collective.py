@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective import Request
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test import Options
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
 
 HYDRA = "HYDRA build details:\n    Version:                                 4.1.3\n"
 OPEN_MPI = "mpirun (Open MPI) 4.1.5\n"
@@ -53,7 +53,7 @@ class Fake:
         return (self.folder / name).read_text()
 
     def request(self, **changes: object) -> Request:
-        whole = {"options": OPTIONS, "hccl_test_dir": str(self.hccl_test), "mpirun": str(self.path), "timeout": 20, "run_id": "r1"}
+        whole = {"options": OPTIONS, "folder": str(self.hccl_test), "mpirun": str(self.path), "timeout": 20, "run_id": "r1"}
         whole.update(changes)
         return Request(**whole)  # type: ignore[arg-type]
 
@@ -219,18 +219,19 @@ def test_mpirun_that_vanishes_between(fake: Fake) -> None:
 
 def test_missing_hccl_test(fake: Fake) -> None:
     with pytest.raises(HccnError) as caught:
-        collective.plan(fake.request(hccl_test_dir="", environment={"ASCEND_HOME_PATH": "/nowhere/cann"}))
+        collective.plan(fake.request(folder="", environment={"ASCEND_HOME_PATH": "/nowhere/cann"}))
     assert caught.value.code == "hccl_test_missing"
-    assert caught.value.message.startswith("no bin/all_reduce_test in /nowhere/cann/tools/hccl_test, /usr/local/Ascend/cann/tools/hccl_test, ")
+    assert caught.value.message.startswith(
+        "no such program: /nowhere/cann/tools/hccl_test/bin/all_reduce_test, /usr/local/Ascend/cann/tools/hccl_test/bin/all_reduce_test, ")
 
 
 def test_hccl_test_of_the_environment(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASCEND_HOME_PATH", str(fake.hccl_test.parents[1]))
-    assert collective.plan(fake.request(hccl_test_dir="")).folder == str(fake.hccl_test)
+    assert collective.plan(fake.request(folder="")).folder == str(fake.hccl_test)
 
 
 def test_hccl_test_on_the_other_hosts_only(fake: Fake) -> None:
-    request = fake.request(hosts=("n1", "n2"), hccl_test_dir="/nowhere/hccl_test")
+    request = fake.request(hosts=("n1", "n2"), folder="/nowhere/hccl_test")
     assert "/nowhere/hccl_test/bin/all_reduce_test" in collective.plan(request).argv
     assert collective.run(request).record["status"] == "ok"
 

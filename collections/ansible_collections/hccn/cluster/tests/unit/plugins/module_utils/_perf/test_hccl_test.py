@@ -8,7 +8,8 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_test
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test import Options, RankFailure, Row
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test import RankFailure, Row
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
 
 BANNER = "the minbytes is 4096, maxbytes is 16384, iters is 5, warmup_iters is 2\n"
 HEADER = "data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:\n"

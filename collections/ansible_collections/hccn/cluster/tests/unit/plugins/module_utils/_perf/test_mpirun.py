@@ -55,15 +55,15 @@ def test_good_hosts() -> None:
 
 
 def test_environment() -> None:
-    mpirun.check_environment({"HCCL_BUFFSIZE": "1", "PATH": "/a", "LD_LIBRARY_PATH": "/b", "HYDRA_IFACE": "eth0", "UCX_TLS": "tcp"})
+    mpirun.check_environment({"HCCL_BUFFSIZE": "1", "PATH": "/a", "LD_LIBRARY_PATH": "/b", "HYDRA_IFACE": "eth0", "UCX_TLS": "tcp"}, ("HCCL_", "ASCEND_"))
     with pytest.raises(InputError, match="environment: LD_PRELOAD is not passed on"):
-        mpirun.check_environment({"LD_PRELOAD": "x"})
+        mpirun.check_environment({"LD_PRELOAD": "x"}, ("HCCL_", "ASCEND_"))
     with pytest.raises(InputError, match="environment: MPIEXEC_TIMEOUT is not passed on"):
-        mpirun.check_environment({"MPIEXEC_TIMEOUT": "1"})
+        mpirun.check_environment({"MPIEXEC_TIMEOUT": "1"}, ("HCCL_", "ASCEND_"))
 
 
 def test_recorded_environment() -> None:
-    assert mpirun.recorded({"HYDRA_LAUNCHER_EXTRA_ARGS": "-i key", "HCCL_SOCKET_IFNAME": "eth", "PATH": "/a", "HCCL_BUFFSIZE": "200"}) == {
+    assert mpirun.recorded({"HYDRA_LAUNCHER_EXTRA_ARGS": "-i key", "HCCL_SOCKET_IFNAME": "eth", "PATH": "/a", "HCCL_BUFFSIZE": "200"}, "HCCL_") == {
         "HCCL_BUFFSIZE": "200", "HCCL_SOCKET_IFNAME": "eth",
     }
 

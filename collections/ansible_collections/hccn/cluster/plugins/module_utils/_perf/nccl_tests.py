@@ -1,0 +1,223 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""nccl-tests: the command line of its programs, and what a report proves.
+
+Source of every rule: the source of nccl-tests (common.cu, util.cu, the getBw functions of each operation). Its summary is printed
+only after the last size, so a log with a summary is whole.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence
+
+from .._core.errors import HccnError, InputError
+from .known_errors import CONSEQUENCES, timed_out_error
+from .nccl_errors import EXITS
+from .nccl_text import Measured, Report, Row
+from .collective_options import Options, check_numbers
+from .sizes import parse_size
+from .table import incomplete, rounded
+
+OPERATIONS = ("all_reduce", "all_gather", "broadcast", "reduce", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter", "sendrecv", "hypercube")
+REDUCING = ("all_reduce", "reduce", "reduce_scatter")
+WHOLE = ("all_reduce", "broadcast", "reduce", "sendrecv")
+"""Operations whose size is that of one buffer; of the others it is moved down to what divides over the ranks."""
+ROOTED = ("broadcast", "reduce", "gather", "scatter")
+REDUCTIONS = ("sum", "prod", "max", "min", "avg")
+DATA_TYPES = ("int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2")
+WIDTHS = {"int8": 1, "uint8": 1, "f8e4m3": 1, "f8e5m2": 1, "half": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float": 4, "int64": 8, "uint64": 8, "double": 8}
+
+ALIGN_ELEMENTS = 4
+"""Elements a rank's part was a multiple of in 2.9; later releases align to at most 16 bytes, which is never more."""
+PRECISE_GBYTE_S = 10.0
+"""From here on the two printed decimals are four digits or more; below, bandwidth is computed from size and time."""
+
+
+@dataclass(frozen=True)
+class NcclOptions(Options):
+    """``gpus_per_process``: ``-g``; the ranks of a host are spread over that many fewer processes."""
+
+    begin: str = "32M"
+    end: str = "512M"
+    warmup: int = 5
+    data_type: str = "float"
+    gpus_per_process: int = 1
+
+
+def gpus_per_process(options: Options) -> int:
+    return options.gpus_per_process if isinstance(options, NcclOptions) else 1
+
+
+def program(operation: str) -> str:
+    """Name of the program of an operation."""
+    return operation + "_perf"
+
+
+def validate(options: Options, ranks: int) -> None:
+    """Refuses what nccl-tests would refuse or ignore, before anything runs. Raises InputError."""
+    check_numbers(options, ranks)
+    gpus = gpus_per_process(options)
+    if gpus < 1 or options.ranks_per_host % gpus:
+        raise InputError("gpus_per_process is %d, it must divide ranks_per_host (%d)" % (gpus, options.ranks_per_host))
+    if options.operation == "hypercube" and ranks & (ranks - 1):
+        raise InputError("hypercube is skipped over %d ranks, it needs a power of 2" % ranks)
+    expected_sizes(parse_size(options.begin), parse_size(options.end), options.factor)
+
+
+def arguments(options: Options) -> List[str]:
+    """The program's own arguments."""
+    argv = ["-b", options.begin, "-e", options.end, "-f", str(options.factor), "-g", str(gpus_per_process(options)), "-d", options.data_type]
+    if options.operation in REDUCING:
+        argv += ["-o", options.reduction]
+    if options.operation in ROOTED:
+        argv += ["-r", str(options.root)]
+    return argv + ["-n", str(options.iterations), "-w", str(options.warmup), "-c", "1" if options.check else "0"]
+
+
+def expected_sizes(begin: int, end: int, factor: int) -> List[int]:
+    """The sizes asked for, in bytes; what is printed may be moved down. The last one need not be ``end``. Raises InputError."""
+    if end < begin:
+        raise InputError("sizes: end (%d bytes) is smaller than begin (%d bytes)" % (end, begin))
+    sizes = [begin]
+    while sizes[-1] * factor <= end:
+        sizes.append(sizes[-1] * factor)
+    return sizes
+
+
+def _moved(found: Sequence[int], expected: Sequence[int], options: Options, ranks: int) -> List[int]:
+    """The sizes found, each as the one that was asked for where it is that one moved down to what divides."""
+    width = WIDTHS.get(options.data_type, 8)
+    room = width if options.operation in WHOLE else ranks * ALIGN_ELEMENTS * max(width, 4)
+    return [asked if asked is not None and asked - room < size <= asked else size for size, asked in zip(found, list(expected) + [None] * len(found))]
+
+
+def judge(report: Report, options: Options, ranks: int, expected: Optional[Sequence[int]], rc: Optional[int] = None,
+          timed_out: bool = False) -> Optional[HccnError]:
+    """None when the output proves a good run, else what was wrong, the cause before its consequences.
+
+    Good is: a row for every expected size (None: nobody knows which) and the summary, no wrong element, no known error, status 0
+    (``rc`` None: unknown, a log).
+    """
+    causes = [error for error in report.errors if error.code not in CONSEQUENCES]
+    if causes:
+        return causes[0]
+    wrong = _alone(report) or _wrong_result(report) or _reduced(report, expected)
+    if wrong:
+        return wrong
+    if report.errors:
+        return report.errors[0]
+    if timed_out:
+        return timed_out_error("%d size(s) were measured when the run was stopped" % len(report.rows))
+    found = [row.size_bytes for row in report.rows]
+    wanted = found if expected is None else expected
+    return (_refused(report, rc) or incomplete(_moved(found, wanted, options, ranks), wanted) or _cut(report)
+            or _unchecked(report, options) or _ending(report, rc))
+
+
+def _alone(report: Report) -> Optional[HccnError]:
+    if report.tables < 2:
+        return None
+    return HccnError("ranks_alone", "%d tables were begun: the processes do not know of each other" % report.tables,
+                     "build nccl-tests with MPI=1, against the MPI of this mpirun; a log must be of one run")
+
+
+def _wrong_result(report: Report) -> Optional[HccnError]:
+    rows = [row for row in report.rows if any(way.wrong for way in row.ways)]
+    if not rows and not report.wrong:
+        return _low(report)
+    ways = [name for name in ("out_of_place", "in_place") if any(getattr(row, name) is not None and getattr(row, name).wrong for row in rows)]
+    message = "%d value(s) arrived wrong" % (report.wrong or sum(way.wrong or 0 for row in rows for way in row.ways))
+    if rows:
+        message += " for %s bytes, %s" % (", ".join(str(row.size_bytes) for row in rows), " and ".join(ways).replace("_", " "))
+    return HccnError("check_failed", message, "run once more over fewer hosts until the one is found; then look at its GPUs' ECC counters and Xid errors")
+
+
+def _low(report: Report) -> Optional[HccnError]:
+    if not report.average_low:
+        return None
+    return HccnError("low_bandwidth", "the average bus bandwidth, %g GB/s, is below 90 %% of NCCL_TESTS_MIN_BW" % (report.average or 0.0),
+                     "look for the slow host by runs over fewer hosts")
+
+
+def _reduced(report: Report, expected: Optional[Sequence[int]]) -> Optional[HccnError]:
+    if report.reduced_to is None or expected is None or not [size for size in expected if size > report.reduced_to]:
+        return None
+    return HccnError("memory_limit", "the GPU's memory allows %d bytes at most, larger sizes were left out" % report.reduced_to, "use a smaller end size")
+
+
+def _refused(report: Report, rc: Optional[int]) -> Optional[HccnError]:
+    """A program that ended without a table: its status is all it says."""
+    if report.rows or not rc or rc not in EXITS:
+        return None
+    said = ": " + report.failures[0] if report.failures else ""
+    return HccnError("nccl_tests_%d" % rc, "the program ended with status %d, %s%s" % (rc, EXITS[rc], said), "see the output for the reason")
+
+
+def _cut(report: Report) -> Optional[HccnError]:
+    if report.finished:
+        return None
+    return HccnError("summary_missing", "the output ends without the summary, after %d size(s)" % len(report.rows),
+                     "the program stopped early, or the log was cut; see the output for the reason")
+
+
+def others(report: Report, ranks: int) -> Optional[HccnError]:
+    """Did as many ranks take part as were asked for?"""
+    if report.ranks is None or report.ranks == ranks:
+        return None
+    return HccnError("ranks_differ", "%d ranks took part, %d were asked for" % (report.ranks, ranks), "see the list of devices in the output")
+
+
+def _unchecked(report: Report, options: Options) -> Optional[HccnError]:
+    """In place, some operations are never checked."""
+    if not options.check or all(row.out_of_place is None or row.out_of_place.wrong is not None for row in report.rows):
+        return None
+    return HccnError("not_checked", "the results were not checked, though a check was asked for", "nccl-tests was run with -c 0")
+
+
+def _ending(report: Report, rc: Optional[int]) -> Optional[HccnError]:
+    if report.failures:
+        return HccnError("tool_failed", report.failures[0][:300])
+    if rc:
+        return HccnError("exit_status", "the table is complete, but mpirun ended with status %d%s" % (rc, ", " + EXITS[rc] if rc in EXITS else ""),
+                         "see the output for the reason")
+    return None
+
+
+def bus_factor(operation: str, ranks: int) -> float:
+    """What turns algorithm into bus bandwidth (doc/PERFORMANCE.md and each operation's getBw)."""
+    if operation in ("broadcast", "reduce", "sendrecv", "hypercube"):
+        return 1.0
+    return (2.0 if operation == "all_reduce" else 1.0) * (ranks - 1) / ranks
+
+
+def samples(report: Report, operation: str, ranks: int, iterations: Optional[int]) -> List[Dict[str, Any]]:
+    """The record's samples: the out of place run of each size, and ``in_place`` with the same keys where it was measured."""
+    found = []
+    for row in report.rows:
+        ways = row.ways
+        if not ways:
+            continue
+        sample: Dict[str, Any] = {"size_bytes": row.size_bytes, "iterations": iterations}
+        sample.update(_figures(row, ways[0], operation, ranks))
+        if row.out_of_place is not None and row.in_place is not None:
+            sample["in_place"] = _figures(row, row.in_place, operation, ranks)
+        found.append({key: value for key, value in sample.items() if value is not None})
+    return found
+
+
+def _figures(row: Row, way: Measured, operation: str, ranks: int) -> Dict[str, Any]:
+    figures: Dict[str, Any] = {"check": "NULL" if way.wrong is None else "failed" if way.wrong else "success"}
+    if way.wrong:
+        figures["wrong"] = int(way.wrong)
+    if not math.isfinite(way.time_us) or way.time_us <= 0:
+        return figures
+    # hypercube counts what leaves a rank.
+    share = (ranks - 1) / float(ranks) if operation == "hypercube" else 1.0
+    computed = row.size_bytes * share / way.time_us / 1000.0
+    algbw = way.algbw_gbyte_s if way.algbw_gbyte_s >= PRECISE_GBYTE_S else rounded(computed)
+    busbw = way.busbw_gbyte_s if way.busbw_gbyte_s >= PRECISE_GBYTE_S else rounded(computed * bus_factor(operation, ranks))
+    figures.update(time_us=way.time_us, algbw_gbyte_s=algbw, busbw_gbyte_s=busbw)
+    return figures

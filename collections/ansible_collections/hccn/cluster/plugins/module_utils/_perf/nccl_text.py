@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The output of nccl-tests 2.9 to 2.20, as text: what its lines say. ``nccl_json`` reads the same from its JSON file.
+
+Which columns a row has stands in the table's heading, since they changed over the releases. NCCL's own log lines may be glued into a row.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from .._core.errors import HccnError
+from .nccl_errors import find_errors
+
+_LABELS = ("redop", "root")
+_MEASURED = 4
+"""time, algbw, busbw, wrong: first out of place, then in place."""
+
+_TAG = re.compile(r"^\[[0-9]+,[0-9]+\]<std(?:out|err)>:[ \t]?", re.MULTILINE)
+_NCCL_LINE = re.compile(r"(?:[A-Za-z][\w.-]*):[0-9]+:[0-9]+ \[[0-9]+\] NCCL [A-Z]+ [^\n]*(?:\n|$)")
+_VERSION = re.compile(r"^# nccl-tests version (\S+)", re.MULTILINE)
+_BANNER = re.compile(
+    r"^# nThreads?:? ([0-9]+) nGpus:? ([0-9]+) minBytes:? ([0-9]+) maxBytes:? ([0-9]+) step: ?([0-9]+)\((factor|bytes)\) "
+    r"warmup iters: ?([0-9]+) iters: ?([0-9]+)(?: agg iters: ?([0-9]+))? validation: ?([0-9]+)", re.MULTILINE)
+_DEVICE = re.compile(r"^# +Rank +([0-9]+) +(?:Group +([0-9]+) +)?Pid +([0-9]+) on +(\S+) device +([0-9]+) \[", re.MULTILINE)
+_TABLE = re.compile(r"^# Using devices", re.MULTILINE)
+_HEADING = re.compile(r"^# +size +count +type\b([^\n]*)", re.MULTILINE)
+_ROW = re.compile(r"^[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]+([A-Za-z]\w*)[ \t]+(\S[^\n]*)", re.MULTILINE)
+_REDUCED = re.compile(r"^# Reducing maxBytes to ([0-9]+) due to memory limitation", re.MULTILINE)
+_WRONG = re.compile(r"^# Out of bounds values *: ([0-9]+) (OK|FAILED)", re.MULTILINE)
+_AVERAGE = re.compile(r"^# Avg bus bandwidth *: (\S+)(?: (OK|FAILED))?", re.MULTILINE)
+_FAILURE = re.compile(r"^[^\n]*\b(?:Test failure|Test NCCL failure|Test CUDA failure|FAILED)\b[^\n]*", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One way of one size: GB/s are decimal. ``wrong``: elements that arrived wrong, None where nobody looked."""
+
+    time_us: float
+    algbw_gbyte_s: float
+    busbw_gbyte_s: float
+    wrong: Optional[float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One size; ``in_place`` None where the row is cut."""
+
+    size_bytes: int
+    data_type: str
+    out_of_place: Optional[Measured]
+    in_place: Optional[Measured]
+
+    @property
+    def ways(self) -> List[Measured]:
+        return [way for way in (self.out_of_place, self.in_place) if way is not None]
+
+
+@dataclass(frozen=True)
+class Device:
+    """One rank's GPU."""
+
+    rank: int
+    group: int
+    host: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that one output says.
+
+    ``asked``: what it was asked for, under the record's names. ``tables``: how often a table was begun. ``wrong``: of the summary, in all
+    rows together. ``average``: bus bandwidth of the summary, GB/s, ``average_low``: below NCCL_TESTS_MIN_BW. ``reduced_to``: bytes, when the
+    GPU's memory is too small for the largest size. ``finished``: the summary is there, so every size was worked.
+    """
+
+    rows: Tuple[Row, ...] = ()
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    version: Optional[str] = None
+    devices: Tuple[Device, ...] = ()
+    ranks: Optional[int] = None
+    tables: int = 0
+    wrong: Optional[int] = None
+    average: Optional[float] = None
+    average_low: bool = False
+    reduced_to: Optional[int] = None
+    finished: bool = False
+    errors: Tuple[HccnError, ...] = ()
+    failures: Tuple[str, ...] = ()
+
+    @property
+    def hosts(self) -> Tuple[str, ...]:
+        """In rank order."""
+        return tuple(dict.fromkeys(device.host for device in self.devices))
+
+
+def parse(stdout: str, stderr: str = "") -> Report:
+    """Reads the output of one run, or one log (then all of it is ``stdout``)."""
+    untagged = _TAG.sub("", stdout).replace("\r\n", "\n")
+    text = _NCCL_LINE.sub("", untagged)
+    version, wrong, average, reduced = (pattern.search(text) for pattern in (_VERSION, _WRONG, _AVERAGE, _REDUCED))
+    devices = sorted((Device(int(rank), int(group or 0), host) for rank, group, _pid, host, _number in _DEVICE.findall(text)),
+                     key=lambda device: device.rank)
+    return Report(
+        rows=tuple(_rows(text)), asked=_asked(text), version=version.group(1) if version else None, devices=tuple(devices),
+        ranks=devices[-1].rank + 1 if devices else None, tables=len(_TABLE.findall(text)), wrong=int(wrong.group(1)) if wrong else None,
+        average=number(average.group(1)) if average else None, average_low=bool(average and average.group(2) == "FAILED"),
+        reduced_to=int(reduced.group(1)) if reduced else None, finished=wrong is not None and average is not None,
+        errors=tuple(find_errors(untagged, stderr)), failures=tuple(line.group().strip() for line in _FAILURE.finditer(untagged)),
+    )
+
+
+def number(text: str) -> Optional[float]:
+    """None for what is no number (``N/A``)."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _asked(text: str) -> Dict[str, Any]:
+    match = _BANNER.search(text)
+    if match is None:
+        return {}
+    asked = {"begin_bytes": int(match.group(3)), "end_bytes": int(match.group(4)), "warmup": int(match.group(7)), "iterations": int(match.group(8))}
+    if match.group(6) == "factor":
+        asked["factor"] = int(match.group(5))
+    return asked
+
+
+def _rows(text: str) -> List[Row]:
+    heading = _HEADING.search(text)
+    columns = heading.group(1).split() if heading else list(_LABELS)
+    labels = [column for column in columns if column in _LABELS]
+    # The columns of -I stand behind each way's own.
+    stride = _MEASURED + (4 if "i_min" in columns else 0)
+    rows = []
+    for match in _ROW.finditer(text):
+        words = match.group(4).split()
+        # A label may be blank: hypercube and the old alltoall name no reduction.
+        skip = len(labels) - (1 if "redop" in labels and not words[0].isalpha() else 0)
+        first, second = (_measured(words[start:start + _MEASURED], "error" in columns) for start in (skip, skip + stride))
+        if first is not None:
+            rows.append(Row(int(match.group(1)), match.group(3), first, second))
+    return rows
+
+
+def _measured(words: Sequence[str], largest_error: bool) -> Optional[Measured]:
+    """``largest_error``: up to 2.11 the last column is the largest relative error, which is not 0 in good runs; the summary judges it."""
+    if len(words) < _MEASURED:
+        return None
+    time, algbw, busbw, wrong = (number(word) for word in words)
+    if time is None or algbw is None or busbw is None:
+        return None
+    return Measured(time, algbw, busbw, 0.0 if largest_error and wrong is not None else wrong)

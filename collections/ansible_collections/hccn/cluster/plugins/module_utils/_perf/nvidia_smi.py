@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""nvidia-smi: is a GPU of this host at work?"""
+
+from __future__ import annotations
+
+from typing import List
+
+from .._core import process
+from .._core.errors import HccnError
+from .._device.busy import BUSY_HINT
+
+SECONDS = 30
+_QUERY = ["--query-compute-apps=pid,process_name", "--format=csv,noheader"]
+
+
+def refuse_work(nvidia_smi: str) -> None:
+    """Raises HccnError where a process computes on a GPU of this host (``device_busy``) or nvidia-smi cannot tell.
+
+    A host without nvidia-smi has no GPU that it could disturb.
+    """
+    try:
+        result = process.run([nvidia_smi] + _QUERY, SECONDS)
+    except HccnError as error:
+        if error.code == "tool_missing":
+            return
+        raise
+    if result.rc != 0 or result.timed_out:
+        said = (result.stdout + result.stderr).strip().splitlines()
+        raise HccnError("busy_unknown", "whether the GPUs are at work cannot be told: %s" % (said[0] if said else "nvidia-smi does not answer"),
+                        "give the path of nvidia-smi, or set allow_busy: true if you know that they are idle")
+    running = parse(result.stdout)
+    if running:
+        raise HccnError("device_busy", "the GPUs are at work: %s" % ", ".join(running), BUSY_HINT)
+
+
+def parse(stdout: str) -> List[str]:
+    """``pid 4711 (python3)`` of every process; the list is empty for idle GPUs."""
+    found = []
+    for line in stdout.splitlines():
+        pid, comma, name = line.partition(",")
+        if comma and pid.strip().isdigit():
+            found.append("pid %s (%s)" % (pid.strip(), name.strip()))
+    return found

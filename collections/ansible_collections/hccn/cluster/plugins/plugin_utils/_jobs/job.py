@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What a Kubernetes job of a collective is asked for: the user's variables, checked, with the defaults of the tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from ...module_utils._core.errors import InputError
+from ...module_utils._perf import hccl_test, mpirun, nccl_tests
+from ...module_utils._perf.collective_options import Options
+from ...module_utils._perf.collective_tool import Tool
+from ...module_utils._perf.hccl_collective import HCCL_TEST
+from ...module_utils._perf.nccl_collective import NCCL_TESTS
+from ...module_utils._perf.nccl_tests import NcclOptions
+
+TOOLS: dict[str, Tool] = {"hccl_test": HCCL_TEST, "nccl_tests": NCCL_TESTS}
+RESOURCES = {"hccl_test": "huawei.com/Ascend910", "nccl_tests": "nvidia.com/gpu"}
+
+ASCEND_MOUNTS = (
+    {"name": "ascend-driver", "host_path": "/usr/local/Ascend/driver", "type": "Directory"},
+    {"name": "hccn-conf", "host_path": "/etc/hccn.conf", "type": "File"},
+    {"name": "hccn-tool", "host_path": "/usr/local/Ascend/driver/tools/hccn_tool", "mount_path": "/usr/bin/hccn_tool", "type": "File"},
+)
+"""What a container needs of an Ascend host: driver with its libraries, the addresses of the NPUs, the tool that reads them."""
+
+_OPTION_KEYS = ("operation", "ranks_per_host", "iterations", "warmup", "data_type", "reduction", "root", "check")
+_WORDS: dict[str, dict[str, tuple[str, ...]]] = {
+    "hccl_test": {"operation": hccl_test.OPERATIONS, "data_type": hccl_test.DATA_TYPES, "reduction": hccl_test.REDUCTIONS},
+    "nccl_tests": {"operation": nccl_tests.OPERATIONS, "data_type": nccl_tests.DATA_TYPES, "reduction": nccl_tests.REDUCTIONS},
+}
+_KINDS = {"int": "a whole number", "bool": "true or false", "str": "text", "tuple": "a list", "Mapping": "a dictionary"}
+_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
+_PER_HOST = "HCCL_IF_IP"
+
+
+@dataclass(frozen=True)
+class Job:
+    """``options``: of the collective. All else is named as in the filters' documentation."""
+
+    options: Options
+    image: str
+    name: str = "hccn-collective"
+    namespace: str = "default"
+    tool: str = "hccl_test"
+    tool_dir: str = ""
+    nodes: tuple[str, ...] = ()
+    replicas: int = 0
+    mpi: str = mpirun.MPICH
+    mpirun: str = "mpirun"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    timeout: int = 600
+    start_timeout: int = 300
+    resource: str = ""
+    devices_per_pod: int = 0
+    resources: Mapping[str, str] = field(default_factory=dict)
+    queue: str = "default"
+    scheduler: str = ""
+    priority_class: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    one_per_node: bool = True
+    host_network: bool = False
+    ssh_port: int = 0
+    sshd: str = "/usr/sbin/sshd"
+    image_pull_policy: str = "IfNotPresent"
+    image_pull_secrets: tuple[str, ...] = ()
+    service_account: str = ""
+    security_context: Mapping[str, Any] = field(default_factory=dict)
+    mounts: tuple[Mapping[str, Any], ...] = ()
+    shm_size: str = ""
+    rank_table: bool = False
+    keep_seconds: int = 3600
+
+    @property
+    def program(self) -> Tool:
+        return TOOLS[self.tool]
+
+    @property
+    def ranks(self) -> int:
+        return self.options.ranks_per_host * self.replicas
+
+    @property
+    def processes_per_host(self) -> int:
+        return self.program.processes_per_host(self.options)
+
+    @property
+    def deadline(self) -> int:
+        """Seconds after which a pod is ended, whatever it does."""
+        return self.start_timeout + self.timeout + 60
+
+
+def read(given: Any) -> Job:
+    """Raises InputError for unknown keys, wrong types and values that cannot be run."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"the job must be a dictionary of variables, not {type(given).__name__}", "give at least image, and nodes or replicas")
+    values = {key: value for key, value in given.items() if value is not None}
+    tool = values.get("tool", "hccl_test")
+    if tool not in TOOLS:
+        raise InputError(f"tool is {tool!r}", "known are {}".format(" and ".join(TOOLS)))
+    known = {one.name: one for one in fields(Job) if one.name != "options"}
+    extra = ("gpus_per_process",) if tool == "nccl_tests" else ()
+    unknown = sorted(set(values) - set(known) - set(_OPTION_KEYS + extra + ("sizes",)))
+    if unknown:
+        every = sorted([*known, *_OPTION_KEYS, *extra, "sizes"])
+        raise InputError(f"unknown variable: {', '.join(unknown)}", f"known are {', '.join(every)}")
+    if not values.get("image"):
+        raise InputError("image is missing", "name an image with sshd, {} and {}".format(values.get("mpi", mpirun.MPICH), tool))
+    options = _options(values, tool, extra)
+    plain = {name: _typed(name, values[name], str(one.type)) for name, one in known.items() if name in values}
+    return _completed(Job(options=options, **plain))
+
+
+def _options(values: Mapping[str, Any], tool: str, extra: tuple[str, ...]) -> Options:
+    kind = NcclOptions if tool == "nccl_tests" else Options
+    types = {one.name: str(one.type) for one in fields(kind)}
+    sizes = values.get("sizes", {})
+    if not isinstance(sizes, Mapping) or set(sizes) - {"begin", "end", "factor"}:
+        raise InputError("sizes must be a dictionary with begin, end and factor")
+    given = {**{name: values[name] for name in _OPTION_KEYS + extra if name in values}, **sizes}
+    return kind(**{name: _typed(name, value, types[name]) for name, value in given.items()})
+
+
+def _typed(name: str, value: Any, kind: str) -> Any:
+    """The value as its field has it; text with a number or a truth value in it is one, since surveys and ``-e`` give text."""
+    if kind == "int" and not isinstance(value, bool) and re.fullmatch(r"-?[0-9]+", str(value)):
+        return int(str(value))
+    if kind == "bool" and str(value).lower() in _TRUTH:
+        return _TRUTH[str(value).lower()]
+    if kind == "str" and isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        return str(value)
+    if kind.startswith("tuple") and isinstance(value, (list, tuple)):
+        return tuple(value)
+    if kind.startswith("Mapping") and isinstance(value, Mapping):
+        return {str(key): str(one) for key, one in value.items()} if kind == "Mapping[str, str]" else dict(value)
+    raise InputError(f"{name} is {value!r}, it must be {_KINDS[kind.split('[')[0]]}")
+
+
+def _completed(job: Job) -> Job:
+    """With what follows from other variables. Raises InputError."""
+    if job.nodes and job.replicas not in (0, len(job.nodes)):
+        raise InputError(f"replicas is {job.replicas}, but nodes names {len(job.nodes)}", "leave replicas out")
+    if len(set(job.nodes)) != len(job.nodes):
+        raise InputError("nodes names one twice")
+    defaults: dict[str, Any] = {"replicas": job.replicas or len(job.nodes)}
+    if defaults["replicas"] < 1:
+        raise InputError("neither nodes nor replicas say how many pods take part", "give one of them")
+    defaults["resource"] = job.resource or RESOURCES[job.tool]
+    defaults["devices_per_pod"] = job.devices_per_pod or job.options.ranks_per_host
+    defaults["ssh_port"] = job.ssh_port or (2222 if job.host_network else 22)
+    defaults["mounts"] = job.mounts or (ASCEND_MOUNTS if job.tool == "hccl_test" else ())
+    if job.tool == "nccl_tests" and not job.security_context:
+        defaults["security_context"] = {"capabilities": {"add": ["IPC_LOCK"]}}
+    whole = Job(**{**{one.name: getattr(job, one.name) for one in fields(Job)}, **defaults})
+    _validate(whole)
+    return whole
+
+
+def _validate(job: Job) -> None:
+    if job.mpi not in (mpirun.MPICH, mpirun.OPENMPI):
+        raise InputError(f"mpi is {job.mpi!r}", "known are mpich and openmpi")
+    for name in ("timeout", "start_timeout", "devices_per_pod", "ssh_port"):
+        if getattr(job, name) < 1:
+            raise InputError(f"{name} is {getattr(job, name)}, it must be 1 or more")
+    for name, words in _WORDS[job.tool].items():
+        if getattr(job.options, name) not in words:
+            raise InputError(f"{name} is {getattr(job.options, name)}, which {job.tool} does not know", f"known are {', '.join(words)}")
+    job.program.validate(job.options, job.ranks)
+    mpirun.check_environment(job.environment, job.program.variables)
+    if _PER_HOST in job.environment:
+        raise InputError(f"environment: {_PER_HOST} is the address of one host, and all ranks would get it", "give HCCL_SOCKET_IFNAME, or host_network")

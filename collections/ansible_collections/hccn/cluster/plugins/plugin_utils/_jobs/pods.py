@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The pods of a collective: workers that run sshd, and what the launcher starts. The same for all engines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...module_utils._perf import mpirun
+from .job import Job
+
+JOB_LABEL = "hccn.cluster/job"
+ROLE_LABEL = "hccn.cluster/role"
+RANK_TABLE_PATH = "/user/serverid/devindex/config"
+LAUNCHER_RESOURCES = {"cpu": "1", "memory": "1Gi"}
+
+_SSH = "-p %s -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o ConnectTimeout=10"
+
+WORKER_SCRIPT = """\
+mkdir -p /run/sshd
+exec "$1" -D -e -p "$2" ${HCCL_IF_IP:+-o "SetEnv=HCCL_IF_IP=$HCCL_IF_IP"}
+"""
+"""sshd gives logins no variable of the container, and ranks are started by logins."""
+
+Manifest = dict[str, Any]
+
+
+def literal(text: str) -> str:
+    """Kubernetes replaces ``$(NAME)`` in arguments and values; ``$$(`` stands for itself."""
+    return text.replace("$(", "$$(")
+
+
+def metadata(job: Job, role: str = "") -> Manifest:
+    """Name and labels of an object; of a pod template (``role``) the labels and annotations only."""
+    labels = {"app.kubernetes.io/managed-by": "hccn.cluster", JOB_LABEL: job.name, **job.labels}
+    whole: Manifest = {"labels": {**labels, ROLE_LABEL: role}} if role else {"name": job.name, "namespace": job.namespace, "labels": labels}
+    if job.annotations:
+        whole["annotations"] = dict(job.annotations)
+    return whole
+
+
+def ssh_arguments(job: Job) -> str:
+    return _SSH % job.ssh_port
+
+
+def mpirun_command(job: Job, hostfile: str) -> list[str]:
+    """``hostfile`` empty: the engine tells the launcher by itself."""
+    operation = job.options.operation
+    program = job.program.inside(job.tool_dir, operation)[0] if job.tool_dir else _usual(job)
+    argv = [program, *job.program.arguments(job.options)]
+    names = sorted({*job.environment, "LD_LIBRARY_PATH"})
+    # Where Open MPI takes its hosts from is the engine's business; a file name is needed for it not to stay on this host.
+    whole = mpirun.command(mpirun.Launcher(job.mpirun, job.mpi, ""), job.processes_per_host * job.replicas, argv, hostfile or "-", True, names)
+    if not hostfile:
+        place = whole.index("-")
+        del whole[place - 1:place + 1]
+    if job.mpi == mpirun.OPENMPI:
+        # On the command line, since MPI Operator sets the variable of this name.
+        whole[1:1] = ["--mca", "plm_rsh_args", ssh_arguments(job)]
+    return [literal(word) for word in whole]
+
+
+def _usual(job: Job) -> str:
+    if job.tool == "nccl_tests":
+        return job.program.program(job.options.operation)
+    return job.program.places(job.options.operation, {})[0]
+
+
+def launcher_environment(job: Job) -> list[Manifest]:
+    """Both launchers end their ranks at the time limit; ssh's options are in the variable that each of them reads."""
+    own = {"MPIEXEC_TIMEOUT": str(job.timeout)}
+    own["HYDRA_LAUNCHER_EXTRA_ARGS" if job.mpi == mpirun.MPICH else "PRTE_MCA_plm_ssh_args"] = ssh_arguments(job)
+    whole = {**own, **job.environment}
+    return [{"name": name, "value": literal(value)} for name, value in sorted(whole.items())]
+
+
+def launcher_template(job: Job, name: str, command: Sequence[str], environment: Sequence[Mapping[str, Any]] = ()) -> Manifest:
+    """The pod from which ``command`` starts the ranks. It has no device and never the host's network: its port would bar a worker from the node."""
+    container: Manifest = {
+        "name": name, "image": job.image, "imagePullPolicy": job.image_pull_policy, "command": list(command),
+        "env": [*launcher_environment(job), *environment], "resources": {"requests": dict(LAUNCHER_RESOURCES), "limits": dict(LAUNCHER_RESOURCES)},
+    }
+    spec = _spec(job, container)
+    return {"metadata": metadata(job, "launcher"), "spec": spec}
+
+
+def worker_template(job: Job, name: str) -> Manifest:
+    """A pod with the devices, in which sshd waits for the launcher's logins."""
+    quantities = {job.resource: str(job.devices_per_pod), **job.resources}
+    container: Manifest = {
+        "name": name, "image": job.image, "imagePullPolicy": job.image_pull_policy,
+        "command": ["/bin/sh", "-c", WORKER_SCRIPT, "worker", job.sshd, str(job.ssh_port)],
+        "ports": [{"name": "ssh", "containerPort": job.ssh_port}], "readinessProbe": {"tcpSocket": {"port": job.ssh_port}, "periodSeconds": 2},
+        "resources": {"requests": dict(quantities), "limits": dict(quantities)}, "volumeMounts": [],
+    }
+    environment = _worker_environment(job)
+    if environment:
+        container["env"] = environment
+    if job.security_context:
+        container["securityContext"] = dict(job.security_context)
+    spec = _spec(job, container)
+    spec["volumes"] = []
+    for volume, mount in _volumes(job):
+        spec["volumes"].append(volume)
+        container["volumeMounts"].append(mount)
+    if job.host_network:
+        spec.update(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")
+    if job.tolerations:
+        spec["tolerations"] = [dict(one) for one in job.tolerations]
+    if job.node_selector:
+        spec["nodeSelector"] = dict(job.node_selector)
+    affinity = _affinity(job)
+    if affinity:
+        spec["affinity"] = affinity
+    return {"metadata": metadata(job, "worker"), "spec": spec}
+
+
+def _spec(job: Job, container: Manifest) -> Manifest:
+    spec: Manifest = {"containers": [container], "restartPolicy": "Never", "activeDeadlineSeconds": job.deadline, "terminationGracePeriodSeconds": 5}
+    if job.scheduler:
+        spec["schedulerName"] = job.scheduler
+    if job.service_account:
+        spec["serviceAccountName"] = job.service_account
+    if job.image_pull_secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in job.image_pull_secrets]
+    return spec
+
+
+def _worker_environment(job: Job) -> list[Manifest]:
+    """What Ascend's container runtime and HCCL need to know of their own pod and host."""
+    if job.tool != "hccl_test":
+        return []
+    whole = [_field("ASCEND_VISIBLE_DEVICES", f"metadata.annotations['{job.resource}']")] if job.resource.startswith("huawei.com/") else []
+    return whole + ([_field(_HOST_ADDRESS, "status.hostIP")] if job.host_network else [])
+
+
+_HOST_ADDRESS = "HCCL_IF_IP"
+
+
+def _field(name: str, path: str) -> Manifest:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def address_of_pod(name: str) -> Manifest:
+    """An environment variable with the pod's own address."""
+    return _field(name, "status.podIP")
+
+
+def _volumes(job: Job) -> list[tuple[Manifest, Manifest]]:
+    """Each volume with its mount: what the host gives, shared memory, and the rank table's ConfigMap where it is wanted."""
+    found: list[tuple[Manifest, Manifest]] = []
+    for index, one in enumerate(job.mounts):
+        name = str(one.get("name", f"mount-{index}"))
+        source: Manifest = {"path": str(one.get("host_path", ""))}
+        if one.get("type"):
+            source["type"] = str(one["type"])
+        mount = {"name": name, "mountPath": str(one.get("mount_path", one.get("host_path", ""))), "readOnly": bool(one.get("read_only", True))}
+        found.append(({"name": name, "hostPath": source}, mount))
+    memory: Manifest = {"medium": "Memory"}
+    if job.shm_size:
+        memory["sizeLimit"] = job.shm_size
+    found.append(({"name": "shm", "emptyDir": memory}, {"name": "shm", "mountPath": "/dev/shm"}))  # noqa: S108 -- a mount, no file of ours
+    if job.rank_table:
+        found.append(({"name": "rank-table", "configMap": {"name": rank_table_name(job)}}, {"name": "rank-table", "mountPath": RANK_TABLE_PATH}))
+    return found
+
+
+def rank_table_name(job: Job) -> str:
+    """The name under which Ascend Operator looks for it."""
+    return "rings-config-" + job.name
+
+
+def rank_table(job: Job) -> Manifest:
+    """The ConfigMap that Ascend Operator fills."""
+    whole = metadata(job)
+    whole["name"] = rank_table_name(job)
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": whole, "data": {"hccl.json": '{"status":"initializing"}'}}
+
+
+def _affinity(job: Job) -> Manifest:
+    whole: Manifest = {}
+    if job.nodes:
+        term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(job.nodes)}]}
+        whole["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    if job.one_per_node:
+        selector = {"matchLabels": {JOB_LABEL: job.name, ROLE_LABEL: "worker"}}
+        whole["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}]}
+    return whole
