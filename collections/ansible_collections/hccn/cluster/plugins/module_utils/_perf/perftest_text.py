@@ -19,39 +19,75 @@ _GBIT_S = {"Gb": 1.0, "MB": 8 * 1.048576 / 1000, "MiB": 8 * 1.048576 / 1000}
 
 
 class Failure(NamedTuple):
-    """``text`` is looked for inside a line."""
+    """``text`` is looked for inside a line. ``here``: the failure lies at the end that tells it, not anywhere between the two."""
 
     text: str
     code: str
     hint: str
+    here: bool = False
 
 
 CONNECTION_REFUSED = "connection_refused"
+PEER_ENDED = "peer_ended"
 
-# Source: linux-rdma/perftest up to 6.29. The specific texts first.
+_PACKETS = "packets do not come through: check cable, switch port, MTU and PFC of both ends"
+_COUNTERS = "the transfer was broken off: look at the counters of both ends"
+_DRIVER = "is the driver loaded? see hccn.cluster.rdma_info"
+_MEMLOCK = "the limit of locked memory is too low (ulimit -l), or the size too large"
+_OTHER_END = "see what the other end says; both ends need the same test and options"
+
+# Source: linux-rdma/perftest up to 6.29, and runs of 4.5 and 25.01. The specific texts first.
 FAILURES: Tuple[Failure, ...] = (
     Failure("Couldn't connect to", CONNECTION_REFUSED,
             "the server was not up yet, or its port is blocked: check route and firewall, and server_start_delay"),
-    Failure("Couldn't listen to port", "port_in_use", "another perftest listens there: end it, or take another port"),
-    Failure("Failed status 12", "retry_exceeded", "packets do not come through: check cable, switch port, MTU and PFC of both ends"),
-    Failure("Failed status-transport retry counter exceeded", "retry_exceeded",
-            "packets do not come through: check cable, switch port, MTU and PFC of both ends"),
-    Failure("Completion with error", "completion_error", "the transfer was broken off: look at the counters of both ends"),
+    Failure("Couldn't listen to port", "port_in_use", "another perftest listens there: end it, or take another port", True),
+    Failure("Failed status 12", "retry_exceeded", _PACKETS),
+    Failure("Failed status-transport retry counter exceeded", "retry_exceeded", _PACKETS),
+    Failure("Completion with error", "completion_error", _COUNTERS),
     Failure("to RTR", "connect_failed", "no route between the two ports, or a wrong GID: check addresses, gateways and gid_index"),
     Failure("Found Incompatibility issue with GID types", "gid_mismatch", "both ends need an IPv4 or both an IPv6 GID of the same RoCE version"),
-    Failure("state is Down", "port_down", "check cable, optical module and switch port"),
-    Failure("No IB devices found", "no_rdma_device", "is the driver loaded?"),
-    Failure("Couldn't allocate MR", "memory_registration", "the limit of locked memory is too low (ulimit -l), or the size too large"),
-    Failure("Failed to create MR", "memory_registration", "the limit of locked memory is too low (ulimit -l), or the size too large"),
-    Failure("Failed to exchange data between server and clients", "options_differ", "both ends need the same test and options"),
-    Failure("Failed to complete run_iter", "transfer_failed", "the transfer was broken off: look at the counters of both ends"),
+    Failure("state is Down", "port_down", "check cable, optical module and switch port", True),
+    Failure("No IB devices found", "no_rdma_device", _DRIVER, True),
+    Failure("IB device ", "no_rdma_device", _DRIVER, True),
+    Failure("Did not detect devices", "no_rdma_device", _DRIVER, True),
+    Failure("Unable to query port", "no_rdma_port", "the device has no such port: see hccn.cluster.rdma_info", True),
+    Failure("Couldn't allocate MR", "memory_registration", _MEMLOCK, True),
+    Failure("Failed to create MR", "memory_registration", _MEMLOCK, True),
+    Failure("BW result is below bw limit", "below_limit", "the measured bandwidth misses the limit that perftest was given"),
+    Failure("Can't produce a report", "clock_not_measured", "the host was too busy to measure its own clock: run it again on idle cores", True),
+    Failure("Failed to exchange data between server and clients", PEER_ENDED, _OTHER_END),
+    Failure("Failed to close connection between server and client", PEER_ENDED, _OTHER_END),
+    Failure("Failed to complete run_iter", "transfer_failed", _COUNTERS),
     Failure("not compatible with versions older than", "version_mismatch", "the perftest of the two ends do not fit together"),
-    Failure("Parser function exited with Error", "bad_option", "this version of perftest does not take one of the options"),
+    Failure("Problem in resolving basic address and port", "unknown_address", "the name does not resolve, or the address is not of the family asked for", True),
+    Failure("unrecognized option", "bad_option", "this version of perftest does not take one of the options", True),
+    Failure("should be between", "bad_option", "this version of perftest does not take one of the values", True),
+    Failure("Parser function exited with Error", "bad_option", "this version of perftest does not take one of the options", True),
 )
+OF_BOTH_ENDS = frozenset(failure.code for failure in FAILURES if not failure.here)
+"""Codes of failures that may lie at either end, or between them."""
+
+# The three forms of up to 25.07, of 25.10 and from 26.01 on, each with the number that enum ibv_wc_status gives.
+_COMPLETION = re.compile(r"Failed status(?:-[^(]*\((?P<named>\d+)\)| (?P<bare>\d+)): (?:qp_num \d+ )?wr_id \d+ syndrom (?P<syndrome>0x[0-9a-f]+)")
+_COMPLETIONS = {  # libibverbs, ibv_wc_status_str
+    1: "local length error", 2: "local QP operation error", 4: "local protection error", 5: "work request flushed", 7: "bad response", 8: "local access error",
+    9: "remote invalid request", 10: "remote access error", 11: "remote operation error", 12: "transport retry counter exceeded",
+    13: "RNR retry counter exceeded", 21: "general error",
+}
+_COMPLETION_CODES = {
+    12: ("retry_exceeded", _PACKETS),
+    13: ("receiver_not_ready", "the other end does not take messages: is it hung, or slowed down?"),
+}
 
 
 def failure_in(text: str) -> Optional[HccnError]:
     """The first known failure that the report tells of, None where there is none."""
+    completion = _COMPLETION.search(text)
+    if completion:
+        status = int(completion.group("named") or completion.group("bare"))
+        code, hint = _COMPLETION_CODES.get(status, ("completion_error", _COUNTERS))
+        words = (_COMPLETIONS.get(status, "unknown to this collection"), status, completion.group("syndrome"))
+        return HccnError(code, "completion error: %s (status %d, syndrome %s)" % words, hint)
     lines = text.splitlines()
     for failure in FAILURES:
         for line in lines:
@@ -63,7 +99,7 @@ def failure_in(text: str) -> Optional[HccnError]:
 # Lines of tests that end well: notices, titles, settings, addresses, the table.
 _ORDINARY = re.compile(
     r"new post send flow is not supported.*|Conflicting CPU frequency values.*|Device not recognized to implement inline.*|Waiting for client.*"
-    r"|[\w ]+ Test|[\w./ -]+ : .*|(?:local|remote) address:.*|GID:.*|#bytes.*|[\d.\s]+|"
+    r"|WARNING: BW peak won't be measured.*|Disabling dynamic polling|[\w ]+ Test|[\w./ -]+ : .*|(?:local|remote) address:.*|GID:.*|#bytes.*|[\d.\s]+|"
 )
 
 
@@ -78,17 +114,22 @@ _COLUMN = re.compile(
     r"|99(?:\.9)?% percentile ?\[usec\]|tps average|CPU_Util ?\[%\]"
 )
 _BANDWIDTH = re.compile(r"BW average ?\[(\w+)/sec\]")
+_MESSAGES = re.compile(r"MsgRate ?\[Mpps\]")
 _LATENCIES = {"t_min": "min", "t_typical": "typical", "t_avg": "avg", "99% percentile": "p99", "t_max": "max"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One message size. ``bandwidth_gbit_s`` is the average (the peak is 0 on receivers and in runs by duration); ``latency_us`` by word."""
+    """One message size. ``bandwidth_gbit_s`` is the average (the peak is 0 on receivers and in runs by duration); ``latency_us`` by word.
+
+    ``messages_mpps``: million messages a second, to six decimals.
+    """
 
     size_bytes: int
     iterations: int
     bandwidth_gbit_s: Optional[float]
     latency_us: Optional[Mapping[str, float]]
+    messages_mpps: Optional[float] = None
 
     def as_sample(self) -> Dict[str, object]:
         """As in the samples of a record."""
@@ -127,18 +168,20 @@ def _row(columns: Sequence[str], words: Sequence[str], line: str) -> Row:
         numbers = [float(word) for word in words]
     except ValueError:
         raise ParseError("a row of perftest's table holds something else than numbers: %s" % line.strip()[:160]) from None
-    bandwidth = None
+    bandwidth = messages = None
     latency = {}
     for column, number in zip(columns, numbers):
         found = _BANDWIDTH.fullmatch(column)
         if found:
             bandwidth = _gbit_s(number, found.group(1))
+        elif _MESSAGES.fullmatch(column):
+            messages = number
         name = column.split("[")[0].strip()
         if name in _LATENCIES:
             latency[_LATENCIES[name]] = number
     if bandwidth is None and not latency:
         raise ParseError("the table of perftest shows neither bandwidth nor latency: %s" % " ".join(columns))
-    return Row(int(words[0]), int(numbers[1]), bandwidth, latency or None)
+    return Row(int(words[0]), int(numbers[1]), bandwidth, latency or None, messages)
 
 
 def _gbit_s(number: float, unit: str) -> float:

@@ -13,27 +13,26 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from .._core.errors import HccnError, InputError
+from .._core.errors import HccnError
 from .._core.process import Result
 from .._device.failures import BUSY, failure_of
 from .._device.tool import HccnTool
-from . import perftest_text
+from . import perftest_options, perftest_text
+from .perftest_options import Limit
 
-OPERATIONS = ("write", "read", "send")
-MEASURES = ("bandwidth", "latency")
-MTUS = (256, 512, 1024, 2048, 4096)
-"""cmd_ext.c names them in the help but passes anything on to the device."""
+Options = perftest_options.Options
+OPERATIONS, MEASURES, MTUS = perftest_options.OPERATIONS, perftest_options.MEASURES, perftest_options.MTUS
 
-# Field of Options, flag, smallest and largest value (cmd_ext.c).
-LIMITS: Tuple[Tuple[str, str, int, int], ...] = (
-    ("size_bytes", "-s", 1, 874736000),
-    ("iterations", "-n", 5, 20000),
-    ("duration_s", "-D", 1, 500),
-    ("qps", "-q", 1, 100),
-    ("mtu", "-m", MTUS[0], MTUS[-1]),
-    ("gid_index", "-x", 0, 5),
-    ("traffic_class", "-tclass", 0, 255),
+LIMITS: Tuple[Limit, ...] = (
+    Limit("size_bytes", "-s", 1, 874736000),
+    Limit("iterations", "-n", 5, 20000),
+    Limit("duration_s", "-D", 1, 500),
+    Limit("qps", "-q", 1, 100),
+    Limit("mtu", "-m", MTUS[0], MTUS[-1]),
+    Limit("gid_index", "-x", 0, 5),
+    Limit("traffic_class", "-tclass", 0, 255),
 )
+"""Smallest and largest values (cmd_ext.c)."""
 
 RESET = ("-roce_test", "reset")
 SERVER_START_SECONDS = 4.0
@@ -41,63 +40,17 @@ SERVER_START_SECONDS = 4.0
 
 DEVICE_ERROR = 3
 _GENERIC = ("tool_failed", "device_failed")
-_OF_BOTH_ENDS = {failure.code for failure in perftest_text.FAILURES} | {"roce_test_timeout", "roce_test_failed", "no_rows", "no_traffic"}
-
-
-@dataclass(frozen=True)
-class Options:
-    """What is measured; None leaves a value to the tool (65536 bytes for bandwidth, 2 for latency; 1 queue pair)."""
-
-    operation: str = "write"
-    measure: str = "bandwidth"
-    size_bytes: Optional[int] = None
-    all_sizes: bool = False
-    iterations: Optional[int] = None
-    duration_s: Optional[int] = None
-    qps: Optional[int] = None
-    mtu: Optional[int] = None
-    gid_index: Optional[int] = None
-    traffic_class: Optional[int] = None
-
-    @property
-    def program(self) -> str:
-        """The test's name: ``ib_write_bw``, ``ib_send_lat``, ..."""
-        return "ib_%s_%s" % (self.operation, "bw" if self.measure == "bandwidth" else "lat")
-
-    def as_dict(self) -> Dict[str, Any]:
-        """The options of a record: what was given."""
-        given = {name: getattr(self, name) for name, _flag, _low, _high in LIMITS}
-        given["all_sizes"] = self.all_sizes or None
-        return {name: value for name, value in given.items() if value is not None}
+_OF_BOTH_ENDS = perftest_text.OF_BOTH_ENDS | {"roce_test_timeout", "roce_test_failed", "no_rows", "no_traffic"}
 
 
 def validate(options: Options) -> None:
     """Raises InputError for what roce_test would refuse, or take and not mean."""
-    if options.operation not in OPERATIONS or options.measure not in MEASURES:
-        raise InputError("roce_test knows the operations %s and the measures %s" % (", ".join(OPERATIONS), ", ".join(MEASURES)))
-    for name, flag, low, high in LIMITS:
-        value = getattr(options, name)
-        if value is not None and not low <= value <= high:
-            raise InputError("%s is %d, but roce_test takes %d to %d (%s)" % (name, value, low, high, flag))
-    if options.mtu is not None and options.mtu not in MTUS:
-        raise InputError("mtu is %d, but RDMA knows %s only" % (options.mtu, ", ".join(map(str, MTUS))))
-    if options.iterations is not None and options.duration_s is not None:
-        raise InputError("iterations and duration exclude each other")
-    if options.all_sizes and (options.size_bytes is not None or options.duration_s is not None):
-        raise InputError("all sizes cannot be measured with one size or a duration given")
-    if options.measure == "latency" and (options.qps or 1) > 1:
-        raise InputError("latency is measured with one queue pair only")
+    perftest_options.validate(options, "roce_test", LIMITS)
 
 
 def arguments(options: Options, address: str, client: bool) -> Tuple[str, ...]:
     """What follows ``hccn_tool -i N``. ``address`` is the server's: the client connects there, its family counts on both ends."""
-    words: List[str] = ["-roce_test"] + (["-inet6"] if ":" in address else []) + [options.program]
-    if options.all_sizes:
-        words.append("-a")
-    for name, flag, _low, _high in LIMITS:
-        value = getattr(options, name)
-        if value is not None:
-            words += [flag, "%d" % value]
+    words = ["-roce_test"] + (["-inet6"] if ":" in address else []) + [options.program] + perftest_options.words(options, LIMITS)
     if client:
         words += ["address", address]
     return tuple(words + ["-tcp"])
@@ -188,9 +141,13 @@ class RoceTest:
         """argv of the server on ``device``, whose address it is."""
         return self._tool.argv(device, *arguments(self._options, address, client=False))
 
-    def client(self, device: int, address: str) -> Tuple[str, ...]:
-        """argv of the client on ``device``, which connects to ``address``."""
+    def client(self, device: int, address: str, target: int = 0) -> Tuple[str, ...]:
+        """argv of the client on ``device``, which connects to ``address``; each device has ports of its own, so the ``target`` there does not count."""
         return self._tool.argv(device, *arguments(self._options, address, client=True))
+
+    def ready(self, device: int, pid: int) -> Optional[bool]:
+        """None: nothing on the host shows that a device listens, so a server is given its time."""
+        return None
 
     def cleanup(self, device: int) -> Tuple[str, ...]:
         """argv that ends whatever test runs on ``device``."""
@@ -216,6 +173,6 @@ class RoceTest:
         """Does the failure lie at the end that tells it, rather than anywhere between the two?"""
         return error.code not in _OF_BOTH_ENDS
 
-    def samples(self, result: Result) -> List[Dict[str, object]]:
-        """The samples of a finished client. Raises HccnError."""
+    def samples(self, result: Result, device: int = 0) -> List[Dict[str, object]]:
+        """The samples of a client that finished on ``device``. Raises HccnError."""
         return [row.as_sample() for row in rows(result)]

@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What keeps this host's RDMA devices from being used: no driver, no device file, a port that is down, no GID, too little lockable memory."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from .._core import problems
+from .._core.problems import Problem
+from .rdma_sysfs import ACTIVE, CLASS, ETHERNET, ROCE_V2, Port, read_ports
+
+ENOUGH_MEMLOCK = 64 * 1024 * 1024
+"""Bytes; kernels give 64 KiB (up to 5.15) or 8 MiB. A test of 8 MiB messages on one queue pair pins 16 MiB."""
+
+CAP_IPC_LOCK = 14
+"""With it the limit does not count (capabilities(7))."""
+
+# The network driver of an adapter and the module that gives it RDMA.
+RDMA_MODULES = {"mlx5_core": "mlx5_ib", "mlx4_core": "mlx4_ib", "hns3": "hns_roce_hw_v2", "bnxt_en": "bnxt_re", "ice": "irdma", "i40e": "irdma",
+                "cxgb4": "iw_cxgb4", "qede": "qedr", "ionic": "ionic_rdma"}
+
+_MEMLOCK = re.compile(r"^Max locked memory\s+(\S+)", re.MULTILINE)
+_CAPABILITIES = re.compile(r"^CapEff:\s*([0-9a-f]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Memlock:
+    """``limit_bytes`` None: unlimited. ``enforced``: False for who may lock as much as he likes (root, mostly)."""
+
+    limit_bytes: Optional[int]
+    enforced: bool
+
+    def allows(self, size: int) -> bool:
+        return not self.enforced or self.limit_bytes is None or self.limit_bytes >= size
+
+    def as_dict(self) -> Dict[str, Any]:
+        return {"limit_bytes": self.limit_bytes, "enforced": self.enforced}
+
+
+def parse_memlock(limits: str, status: str) -> Optional[Memlock]:
+    """Of the texts of ``/proc/PID/limits`` and ``/proc/PID/status``; None where they do not tell."""
+    limit, capabilities = _MEMLOCK.search(limits), _CAPABILITIES.search(status)
+    if limit is None or capabilities is None:
+        return None
+    size = None if limit.group(1) == "unlimited" else int(limit.group(1))
+    return Memlock(size, not int(capabilities.group(1), 16) >> CAP_IPC_LOCK & 1)
+
+
+def read_memlock(root: str = "/") -> Optional[Memlock]:
+    """That of this process, which its children inherit."""
+    texts = []
+    for name in ("limits", "status"):
+        try:
+            with open(os.path.join(root, "proc/self", name), encoding="ascii", errors="replace") as file:
+                texts.append(file.read())
+        except OSError:
+            return None
+    return parse_memlock(*texts)
+
+
+def look(params: Mapping[str, Any]) -> Dict[str, Any]:
+    """rdma_info as a whole: ``rdma_devices``, ``memlock``, ``problems``, and ``failed`` with ``msg`` by ``fail_on``."""
+    root = params["root"]
+    ports, memlock = read_ports(root), read_memlock(root)
+    found = host_problems(root, ports) + [problem for port in ports for problem in port_problems(port)] + memlock_problems(memlock, ENOUGH_MEMLOCK)
+    result: Dict[str, Any] = {
+        "changed": False, "rdma_devices": [port.as_dict() for port in ports], "memlock": memlock.as_dict() if memlock else None,
+        "problems": problems.as_dicts(found),
+    }
+    if problems.fails(found, params["fail_on"]):
+        rest = "" if len(found) == 1 else "; see problems for %d more" % (len(found) - 1)
+        result.update(failed=True, msg=found[0].message + rest)
+    return result
+
+
+def host_problems(root: str, ports: Sequence[Port]) -> List[Problem]:
+    """Drivers that are missing altogether."""
+    idle = _without_rdma(root)
+    hint = "; ".join("%s is driven by %s: modprobe %s" % (netdev, driver, RDMA_MODULES[driver]) for netdev, driver in sorted(idle.items()))
+    if ports:
+        return []
+    if not os.path.isdir(os.path.join(root, CLASS)):
+        return [Problem("driver_missing", "error", "the kernel's RDMA core is not loaded: there is no /%s" % CLASS, where="/" + CLASS,
+                        hint=hint or "load the RDMA driver of the adapter (mlx5_ib, hns_roce_hw_v2, irdma, ...)")]
+    return [Problem("no_rdma_device", "error", "no RDMA device is registered below /%s" % CLASS, where="/" + CLASS,
+                    hint=hint or "load the RDMA driver of the adapter (mlx5_ib, hns_roce_hw_v2, irdma, ...), or is there no adapter?")]
+
+
+def _without_rdma(root: str) -> Dict[str, str]:
+    """Network devices whose adapter could do RDMA, with their driver."""
+    folder = os.path.join(root, "sys/class/net")
+    found = {}
+    for netdev in os.listdir(folder) if os.path.isdir(folder) else ():
+        driver = os.path.basename(os.path.realpath(os.path.join(folder, netdev, "device/driver")))
+        if driver in RDMA_MODULES:
+            found[netdev] = driver
+    return found
+
+
+def port_problems(port: Port) -> List[Problem]:
+    """What one port lacks. A port that is down may be an unused one, so that is a warning."""
+    found = []
+    where = str(port)
+    if port.verbs is None:
+        found.append(Problem("verbs_missing", "error", "%s has no device file in /dev/infiniband" % port.device, where=where,
+                             hint="modprobe ib_uverbs; in a container, map /dev/infiniband into it"))
+    if port.state != ACTIVE:
+        found.append(Problem("port_down", "warning", "%s is %s (%s)" % (port, port.state or "in an unknown state", port.physical_state or "link unknown"),
+                             where=where, hint="check cable, optical module and switch port; is %s up?" % (port.netdev or "its network device")))
+    elif port.link_layer == ETHERNET and not any(gid.type == ROCE_V2 and gid.address for gid in port.gids):
+        found.append(Problem("no_gid", "warning", "%s has no RoCE v2 GID of an IP address" % port, where=where,
+                             hint="give %s an IP address" % (port.netdev or "its network device")))
+    return found
+
+
+def memlock_problems(memlock: Optional[Memlock], needed: int, severity: str = "warning") -> List[Problem]:
+    """Is ``needed`` more than may be locked? Nothing where the limit is not known."""
+    if memlock is None or memlock.allows(needed):
+        return []
+    return [Problem("memlock", severity, "this user may lock %d bytes of memory, RDMA needs %d" % (memlock.limit_bytes or 0, needed),
+                    hint="set memlock to unlimited for this user (limits.conf, or LimitMEMLOCK= of the service), or become root")]

@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The RDMA devices of this host as the kernel shows them: ``/sys/class/infiniband``, port by port, with the GIDs in use.
+
+Nothing else is asked: ``show_gids`` and ``ibdev2netdev`` belong to one vendor, and ``rdma`` and ``ibv_devinfo`` show no index of a GID. Reading an
+unused entry of the GID table fails with EINVAL. Source: Linux, Documentation/ABI/stable/sysfs-class-infiniband. The NPUs' own RoCE ports are not there.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, Dict, List, Optional, Tuple
+
+CLASS = "sys/class/infiniband"
+VERBS = "sys/class/infiniband_verbs"
+ETHERNET = "Ethernet"
+ACTIVE = "ACTIVE"
+ROCE_V2 = "RoCE v2"
+
+_NUMBER = re.compile(r"(\d+)")
+_RATE = re.compile(r"([\d.]+) Gb/sec")
+_UNUSED = re.compile(r"[0:]*")
+
+
+@dataclass(frozen=True)
+class Gid:
+    """``type``: ``RoCE v2`` or ``IB/RoCE v1``. ``address``: the IP address it stands for, None for link-local ones and on InfiniBand."""
+
+    index: int
+    gid: str
+    type: Optional[str]
+    address: Optional[str]
+    netdev: Optional[str]
+
+
+@dataclass(frozen=True)
+class Port:
+    """``state`` and ``physical_state`` in the kernel's words (``ACTIVE``, ``LinkUp``); ``rate`` as it prints it. ``verbs``: the device file of libibverbs."""
+
+    device: str
+    port: int
+    netdev: Optional[str]
+    state: Optional[str]
+    physical_state: Optional[str]
+    rate: Optional[str]
+    rate_gbit_s: Optional[float]
+    link_layer: Optional[str]
+    gids: Tuple[Gid, ...]
+    driver: Optional[str]
+    firmware: Optional[str]
+    pci_address: Optional[str]
+    numa_node: Optional[int]
+    verbs: Optional[str]
+
+    def __str__(self) -> str:
+        return "%s port %d" % (self.device, self.port)
+
+    def as_dict(self) -> Dict[str, Any]:
+        """As the module returns it; what the kernel does not tell is None."""
+        return {**asdict(self), "gids": [asdict(gid) for gid in self.gids]}
+
+
+def read_ports(root: str = "/") -> List[Port]:
+    """All ports of all RDMA devices below ``root``, in the order of their names (``mlx5_2`` before ``mlx5_10``)."""
+    verbs = _verbs(root)
+    found = []
+    for device in _listed(os.path.join(root, CLASS)):
+        folder = os.path.join(root, CLASS, device)
+        for number in _listed(os.path.join(folder, "ports")):
+            if number.isdigit():
+                found.append(_port(folder, device, int(number), verbs.get(device)))
+    return found
+
+
+def _listed(folder: str) -> List[str]:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return sorted(names, key=lambda name: [int(part) if part.isdigit() else part for part in _NUMBER.split(name)])
+
+
+def _text(*path: str) -> Optional[str]:
+    """A file's text, None where it is empty, absent or refuses to be read."""
+    try:
+        with open(os.path.join(*path), encoding="utf-8", errors="replace") as file:
+            return file.read().strip() or None
+    except OSError:
+        return None
+
+
+def _port(folder: str, device: str, number: int, verbs: Optional[str]) -> Port:
+    port = os.path.join(folder, "ports", "%d" % number)
+    layer, rate = _text(port, "link_layer"), _text(port, "rate")
+    gids = _gids(port, layer == ETHERNET)
+    speed = _RATE.match(rate or "")
+    hardware = os.path.join(folder, "device")
+    numa = _text(hardware, "numa_node")
+    return Port(
+        device, number, _netdev(folder, number, gids), _word(_text(port, "state")), _word(_text(port, "phys_state")),
+        rate, float(speed.group(1)) if speed else None, layer, gids, _link(hardware, "driver"), _text(folder, "fw_ver"), _link(hardware),
+        int(numa) if numa and numa.isdigit() else None, verbs)
+
+
+def _word(state: Optional[str]) -> Optional[str]:
+    """``ACTIVE`` of ``4: ACTIVE``."""
+    return state.rpartition(": ")[2] if state else None
+
+
+def _link(*path: str) -> Optional[str]:
+    """The name of what a symbolic link leads to."""
+    place = os.path.join(*path)
+    return os.path.basename(os.path.realpath(place)) if os.path.islink(place) else None
+
+
+def _gids(port: str, ethernet: bool) -> Tuple[Gid, ...]:
+    found = []
+    for name in _listed(os.path.join(port, "gids")):
+        gid = _text(port, "gids", name)
+        if name.isdigit() and gid and not _UNUSED.fullmatch(gid):
+            kind, netdev = (_text(port, "gid_attrs", what, name) for what in ("types", "ndevs"))
+            found.append(Gid(int(name), gid, kind, address_of(gid) if ethernet else None, netdev))
+    return tuple(found)
+
+
+def address_of(gid: str) -> Optional[str]:
+    """The IP address that a RoCE GID stands for; None for link-local ones, which name an interface and no host."""
+    try:
+        address = ipaddress.IPv6Address(gid)
+    except ValueError:
+        return None
+    if address.is_link_local:
+        return None
+    return str(address.ipv4_mapped or address)
+
+
+def _netdev(folder: str, number: int, gids: Tuple[Gid, ...]) -> Optional[str]:
+    """The port's own network device: that of its first GID; without GIDs what software RoCE names, or the adapter's by ``dev_port`` from 0."""
+    for gid in gids:
+        if gid.netdev:
+            return gid.netdev
+    parent = _text(folder, "parent")
+    if parent:
+        return parent
+    networks = os.path.join(folder, "device", "net")
+    for name in _listed(networks):
+        if _text(networks, name, "dev_port") == "%d" % (number - 1):
+            return name
+    return None
+
+
+def _verbs(root: str) -> Dict[str, str]:
+    """The device files of libibverbs by RDMA device; those that are not there are left out."""
+    found = {}
+    for name in _listed(os.path.join(root, VERBS)):
+        device, file = _text(root, VERBS, name, "ibdev"), os.path.join(root, "dev/infiniband", name)
+        if device and os.path.exists(file):
+            found[device] = "/dev/infiniband/" + name
+    return found

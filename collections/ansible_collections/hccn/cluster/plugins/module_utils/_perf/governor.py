@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The CPU's frequency governor: ``performance`` while something is measured, and back to what it was, whatever happens.
+
+What was is written to a file before anything is changed, so that whoever comes next can put it back: the runner at its end, its guard, or the next call
+on this host. Source: Linux, Documentation/admin-guide/pm/cpufreq.rst. A machine without cpufreq (most virtual ones) has no policies: nothing is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Dict, List
+
+from .._core.errors import HccnError
+
+PERFORMANCE = "performance"
+SAVED = "governor.json"
+"""Name of the file with the values to put back, in the run's state folder."""
+
+_POLICIES = "sys/devices/system/cpu/cpufreq"
+_POLICY = re.compile(r"policy\d+")
+
+
+def read(root: str = "/") -> Dict[str, str]:
+    """The governor of each policy (``policy0``: CPUs that change together); empty where the machine has none."""
+    folder = os.path.join(root, _POLICIES)
+    names = sorted(name for name in (os.listdir(folder) if os.path.isdir(folder) else ()) if _POLICY.fullmatch(name))
+    found = {}
+    for name in names:
+        try:
+            with open(_file(root, name), encoding="ascii") as governor:
+                found[name] = governor.read().strip()
+        except OSError:
+            continue  # a policy whose CPUs are offline
+    return found
+
+
+def raise_all(saved: str, root: str = "/") -> Dict[str, str]:
+    """Sets ``performance`` everywhere; returns what is to be put back, which stands in the file ``saved`` before the first change.
+
+    A file that is there already is of a run that did not end well: what is still at ``performance`` is of its making, and its values are the true ones.
+    Raises HccnError ``governor_unchanged``, with all put back.
+    """
+    before, older = read(root), _load(saved)
+    was = {name: older.get(name, value) if value == PERFORMANCE else value for name, value in before.items()}
+    changing = {name: value for name, value in was.items() if value != PERFORMANCE}
+    if not changing:
+        return {}
+    _save(saved, changing)
+    for name in sorted(before):
+        if before[name] != PERFORMANCE and not _write(root, name, PERFORMANCE):
+            restore(saved, root)
+            raise HccnError("governor_unchanged", "the governor of %s cannot be set to %s" % (name, PERFORMANCE),
+                            "run as root, and see scaling_available_governors below /%s/%s" % (_POLICIES, name))
+    return changing
+
+
+def restore(saved: str, root: str = "/") -> List[str]:
+    """Puts back what ``saved`` holds and removes it; returns the policies that could not be, which stay in the file. Nothing without a file.
+
+    A policy that is not at ``performance`` any more was set by somebody else meanwhile, and is left so.
+    """
+    if not os.path.exists(saved):
+        return []
+    now, values = read(root), _load(saved)
+    failed = {name: value for name, value in values.items() if now.get(name) == PERFORMANCE and not _write(root, name, value)}
+    if failed:
+        _save(saved, failed)
+    else:
+        os.unlink(saved)
+    return sorted(failed)
+
+
+def _file(root: str, policy: str) -> str:
+    return os.path.join(root, _POLICIES, policy, "scaling_governor")
+
+
+def _write(root: str, policy: str, governor: str) -> bool:
+    """Did it take? A file of sysfs refuses by EINVAL."""
+    try:
+        with open(_file(root, policy), "w", encoding="ascii") as file:
+            file.write(governor)
+    except OSError:
+        return False
+    return read(root).get(policy) == governor
+
+
+def _load(saved: str) -> Dict[str, str]:
+    """What may be trusted of the file; a half-written one holds nothing, since nothing was changed before it was whole."""
+    try:
+        with open(saved, encoding="ascii") as file:
+            values = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(values, dict):
+        return {}
+    return {name: value for name, value in values.items() if _POLICY.fullmatch(str(name)) and isinstance(value, str)}
+
+
+def _save(saved: str, values: Dict[str, str]) -> None:
+    """Whole or not at all, and on the disk before this returns."""
+    scratch = saved + ".new"
+    with open(scratch, "w", encoding="ascii") as file:
+        json.dump(values, file, sort_keys=True)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(scratch, saved)

@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""iperf3 between hosts: what plain TCP gets through the same network, as a baseline beside RDMA.
+
+``-J`` prints one JSON document at the end. With it iperf3 3.12 ends with 0 also where it could not connect, so the document's ``error`` counts.
+The server ends after one client (``-1``), which a probe by connecting would use up.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from .._core.errors import HccnError, InputError, ParseError
+from .._core.process import Result
+from . import listening, perftest_options
+from .perftest_options import Limit, Options
+
+BASE_PORT = 5201
+"""iperf3's own default; each device listens at this plus its number."""
+
+CONNECT_MS = 3000
+DEFAULT_SECONDS = 10
+
+LIMITS: Tuple[Limit, ...] = (Limit("duration_s", "-t", 1, 86400), Limit("qps", "-P", 1, 128), Limit("size_bytes", "-l", 1, 1048576))
+"""iperf.h: MAX_TIME, MAX_STREAMS, MAX_BLOCKSIZE. What queue pairs are to RDMA, parallel streams are to TCP."""
+
+_NOT_TCP = ("iterations", "mtu", "gid_index", "traffic_class")
+
+
+class Failure(NamedTuple):
+    """``text`` is looked for in the document's ``error``. ``here``: the failure lies at the end that tells it."""
+
+    text: str
+    code: str
+    hint: str
+    here: bool = False
+
+
+# Source: iperf_error.c of 3.12 and 3.18, whose words differ.
+FAILURES: Tuple[Failure, ...] = (
+    Failure("interrupt - ", "tool_killed", "who or what ended it on that host?", True),
+    Failure("unable to connect to server", "connection_refused", "the server was not up yet, or its port is blocked: check route and firewall"),
+    Failure("server is busy", "server_busy", "another iperf3 uses the server"),
+    Failure("Address already in use", "port_in_use", "another iperf3 listens there: end it, or take another port", True),
+    Failure("Cannot assign requested address", "no_such_address", "the address is not one of this host's", True),
+    Failure("unexpectedly closed the connection", "peer_ended", "see what the other end says"),
+    Failure("control socket has closed unexpectedly", "peer_ended", "see what the other end says"),
+    Failure("unable to send control message", "peer_ended", "see what the other end says"),
+    Failure("unable to receive control message", "peer_ended", "see what the other end says"),
+    Failure("server has terminated", "peer_ended", "see what the other end says"),
+    Failure("client has terminated", "peer_ended", "see what the other end says"),
+)
+_OF_BOTH_ENDS = {failure.code for failure in FAILURES if not failure.here} | {"iperf3_timeout", "tool_failed", "no_traffic", "unexpected_output"}
+
+
+def validate(options: Options) -> None:
+    """Raises InputError for what iperf3 does not measure."""
+    if options.measure != "bandwidth":
+        raise InputError("iperf3 measures bandwidth only", "take perftest for latency")
+    if options.all_sizes:
+        raise InputError("iperf3 measures one size at a time")
+    given = [name for name in _NOT_TCP if getattr(options, name) is not None]
+    if given:
+        raise InputError("%s %s nothing to iperf3, which measures TCP" % (" and ".join(given), "means" if len(given) == 1 else "mean"))
+    perftest_options.validate(options, "iperf3", LIMITS)
+
+
+class Iperf3:
+    """iperf3 as the pair runner uses it. Data flows from source to target; with the operation ``read`` the other way."""
+
+    def __init__(self, options: Options, version: str = "", base_port: int = BASE_PORT) -> None:
+        """Raises InputError."""
+        validate(options)
+        self._options = options
+        self._version = version
+        self._base_port = base_port
+
+    def describe(self) -> Mapping[str, Any]:
+        """The fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
+        options = self._options
+        tool = {"name": "iperf3", "version": self._version} if self._version else {"name": "iperf3"}
+        return {"tool": tool, "operation": options.operation, "measure": options.measure, "options": options.as_dict()}
+
+    def server(self, device: int, address: str) -> Tuple[str, ...]:
+        """argv of the server at ``address``; it listens nowhere else."""
+        return ("iperf3", "-s", "-1", "-J", "-B", address, "-p", "%d" % self.port(device))
+
+    def client(self, device: int, address: str, target: int) -> Tuple[str, ...]:
+        """argv of the client, which connects to ``address``, the server of the device ``target`` of its host."""
+        options = self._options
+        words = ["iperf3", "-c", address, "-J", "-p", "%d" % self.port(target), "--connect-timeout", "%d" % CONNECT_MS]
+        words += ["-t", "%d" % DEFAULT_SECONDS] if options.duration_s is None else []
+        words += perftest_options.words(options, LIMITS, both="--bidir")
+        return tuple(words + (["-R"] if options.operation == "read" and not options.bidirectional else []))
+
+    def port(self, device: int) -> int:
+        """Where the server of a device listens, on whatever host."""
+        return self._base_port + device
+
+    def ready(self, device: int, pid: int) -> Optional[bool]:
+        """Does the server, started as ``pid``, wait for its client?"""
+        return listening.listens(pid, self.port(device))
+
+    def cleanup(self, device: int) -> Tuple[str, ...]:
+        """Nothing: a test ends with its processes."""
+        return ()
+
+    def reset(self, device: int) -> None:
+        """Nothing, as ``cleanup``."""
+
+    def failure(self, result: Result) -> Optional[HccnError]:
+        """Why a finished iperf3 failed, None where it did not; for either end."""
+        try:
+            document_of(result)
+        except HccnError as error:
+            return error
+        return None
+
+    def may_retry(self, error: HccnError) -> bool:
+        """Is the failure one that passes?"""
+        return error.code in ("connection_refused", "server_busy")
+
+    def of_one_end(self, error: HccnError) -> bool:
+        """Does the failure lie at the end that tells it, rather than anywhere between the two?"""
+        return error.code not in _OF_BOTH_ENDS
+
+    def samples(self, result: Result, device: int = 0) -> List[Dict[str, object]]:
+        """The samples of a finished client. Raises HccnError."""
+        return [sample_of(document_of(result))]
+
+
+def document_of(result: Result) -> Mapping[str, Any]:
+    """What iperf3 printed, of a run that ended well. Raises HccnError."""
+    if result.timed_out:
+        raise HccnError("iperf3_timeout", "no end within %.0f s: %s" % (result.duration_s, " ".join(result.argv)), "the other end may have died or hung")
+    if result.rc < 0:
+        raise HccnError("tool_killed", "iperf3 was ended by signal %d" % -result.rc, "who or what ended it on that host?")
+    try:
+        document = json.loads(result.stdout)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        words = (result.stderr or result.stdout).strip().splitlines() or ["not a word"]
+        raise HccnError("tool_failed", "iperf3 ended with status %d and no report: %s" % (result.rc, words[0][:160]))
+    said = document.get("error")
+    if said:
+        raise next((HccnError(failure.code, str(said), failure.hint) for failure in FAILURES if failure.text in str(said)),
+                   HccnError("tool_failed", "iperf3 failed: %s" % said))
+    if result.rc != 0:
+        raise HccnError("tool_failed", "iperf3 ended with status %d, though its report tells no error" % result.rc)
+    return document
+
+
+def sample_of(document: Mapping[str, Any]) -> Dict[str, object]:
+    """What arrived: of both directions together where both were measured. ``size_bytes``: of a write call. Raises ParseError, HccnError ``no_traffic``."""
+    try:
+        size = document["start"]["test_start"]["blksize"]
+        end = document["end"]
+        sums = [end[name] for name in ("sum_received", "sum_received_bidir_reverse") if name in end]
+        total = sum(float(found["bits_per_second"]) for found in sums)
+        size = int(size)
+    except (KeyError, TypeError, ValueError):
+        raise ParseError("iperf3's report has no end.sum_received.bits_per_second or no start.test_start.blksize") from None
+    if total <= 0:
+        raise HccnError("no_traffic", "iperf3 reports a bandwidth of 0", "nothing moved between the two ends")
+    return {"size_bytes": size, "bandwidth_gbit_s": round(total / 1e9, 6)}
+
+
+def parse_version(text: str) -> str:
+    """``3.12`` of what ``iperf3 --version`` prints; empty where it tells none."""
+    words = text.split()
+    return words[1] if len(words) > 1 and words[0] == "iperf" else ""

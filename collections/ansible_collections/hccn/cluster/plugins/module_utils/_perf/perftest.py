@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""linux-rdma/perftest between hosts: a server on one RDMA device, a client on another, which prints the result.
+
+Both get the same options, since perftest notices few differences. It holds all output back until it ends, a server serves one client, and a client does
+not notice that its server died: readiness is read off the listening socket, and the one who starts it sets the deadline. Never ``-R`` (rdma_cm): it has
+no listening TCP socket.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from .._core.errors import HccnError
+from .._core.process import Result
+from . import listening, perftest_options, perftest_report, perftest_text
+from .perftest_options import MTUS, Limit, Options
+from .perftest_report import Asked
+from .rdma_end import MAX_GID_INDEX, End
+
+BASE_PORT = 18515
+"""perftest's own default; each device listens at this plus its number, so that all devices of a host can be tested at once."""
+
+LIMITS: Tuple[Limit, ...] = (
+    Limit("size_bytes", "-s", 1, 2147483647),
+    Limit("iterations", "-n", 5, 100000000),
+    Limit("duration_s", "-D", 1, 86400),
+    Limit("qps", "-q", 1, 16384),
+    Limit("mtu", "-m", MTUS[0], MTUS[-1]),
+    Limit("traffic_class", "--tclass", 0, 255),
+)
+"""Tried on 4.5 and 25.01. Values of -m and --tclass outside these they take and do not mean; a day is this collection's limit."""
+
+_OF_BOTH_ENDS = perftest_text.OF_BOTH_ENDS | {perftest_report.TIMEOUT, perftest_report.OPTIONS_DIFFER, "no_rows", "no_traffic"}
+
+
+def validate(options: Options) -> None:
+    """Raises InputError for what perftest would refuse, or take and not mean."""
+    perftest_options.validate(options, "perftest", LIMITS + (Limit("gid_index", "-x", 0, MAX_GID_INDEX),))
+
+
+def arguments(options: Options, end: End, port: int, address: str) -> Tuple[str, ...]:
+    """The command line of the server at ``address``; the client's has ``address`` behind it.
+
+    Bandwidth is asked for in Gbit/s, of both ends. ``-F``: no warnings about the CPU's clock in between.
+    """
+    words = [options.program, "-d", end.port.device, "-i", "%d" % end.port.port]
+    words += [] if end.gid_index is None else ["-x", "%d" % end.gid_index]
+    words += ["-F", "-p", "%d" % port] + perftest_options.words(options, LIMITS)
+    words += ["--report_gbits"] if options.measure == "bandwidth" else []
+    return tuple(words + (["--ipv6-addr"] if ":" in address else []))
+
+
+class Perftest:
+    """perftest as the pair runner uses it."""
+
+    def __init__(self, options: Options, ends: Mapping[int, End], version: str = "", base_port: int = BASE_PORT) -> None:
+        """``ends``: this host's, by the number that the plan gives the device. Raises InputError."""
+        validate(options)
+        self._options = options
+        self._ends = ends
+        self._version = version
+        self._base_port = base_port
+
+    def describe(self) -> Mapping[str, Any]:
+        """The fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
+        options = self._options
+        tool = {"name": options.program, "version": self._version} if self._version else {"name": options.program}
+        return {"tool": tool, "operation": options.operation, "measure": options.measure, "options": options.as_dict()}
+
+    def server(self, device: int, address: str) -> Tuple[str, ...]:
+        """argv of the server on ``device``, whose address it is."""
+        return arguments(self._options, self._ends[device], self.port(device), address)
+
+    def client(self, device: int, address: str, target: int) -> Tuple[str, ...]:
+        """argv of the client on ``device``, which connects to ``address``, the server on the device ``target`` of its host."""
+        return arguments(self._options, self._ends[device], self.port(target), address) + (address,)
+
+    def port(self, device: int) -> int:
+        """Where the server of a device listens, on whatever host."""
+        return self._base_port + device
+
+    def ready(self, device: int, pid: int) -> Optional[bool]:
+        """Does the server, started as ``pid``, wait for its client?"""
+        return listening.listens(pid, self.port(device))
+
+    def cleanup(self, device: int) -> Tuple[str, ...]:
+        """Nothing: a test ends with its processes."""
+        return ()
+
+    def reset(self, device: int) -> None:
+        """Nothing, as ``cleanup``."""
+
+    def failure(self, result: Result) -> Optional[HccnError]:
+        """Why a finished test failed, None where it did not; for a server, whose report need not hold a table."""
+        return perftest_report.error_of(result)
+
+    def may_retry(self, error: HccnError) -> bool:
+        """Is the failure one that passes?"""
+        return error.code in (perftest_text.CONNECTION_REFUSED, "clock_not_measured")
+
+    def of_one_end(self, error: HccnError) -> bool:
+        """Does the failure lie at the end that tells it, rather than anywhere between the two?"""
+        return error.code not in _OF_BOTH_ENDS
+
+    def samples(self, result: Result, device: int) -> List[Dict[str, object]]:
+        """The samples of a client that finished on ``device``. Raises HccnError."""
+        end = self._ends[device]
+        asked = Asked(self._options, end.port.device, end.gid_index, end.link_type)
+        return [row.as_sample() for row in perftest_report.judged(result, asked)]

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What a test of perftest measures: the options that linux-rdma/perftest and the NPU's own (roce_test) have in common, and what neither takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+from .._core.errors import InputError
+
+OPERATIONS = ("write", "read", "send")
+MEASURES = ("bandwidth", "latency")
+MTUS = (256, 512, 1024, 2048, 4096)
+"""What RDMA knows (enum ibv_mtu). No release refuses another one on its command line."""
+
+ALL_SIZES = tuple(2 ** power for power in range(1, 24))
+"""What ``-a`` measures, in bytes."""
+
+
+class Limit(NamedTuple):
+    """``name``: the field of Options."""
+
+    name: str
+    flag: str
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is measured; None leaves a value to the tool (65536 bytes for bandwidth, 2 for latency; 1 queue pair)."""
+
+    operation: str = "write"
+    measure: str = "bandwidth"
+    size_bytes: Optional[int] = None
+    all_sizes: bool = False
+    iterations: Optional[int] = None
+    duration_s: Optional[int] = None
+    qps: Optional[int] = None
+    mtu: Optional[int] = None
+    gid_index: Optional[int] = None
+    traffic_class: Optional[int] = None
+    bidirectional: bool = False
+
+    @property
+    def program(self) -> str:
+        """The test's name: ``ib_write_bw``, ``ib_send_lat``, ..."""
+        return "ib_%s_%s" % (self.operation, "bw" if self.measure == "bandwidth" else "lat")
+
+    def as_dict(self) -> Dict[str, Any]:
+        """The options of a record: what was given."""
+        names = ("size_bytes", "iterations", "duration_s", "qps", "mtu", "gid_index", "traffic_class")
+        given = {name: getattr(self, name) for name in names}
+        given["all_sizes"] = self.all_sizes or None
+        given["bidirectional"] = self.bidirectional or None
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def validate(options: Options, tool: str, limits: Sequence[Limit]) -> None:
+    """Raises InputError for what ``tool`` would refuse, or take and not mean."""
+    if options.operation not in OPERATIONS or options.measure not in MEASURES:
+        raise InputError("%s knows the operations %s and the measures %s" % (tool, ", ".join(OPERATIONS), ", ".join(MEASURES)))
+    for name, flag, low, high in limits:
+        value = getattr(options, name)
+        if value is not None and not low <= value <= high:
+            raise InputError("%s is %d, but %s takes %d to %d (%s)" % (name, value, tool, low, high, flag))
+    if options.mtu is not None and options.mtu not in MTUS:
+        raise InputError("mtu is %d, but RDMA knows %s only" % (options.mtu, ", ".join(map(str, MTUS))))
+    if options.iterations is not None and options.duration_s is not None:
+        raise InputError("iterations and duration exclude each other")
+    if options.all_sizes and (options.size_bytes is not None or options.duration_s is not None):
+        raise InputError("all sizes cannot be measured with one size or a duration given")
+    if options.measure == "latency" and (options.qps or 1) > 1:
+        raise InputError("latency is measured with one queue pair only")
+    if options.measure == "latency" and options.bidirectional:
+        raise InputError("latency is not measured in both directions at once")
+
+
+def words(options: Options, limits: Sequence[Limit], both: str = "-b") -> List[str]:
+    """The options as words of a command line, the same on both ends. ``both``: the flag of both directions at once."""
+    found = ["-a"] if options.all_sizes else []
+    found += [both] if options.bidirectional else []
+    for name, flag, _low, _high in limits:
+        value = getattr(options, name)
+        if value is not None:
+            found += [flag, "%d" % value]
+    return found

@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The report of a finished perftest: is it of the test that was asked for, and did it end well?
+
+Exit status 0 proves little: the two ends may be given different sizes, iterations, directions or units, and both end with 0 and print the
+client's. So what ran is read back from the report. The printed unit is believed of the end that printed it, and only if the message rate agrees.
+
+The table is read, not the file of ``--out_json``: that of 4.5 is no JSON, with ``-a`` it holds the last size only, and it names no unit.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+
+from .._core.errors import HccnError
+from .._core.process import Result
+from . import perftest_text
+from .perftest_options import ALL_SIZES, Options
+from .perftest_text import Row
+
+OPTIONS_DIFFER = "options_differ"
+TIMEOUT = "perftest_timeout"
+
+_SETTING = re.compile(r"(?:^|\t| {2,})\s*([A-Za-z#][^:\t]*?)\s*: ([^\t]*?)\s*(?=\t| {2,}|$)")
+_TITLE = re.compile(r"^\s*(RDMA_Write|RDMA_Read|Send)( Bidirectional)? (BW|Latency) Test\s*$", re.MULTILINE)
+_PROGRAMS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send"}
+_VERSION = re.compile(r"Version: (\d+(?:\.\d+)+)")
+_NUMBER = re.compile(r"\d+")
+_RATE_FACTOR = 4.0
+"""MiB/s taken for Gbit/s are 119 times too much; what rounding of small figures does is far less than this."""
+_SMALLEST_RATE = 0.000002
+"""Message rates have six decimals: below this they tell nothing."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """``program``: by the title, None where there is none; ``settings``: by the names that perftest prints; ``rows`` of the table."""
+
+    program: Optional[str]
+    bidirectional: bool
+    settings: Mapping[str, str]
+    rows: Tuple[Row, ...]
+
+    def number(self, setting: str) -> Optional[int]:
+        """``4096`` of ``Mtu : 4096[B]``; None where the report does not tell."""
+        found = _NUMBER.match(self.settings.get(setting, ""))
+        return int(found.group(0)) if found else None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one end was told: the options, and the RDMA device with its GID (None: perftest's choice) and link type, in perftest's words."""
+
+    options: Options
+    device: str
+    gid_index: Optional[int] = None
+    link_type: Optional[str] = None
+
+
+def parse(text: str) -> Report:
+    """What perftest printed to standard output. Raises ParseError for a table that is not known."""
+    head, mark, table = text.partition("#bytes")
+    title = _TITLE.search(head)
+    settings: Dict[str, str] = {}
+    for line in head.splitlines():
+        if " address: " not in line and not line.lstrip().startswith("GID:"):
+            settings.update(_SETTING.findall(line))
+    program = "ib_%s_%s" % (_PROGRAMS[title.group(1)], "bw" if title.group(3) == "BW" else "lat") if title else None
+    return Report(program, bool(title and title.group(2)), settings, perftest_text.parse_rows(mark + table))
+
+
+def parse_version(text: str) -> str:
+    """``6.06`` of what ``ib_write_bw --version`` prints (with exit status 1); empty where it tells none."""
+    found = _VERSION.search(text)
+    return found.group(1) if found else ""
+
+
+def error_of(result: Result) -> Optional[HccnError]:
+    """Why a perftest failed, None where it ended well; for either end. A server's report need not hold a table."""
+    if result.timed_out:
+        return HccnError(TIMEOUT, "no end within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
+                         "the other end may have died, hung, or been given other options; perftest holds its output back, so it is lost")
+    if result.rc < 0 or result.rc in (137, 143):
+        number = -result.rc if result.rc < 0 else result.rc - 128
+        return HccnError("tool_killed", "%s was ended by signal %d" % (result.argv[0], number), "who or what ended it on that host?")
+    error = perftest_text.failure_in(result.stderr) or perftest_text.failure_in(result.stdout)
+    if error is None and result.rc != 0:
+        words = perftest_text.first_words(result.stderr or result.stdout)
+        error = HccnError("tool_failed", "%s ended with status %d: %s" % (result.argv[0], result.rc, words))
+    return error
+
+
+def judged(result: Result, asked: Asked) -> Tuple[Row, ...]:
+    """The rows of a finished client. Raises HccnError, also where something else than what was asked for ran."""
+    error = error_of(result)
+    if error is not None:
+        raise error
+    report = parse(result.stdout)
+    if not report.rows:
+        raise HccnError("no_rows", "%s ended without a result: %s" % (result.argv[0], perftest_text.first_words(result.stderr or result.stdout)))
+    if any(row.bandwidth_gbit_s == 0 for row in report.rows):
+        raise HccnError("no_traffic", "perftest reports a bandwidth of 0", "nothing moved between the two ends")
+    differences = differing(report, asked) + [text for row in report.rows for text in _wrong_unit(row)]
+    if differences:
+        raise HccnError(OPTIONS_DIFFER, "something else than asked for was measured: %s" % "; ".join(differences),
+                        "both ends need the same test and options, and the port must carry them")
+    return report.rows
+
+
+def differing(report: Report, asked: Asked) -> List[str]:
+    """What ran and was not asked for, a sentence each; what the report does not tell is not judged."""
+    options = asked.options
+    pairs: Sequence[Tuple[str, object, object]] = (
+        ("test", options.program, report.program),
+        ("bidirectional", options.bidirectional, report.bidirectional if report.program else None),
+        ("device", asked.device, report.settings.get("Device")),
+        ("link type", asked.link_type, report.settings.get("Link type")),
+        ("gid_index", asked.gid_index, report.number("GID index")),
+        ("qps", options.qps or 1, report.number("Number of qps")),
+        ("mtu", options.mtu, report.number("Mtu")),
+        ("connection", "RC", report.settings.get("Connection type")),
+    )
+    found = ["%s %s, not %s" % (name, ran, wanted) for name, wanted, ran in pairs if wanted is not None and ran is not None and wanted != ran]
+    return found + _differing_rows(report.rows, options)
+
+
+def _differing_rows(rows: Sequence[Row], options: Options) -> List[str]:
+    found = []
+    sizes = ALL_SIZES if options.all_sizes else (options.size_bytes,)
+    measured = tuple(row.size_bytes for row in rows)
+    if None not in sizes and measured != sizes:
+        found.append("sizes %s, not %s" % (_range(measured), _range(sizes)))
+    if options.iterations is not None:
+        total = options.iterations * (options.qps or 1)  # perftest counts those of all queue pairs together
+        found += ["%d iterations, not %d" % (row.iterations, total) for row in rows if row.iterations != total][:1]
+    return found
+
+
+def _range(sizes: Sequence[Optional[int]]) -> str:
+    return "%s" % sizes[0] if len(sizes) == 1 else "%s to %s (%d)" % (sizes[0], sizes[-1], len(sizes))
+
+
+def _wrong_unit(row: Row) -> List[str]:
+    """perftest prints the client's figure under the unit of the end that prints: with one end in MiB/s that is a lie."""
+    if row.bandwidth_gbit_s is None or row.messages_mpps is None or row.messages_mpps < _SMALLEST_RATE:
+        return []
+    by_messages = row.messages_mpps * row.size_bytes * 8 / 1000
+    if 1 / _RATE_FACTOR < row.bandwidth_gbit_s / by_messages < _RATE_FACTOR:
+        return []
+    return ["%g Gbit/s, but %g million messages a second of %d bytes (%.3g Gbit/s)" % (
+        row.bandwidth_gbit_s, row.messages_mpps, row.size_bytes, by_messages)]

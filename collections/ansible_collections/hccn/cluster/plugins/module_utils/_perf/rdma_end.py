@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Which RDMA device, port and GID of this host a test uses, and whether it can: asked once, before anything is started.
+
+The index of a GID moves when addresses or VLANs come and go, so it is looked for: RoCE v2, this address, this network device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import List, Optional, Sequence
+
+from .._core.errors import HccnError
+from .._core.problems import Problem
+from .._device.rdma_checks import Memlock, memlock_problems, port_problems
+from .._device.rdma_sysfs import ACTIVE, ETHERNET, ROCE_V2, Gid, Port
+from .perftest_options import ALL_SIZES, Options
+
+MAX_GID_INDEX = 64
+"""What perftest takes with -x (4.5 to 25.01); a table may be longer."""
+
+DEFAULT_SIZE = 65536
+_BUFFER = 4096
+
+
+@dataclass(frozen=True)
+class End:
+    """``gid_index`` None on InfiniBand, which needs none."""
+
+    port: Port
+    gid_index: Optional[int]
+
+    @property
+    def link_type(self) -> str:
+        """In perftest's words."""
+        return "Ethernet" if self.port.link_layer == ETHERNET else "IB"
+
+
+def find_end(ports: Sequence[Port], address: str, device: Optional[str] = None, number: Optional[int] = None, netdev: Optional[str] = None,
+             gid_index: Optional[int] = None) -> End:
+    """The port that holds ``address``, among those of ``device``, ``number`` and ``netdev`` where these are given.
+
+    Raises HccnError ``no_rdma_device``, ``no_rdma_port``, ``no_gid``, ``gid_ambiguous``, each telling what is there.
+    """
+    chosen = _chosen(ports, device, number)
+    if gid_index is not None:
+        return _by_index(chosen, address, gid_index)
+    found = [(port, gid) for port in chosen for gid in port.gids
+             if gid.type == ROCE_V2 and gid.address == address and netdev in (None, gid.netdev) and gid.index <= MAX_GID_INDEX]
+    if not found:
+        fabric = [port for port in chosen if port.link_layer not in (None, ETHERNET)]
+        if len(fabric) == 1:
+            return End(fabric[0], None)
+        raise HccnError("no_gid", "no RDMA device of this host has a RoCE v2 GID of %s%s" % (address, " on %s" % netdev if netdev else ""), _there(chosen))
+    active = [pair for pair in found if pair[0].state == ACTIVE] or found
+    if len({str(port) for port, _gid in active}) > 1:
+        raise HccnError("gid_ambiguous", "%s is a GID of %s" % (address, " and ".join(str(port) for port, _gid in active)), "name the RDMA device to use")
+    port, gid = active[0]
+    return End(port, gid.index)
+
+
+def _chosen(ports: Sequence[Port], device: Optional[str], number: Optional[int]) -> List[Port]:
+    if not ports:
+        raise HccnError("no_rdma_device", "this host has no RDMA device", "is the driver loaded? see hccn.cluster.rdma_info")
+    of_device = [port for port in ports if device in (None, port.device)]
+    if not of_device:
+        raise HccnError("no_rdma_device", "this host has no RDMA device %s" % device, "there are %s" % ", ".join(sorted({port.device for port in ports})))
+    found = [port for port in of_device if number in (None, port.port)]
+    if not found:
+        raise HccnError("no_rdma_port", "%s has no port %s" % (device or "the RDMA of this host", number), "there are %s" % ", ".join(map(str, of_device)))
+    return found
+
+
+def _by_index(ports: Sequence[Port], address: str, index: int) -> End:
+    """The GID that was asked for; of several ports that which holds the address."""
+    found = [port for port in ports if any(gid.index == index for gid in port.gids)]
+    if len(found) > 1:
+        found = [port for port in found if any(gid.index == index and gid.address == address for gid in port.gids)]
+    if len(found) != 1:
+        raise HccnError("no_gid", "no RDMA device of this host has %s at GID index %d" % (address, index), _there(ports))
+    return End(found[0], index)
+
+
+def _there(ports: Sequence[Port]) -> str:
+    def words(port: Port, gid: Gid) -> str:
+        return "%s GID %d (%s, %s)" % (port, gid.index, gid.type, gid.address)
+
+    found = [words(port, gid) for port in ports for gid in port.gids if gid.address]
+    if not found:
+        return "there is none with an IP address: give the port's network device one"
+    return "there are %s%s" % (", ".join(found[:8]), " and %d more" % (len(found) - 8) if len(found) > 8 else "")
+
+
+def blockers(end: End, memlock: Optional[Memlock], options: Options) -> List[Problem]:
+    """Why a test on this end cannot but fail; none where it may go well."""
+    down = [] if end.port.state == ACTIVE else [
+        Problem("port_down", "error", "%s is %s (%s)" % (end.port, end.port.state, end.port.physical_state), where=str(end.port),
+                hint="check cable, optical module and switch port")]
+    verbs = [problem for problem in port_problems(end.port) if problem.rule == "verbs_missing"]
+    return verbs + down + memlock_problems(memlock, pinned(options), "error")
+
+
+def pinned(options: Options) -> int:
+    """Bytes that perftest locks: its buffers are two messages long, a page at least, for each queue pair (perftest_resources.c)."""
+    size = ALL_SIZES[-1] if options.all_sizes else options.size_bytes or DEFAULT_SIZE
+    return 2 * max(size, _BUFFER) * (options.qps or 1)

@@ -1,0 +1,168 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Shell of rdma_info; the logic is in module_utils/_device/rdma_checks.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: rdma_info
+short_description: Read the RDMA devices of a host, and what keeps them from being used
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Reads the host's RDMA devices (network adapters, software RoCE) from C(/sys/class/infiniband), port by port. No tool is needed.
+  - Tells which GID of a port is RoCE v2 with which IP address. The index of a GID changes when addresses or VLANs come and go, so it is not to be
+    written down.
+  - Names what is missing. A driver, a device file, the link, an IP address, memory that may be locked.
+  - The RoCE ports of NPUs are not among these devices. M(hccn.cluster.device_info) reads them.
+extends_documentation_fragment:
+  - hccn.cluster._attributes
+  - hccn.cluster._attributes.info
+options:
+  root:
+    description:
+      - Folder below which C(sys), C(proc) and C(dev) are read, such as C(/host) in a container that sees the host's there.
+    type: path
+    default: /
+  fail_on:
+    description:
+      - From which severity of problems on the module fails. All are returned in any case.
+    type: str
+    choices: [error, warning, never]
+    default: never
+seealso:
+  - module: hccn.cluster.device_info
+  - module: hccn.cluster.rdma_perf
+"""
+
+EXAMPLES = r"""
+- name: Look at the RDMA devices
+  hccn.cluster.rdma_info:
+  register: rdma
+
+- name: Show the GID index of each RoCE v2 address
+  ansible.builtin.debug:
+    msg: "{{ item.0.device }} port {{ item.0.port }}: {{ item.1.address }} is GID {{ item.1.index }}"
+  loop: "{{ rdma.rdma_devices | subelements('gids') }}"
+  loop_control:
+    label: "{{ item.0.device }} {{ item.1.gid }}"
+  when: item.1.type == 'RoCE v2' and item.1.address is not none
+
+- name: Stop where RDMA cannot work
+  hccn.cluster.rdma_info:
+    fail_on: error
+"""
+
+RETURN = r"""
+rdma_devices:
+  description:
+    - One entry for each port of each RDMA device, in the order of their names. What the kernel does not tell is null.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    device:
+      description: Name of the RDMA device, as C(ib_write_bw -d) takes it.
+      type: str
+    port:
+      description: Number of the port, from 1.
+      type: int
+    netdev:
+      description: The port's network device.
+      type: str
+    state:
+      description: State of the port, in the kernel's word. V(ACTIVE) is what it must be.
+      type: str
+    physical_state:
+      description: State of the link, in the kernel's word.
+      type: str
+    rate:
+      description: Rate of the port as the kernel prints it.
+      type: str
+    rate_gbit_s:
+      description: The same as a number. Software RoCE claims V(2.5), whatever is below it.
+      type: float
+    link_layer:
+      description: V(Ethernet) or V(InfiniBand).
+      type: str
+    gids:
+      description:
+        - The GIDs in use, each with C(index), C(gid), C(type) (C(RoCE v2) or C(IB/RoCE v1)), C(address) and C(netdev). A VLAN has a C(netdev) of its own.
+        - C(address) is the IP address that the GID stands for, null for link-local ones and on InfiniBand.
+      type: list
+      elements: dict
+    driver:
+      description: Driver of the adapter. Software RoCE has none.
+      type: str
+    firmware:
+      description: Version of the adapter's firmware.
+      type: str
+    pci_address:
+      description: PCI address of the adapter.
+      type: str
+    numa_node:
+      description: NUMA node of the adapter.
+      type: int
+    verbs:
+      description: Device file of libibverbs.
+      type: str
+  sample:
+    - device: mlx5_0
+      port: 1
+      netdev: ens4f0
+      state: ACTIVE
+      physical_state: LinkUp
+      rate: 200 Gb/sec (4X HDR)
+      rate_gbit_s: 200.0
+      link_layer: Ethernet
+      gids:
+        - {index: 3, gid: "0000:0000:0000:0000:0000:ffff:0a00:000b", type: RoCE v2, address: 10.0.0.11, netdev: ens4f0}
+      driver: mlx5_core
+      firmware: 28.39.2048
+      pci_address: "0000:4b:00.0"
+      numa_node: 0
+      verbs: /dev/infiniband/uverbs0
+memlock:
+  description:
+    - How much memory a process of this user may lock, C(limit_bytes), null for unlimited. With C(enforced=false) the limit does not count, as for root.
+    - Null where C(proc) does not tell.
+  returned: success
+  type: dict
+  sample: {limit_bytes: 65536, enforced: true}
+problems:
+  description:
+    - What is missing or wrong, each with C(rule), C(severity), C(message), C(where) and C(hint).
+    - The rules are C(driver_missing), C(no_rdma_device), C(verbs_missing), C(port_down), C(no_gid) and C(memlock).
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - rule: port_down
+      severity: warning
+      message: mlx5_1 port 1 is DOWN (Disabled)
+      where: mlx5_1 port 1
+      hint: check cable, optical module and switch port; is ens4f1 up?
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.hccn.cluster.plugins.module_utils._device import rdma_checks
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "default": "/"},
+            "fail_on": {"type": "str", "choices": ["error", "warning", "never"], "default": "never"},
+        },
+        supports_check_mode=True,
+    )
+    module.exit_json(**rdma_checks.look(module.params))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import listening
+
+HEADING = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+ROWS = (
+    "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1001 1 0000000000000000 100 0 0 10 0\n"
+    "   1: 0B00000A:4853 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1002 1 0000000000000000 100 0 0 10 0\n"
+    "   2: 0B00000A:4853 0C00000A:9C40 01 00000000:00000000 00:00000000 00000000     0        0 1003 1 0000000000000000 20 4 30 10 -1\n"
+)
+ANY_6 = 32 * "0"
+ROWS_6 = "   0: %s:4853 %s:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1004 1 0000000000000000 100 0 0 10 0\n" % (ANY_6, ANY_6)
+
+
+@pytest.mark.parametrize("text, port, inodes", [
+    (HEADING + ROWS, 18515, {1002}), (HEADING + ROWS, 8080, {1001}), (HEADING + ROWS, 22, set()), (HEADING, 18515, set()), ("", 18515, set()),
+    (HEADING + ROWS_6, 18515, {1004}), (HEADING + ROWS + "   3: cut", 18515, {1002}),
+])
+def test_who_listens(text, port, inodes):
+    assert listening.listening(text, port) == inodes
+
+
+def process(proc, pid, group, inodes=(), table=None):
+    folder = proc / str(pid)
+    (folder / "fd").mkdir(parents=True)
+    (folder / "stat").write_text("%d (ib (write) bw) S 1 %d %d 0 -1\n" % (pid, group, group))
+    for number, inode in enumerate(inodes):
+        (folder / "fd" / str(number)).symlink_to("socket:[%d]" % inode)
+    (folder / "fd" / "9").symlink_to("/dev/null")
+    if table is not None:
+        (folder / "net").mkdir()
+        (folder / "net/tcp").write_text(table)
+
+
+def test_only_the_servers_own_socket_counts(tmp_path):
+    process(tmp_path, 70, 70, [1001], HEADING + ROWS)
+    process(tmp_path, 71, 71, [1002], HEADING + ROWS)
+    process(tmp_path, 72, 72, [], HEADING + ROWS)
+    process(tmp_path, 73, 72, [1002], HEADING + ROWS)
+    process(tmp_path, 74, 74, [1002], HEADING)
+    assert [listening.listens(pid, 18515, str(tmp_path)) for pid in (70, 71, 72, 74, 99)] == [False, True, True, False, False]
+
+
+def test_a_real_socket():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        port = server.getsockname()[1]
+        assert not listening.listens(os.getpid(), port)
+        server.listen()
+        assert listening.listens(os.getpid(), port)
+    assert not listening.listens(os.getpid(), port)
