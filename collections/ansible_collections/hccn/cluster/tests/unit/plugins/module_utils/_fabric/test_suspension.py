@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.suspension import MOST_NAMES, Suspension, deadline
+
+
+def suspended(known):
+    return sorted(known.suspended())
+
+
+def test_the_deadline_is_four_times_what_is_expected():
+    assert deadline(5.0) == 20.0
+
+
+def test_two_different_partners_suspend():
+    known = Suspension()
+    known.missed(0, "a", "h")
+    assert suspended(known) == []
+    known.missed(1, "a", "h")
+    assert suspended(known) == [], "the same partner twice is one strike"
+    known.missed(2, "b", "h")
+    assert suspended(known) == ["h"]
+    assert known.is_suspended("h") and not known.is_suspended("a")
+
+
+def test_who_met_two_hung_ones_is_not_suspended_once_they_are():
+    known = Suspension()
+    known.missed(0, "x", "h1")
+    known.missed(1, "x", "h2")
+    assert suspended(known) == ["x"], "nobody else has met them yet"
+    known.missed(2, "y", "h1")
+    known.missed(3, "z", "h1")
+    known.missed(4, "y", "h2")
+    known.missed(5, "z", "h2")
+    assert "x" not in suspended(known)
+    assert {"h1", "h2"} <= set(suspended(known))
+
+
+def test_who_has_succeeded_needs_a_third_partner_and_is_suspended_last():
+    known = Suspension()
+    known.succeeded(0, "a", "b")
+    for order, hung in enumerate(("h1", "h2"), 1):
+        known.missed(order, "a", hung)
+    assert suspended(known) == []
+    known.missed(3, "a", "h3")
+    assert suspended(known) == ["a"]
+    for order, hung in enumerate(("h1", "h2", "h3"), 4):
+        known.missed(order, "b", hung)
+    assert suspended(known) == ["h1", "h2", "h3"]
+
+
+def test_a_success_wipes_the_strikes_before_it_and_none_after():
+    known = Suspension()
+    known.missed(3, "a", "h")
+    known.succeeded(5, "b", "h")
+    known.missed(4, "c", "h")
+    assert suspended(known) == [], "both strikes are older than the success"
+    known.missed(6, "a", "h")
+    known.missed(7, "c", "h")
+    known.missed(8, "d", "h")
+    assert suspended(known) == ["h"], "it died later"
+
+
+def test_partners_tell_each_other():
+    one, other = Suspension(), Suspension()
+    one.missed(0, "a", "h")
+    other.missed(1, "b", "h")
+    other.learn(one.share())
+    assert suspended(other) == ["h"]
+    one.learn(other.share())
+    assert suspended(one) == ["h"]
+    assert one.share()["missed"] == other.share()["missed"] == {"a": {"h": 0}, "h": {"a": 0, "b": 1}, "b": {"h": 1}}
+
+
+def test_what_is_told_twice_or_late_changes_nothing():
+    one, other = Suspension(), Suspension()
+    one.missed(0, "a", "h")
+    old = one.share()
+    one.succeeded(2, "b", "h")
+    other.learn(one.share())
+    other.learn(old)
+    other.missed(3, "c", "h")
+    assert suspended(other) == []
+
+
+def test_nothing_is_told_while_all_is_well():
+    known = Suspension()
+    known.succeeded(0, "a", "b")
+    assert known.share() == {}
+
+
+def test_adjudication_gives_each_another_proven_good_one():
+    known = Suspension()
+    for order, partner in enumerate("abc"):
+        known.missed(order, partner, "h1")
+        known.missed(order, partner, "h2")
+    for order, (one, other) in enumerate((("a", "b"), ("c", "d")), 10):
+        known.succeeded(order, one, other)
+    assert known.adjudication("abcd") == [("h1", "a"), ("h2", "b")]
+    assert known.adjudication("abcd", lambda accused, proven: proven != "a" or accused == "h2") == [("h1", "b"), ("h2", "a")]
+    assert known.adjudication("a") == [("h1", "a")]
+
+
+@pytest.mark.parametrize("good, names", [(True, []), (False, ["h"])])
+def test_a_judgement_is_the_end(good, names):
+    known, other = Suspension(), Suspension()
+    known.missed(0, "a", "h")
+    known.missed(1, "b", "h")
+    known.succeeded(2, "a", "b")
+    known.judge("h", good)
+    other.missed(0, "a", "h")
+    other.learn(known.share())
+    assert suspended(known) == suspended(other) == names
+    assert known.adjudication("ab") == []
+
+
+def test_a_good_judgement_outweighs_a_bad_one():
+    one, other = Suspension(), Suspension()
+    one.judge("h", False)
+    other.judge("h", True)
+    one.learn(other.share())
+    other.learn({"judged": {"h": False}})
+    assert suspended(one) == suspended(other) == []
+
+
+@pytest.mark.parametrize("said", [
+    None, [], "x", {"missed": []}, {"missed": {"h": 3}}, {"missed": {"h": {"a": "0", "b": True}}}, {"missed": {3: {"a": 0, "b": 1}}},
+    {"good": {"h": "1"}, "judged": {"h": 0}}, {"missed": {"n%d" % number: {"a": 0, "b": 1} for number in range(MOST_NAMES + 1)}},
+    {"missed": {"h": {"n%d" % number: 0 for number in range(MOST_NAMES + 1)}}},
+])
+def test_what_has_another_form_is_left_aside(said):
+    known = Suspension()
+    known.learn(said)
+    assert suspended(known) == []
