@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo test test-k8s coverage lint lint-python lint-ansible lint-galaxy sanity molecule bench roce docs build changelog surveys matrix matrix-oldest demo-cores clean
+.PHONY: help venv demo test test-k8s coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate bench roce docs build changelog surveys matrix matrix-oldest demo-cores clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -72,6 +72,9 @@ sanity: .venv/.lint ## ansible-test sanity and units, without a container
 
 molecule: .venv/.lint ## scenarios on real small hosts (tests/testbed); root only
 	tests/molecule/run
+
+simulate: .venv/.test ## the brain of the fabric check against thousands of simulated nodes with known faults
+	PYTHONPATH=collections python -m ansible_collections.hccn.cluster.plugins.plugin_utils._simulate
 
 bench: .venv/.test ## benchmarks
 	@if test -d tests/benchmarks; then python -m pytest tests/benchmarks/bench_*.py; else echo "There are no benchmarks yet."; fi

@@ -20,7 +20,7 @@ from tests.testbed import load
 def main(folder: str, playbook: str) -> int:
     lab = load(Path(folder))
     lab.fault(VICTIM, "kill")
-    argv = ["ansible-playbook", "-i", str(lab.inventory), "-i", str(Path(playbook).with_name("variables.yml")), playbook]
+    argv = ["ansible-playbook", "-i", str(lab.inventory), "-i", str(Path(playbook).with_name("variables")), playbook]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PLAY_SECONDS, check=False)
     bad = {host for host, _changed, unreachable, failed in RECAP.findall(done.stdout) if int(unreachable) or int(failed)}
     left = until_nothing_is_left(lab)

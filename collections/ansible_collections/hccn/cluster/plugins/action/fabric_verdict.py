@@ -10,8 +10,9 @@ from typing import Any
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import simple
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import classes, judge, power
 
 ARGUMENTS = {
     "hosts": {"type": "list", "elements": "str"},
@@ -23,8 +24,11 @@ ARGUMENTS = {
         "message": {"type": "str", "required": True}}},
     "run_id": {"type": "str"},
     "floor_gbit_s": {"type": "float"},
-    "relative_floor": {"type": "float", "default": simple.RELATIVE_FLOOR},
-    "fail_on": {"type": "str", "choices": list(simple.FAILING), "default": "failed"},
+    "line_rate_floor": {"type": "float", "default": judge.LINE_RATE_FLOOR},
+    "relative_floor": {"type": "float", "default": power.RELATIVE_FLOOR},
+    "plan": {"type": "dict"},
+    "baseline": {"type": "dict"},
+    "fail_on": {"type": "str", "choices": list(judge.FAILING), "default": "failed"},
 }
 
 
@@ -45,13 +49,19 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(f"relative_floor is {options['relative_floor']}, it must lie between 0 and 1")
         results = self._results(options, task_vars or {})
         hosts = list(dict.fromkeys(options["hosts"] or results))
-        left_out = [simple.LeftOut(**entry) for entry in options["left_out"]]
-        found = simple.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"], left_out)
+        left_out = [classes.LeftOut(**entry) for entry in options["left_out"]]
+        try:
+            found = judge.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"], left_out, options["plan"],
+                                   options["line_rate_floor"], options["baseline"])
+        except InputError as error:
+            raise AnsibleActionFail(f"fabric_verdict: {error.sentence()}") from None
         result.update(_returned(found, _run_id(options["run_id"], results)))
-        failing = [verdict for verdict in found.verdicts if verdict.verdict in simple.FAILING[options["fail_on"]]]
-        if failing:
-            result.update(failed=True, msg=f"{len(failing)} of {len(hosts)} hosts: " + "; ".join(
-                f"{verdict.host} {verdict.verdict}: {verdict.message}" for verdict in failing[:10]) + (" ..." if len(failing) > 10 else ""))
+        bad, fabric = found.failing(options["fail_on"])
+        if bad or fabric:
+            counted = [f"{len(bad)} of {len(hosts)} hosts"] if bad else []
+            counted += [f"{len(fabric)} components of the fabric"] if fabric else []
+            shown = (fabric + bad)[:10]
+            result.update(failed=True, msg=f"{' and '.join(counted)}: " + "; ".join(shown) + (" ..." if len(bad) + len(fabric) > len(shown) else ""))
         return result
 
     @staticmethod
@@ -83,15 +93,13 @@ def _run_id(given: str | None, results: Mapping[str, Any]) -> str:
     return given or next((str(result["run_id"]) for result in results.values() if result and result.get("run_id")), "unnamed")
 
 
-def _returned(found: simple.Diagnosis, run_id: str) -> dict[str, Any]:
+def _returned(found: judge.Diagnosis, run_id: str) -> dict[str, Any]:
     now = utc()
-    by_class = {name: [verdict.host for verdict in found.verdicts if verdict.verdict == name] for name in simple.CLASSES}
     records = [
         record("verdict", f"{run_id}/verdict/{verdict.host}", "ok" if verdict.verdict == "good" else "failed", source={"host": verdict.host},
                samples=[{"class": verdict.verdict, "message": verdict.message, "evidence": verdict.evidence}], started_at=now)
         for verdict in found.verdicts
     ]
-    return {
-        "changed": False, "run_id": run_id, "verdicts": [verdict.as_dict() for verdict in found.verdicts], "hosts": by_class,
-        "coverage": found.coverage, "measurements": records,
-    }
+    records += [record("verdict", f"{run_id}/verdict/fabric/{number}", "failed", samples=[component], started_at=now)
+                for number, component in enumerate(found.fabric(), 1)]
+    return {"changed": False, "run_id": run_id, **found.as_dict(), "measurements": records}

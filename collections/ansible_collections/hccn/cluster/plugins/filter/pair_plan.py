@@ -138,7 +138,8 @@ _value:
       with C(planned), C(possible) and C(share). C(leaves) is the number of leaves, C(leaf_unknown) tells the number and some names of hosts
       with an NPU whose leaf is not known.
     - Its C(sees) has C(classes), the kinds of fault that the plan can name of C(node), C(device), C(rail), C(leaf) and C(path), and C(not), the reasons
-      why not for the others. C(left_out) is there where a budget cut the plan, with C(rounds), C(minutes) and C(pairs).
+      why not for the others, and C(smallest_drop_percent) of an C(npu) and a C(pair) that would be seen where measurements vary by C(spread_percent).
+      C(left_out) is there where a budget cut the plan, with C(rounds), C(minutes) and C(pairs).
   type: dict
 """
 
@@ -148,6 +149,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.power import forecast
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.summary import SECONDS_PER_PAIR
 
@@ -156,7 +158,8 @@ def pair_plan(hosts: Any, plan: str = "quick", seed: int = 0, rails: Iterable[in
               groups: Any = None, budget: float | None = None, seconds_per_pair: float = SECONDS_PER_PAIR, compact: bool | None = None) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
-        return make_plan(hosts, plan, seed, rails, run_id, pairs=pairs, groups=groups, budget=budget, seconds_per_pair=seconds_per_pair, compact=compact)
+        return make_plan(hosts, plan, seed, rails, run_id, pairs=pairs, groups=groups, budget=budget, seconds_per_pair=seconds_per_pair, compact=compact,
+                         sees=forecast)
     except InputError as error:
         raise AnsibleFilterError(f"pair_plan: {error.sentence()}") from None
 

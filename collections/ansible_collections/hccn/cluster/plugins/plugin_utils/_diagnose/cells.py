@@ -1,25 +1,31 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""RDMA records as cells: one measured direction between two NPUs, with what it is worth against its like."""
+"""What was measured, from records of single pairs (kind ``rdma``) and of whole rows (kind ``matrix``): one table of ends and cells.
+
+A row is what one NPU as source measured with many targets, the targets by ``hosts``; their NPU is that of ``target``, by default the source's:
+
+    {"kind": "matrix", "source": {"host": "n1", "device": 0}, "hosts": ["n2", "n3", "n4"], "samples": [{"size_bytes": 65536,
+     "bandwidth_gbit_s": [196, null, 195]}], "failed": {"retry_exceeded": [1]}}
+
+``null`` was not measured, and ``failed`` holds places in ``hosts`` by the code of the error.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any, NamedTuple
-
-GOOD, SLOW, FAILED, BUSY = "good", "slow", "failed", "busy"
 
 BUSY_CODES = frozenset({"device_busy", "roce_test_running", "tool_busy"})
 """An NPU that does other work; see module_utils/_device/failures.py."""
 
-INFERRED_CODES = frozenset({"peer_unreachable", "peer_lost", "peer_silent"})
-"""Errors that one end tells of the other, and may be the cause of itself."""
+INFERRED_CODES = frozenset({"peer_unreachable", "peer_lost", "peer_silent", "no_record"})
+"""Errors that one end tells of the other, and may be the cause of itself; the last is made in missing.py."""
 
-RAIL_QUORUM = 8
-"""A rail with fewer measurements is compared with all rails: of four, a slow NPU may hold two."""
+LINE_RATE_SIZE = 65536
+"""Smaller messages do not reach the line rate on a sound fabric either."""
+
+GBIT, MICROSECONDS = "Gbit/s", "us"
 
 
 class End(NamedTuple):
@@ -30,97 +36,159 @@ class End(NamedTuple):
         return f"{self.host} npu {self.device}"
 
 
-@dataclass(frozen=True)
-class Cell:
-    """``value``: Gbit/s or microseconds, None where nothing was measured; ``compared``: with what; ``accused``: the end that the error names."""
+class Kind(NamedTuple):
+    """What is compared with each other."""
 
-    source: End
-    target: End
-    kind: tuple[Any, ...]
-    value: float | None
+    operation: Any
+    measure: Any
+    size: Any
     unit: str
+
+    def shown(self, worth: float) -> str:
+        return f"{(worth if self.unit == GBIT else 1 / worth):.4g}"
+
+
+class Cell(NamedTuple):
+    """One record. ``worth``: more is better: Gbit/s, or 1 through microseconds; None where nothing was measured. ``accused``: the end that the error
+    names. ``way``: what makes the packets take another path: source port and number of queue pairs. ``floor``: Gbit/s below which it is slow."""
+
+    source: int
+    target: int
+    kind: int
+    worth: float | None
     code: str
     message: str
-    accused: End | None
-    state: str
-    compared: str = ""
-
-    @property
-    def rail(self) -> int | None:
-        return self.source.device if self.source.device == self.target.device else None
-
-    @property
-    def ends(self) -> tuple[End, End]:
-        return self.source, self.target
-
-    def other(self, end: End) -> End:
-        return self.target if end == self.source else self.source
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return f"{self.source} to {self.target}: {self.code}: {self.message}"
-        return f"{self.source} to {self.target}: {self.value:.4g} {self.unit}, {self.compared}"
+    accused: int | None
+    pair: str
+    way: tuple[Any, Any]
+    floor: float
 
 
-def cells_of(results: Iterable[Mapping[str, Any]], floor_gbit_s: float | None, relative_floor: float) -> list[Cell]:
-    """The cells of the rdma records in the results, each record once, rated by the two floors."""
-    records: dict[str, Mapping[str, Any]] = {}
-    for result in results:
-        for record in result.get("measurements") or ():
-            if record.get("kind") == "rdma":
-                records.setdefault(record["id"], record)
-    return _rate([_cell(record) for record in records.values()], floor_gbit_s, relative_floor)
+class Row(NamedTuple):
+    """Cells of one source; ``worths`` by the place of the target."""
+
+    source: int
+    kind: int
+    targets: tuple[int, ...]
+    worths: Sequence[float | None]
+    floor: float
 
 
-def _rate(cells: Sequence[Cell], floor_gbit_s: float | None, relative_floor: float) -> list[Cell]:
-    """Bandwidth below either floor is slow, and so is a latency above the median divided by the relative floor."""
-    medians = _medians(cells)
-    return [cell if cell.value is None else _rated(cell, medians.get((cell.kind, cell.rail), medians[cell.kind, None]), floor_gbit_s, relative_floor)
-            for cell in cells]
+class Table:
+    """Ends by number, with the rail and the leaves they hang on, and what was measured between them."""
+
+    def __init__(self, topology: Mapping[str, Any] | None = None) -> None:
+        self.ends: list[End] = []
+        self.rails: list[Any] = []
+        self.leaves: list[str | None] = []
+        self.kinds: list[Kind] = []
+        self.cells: list[Cell] = []
+        self.rows: list[Row] = []
+        self._topology = topology or {}
+        self._numbers: dict[End, int] = {}
+        self._kinds: dict[Kind, int] = {}
+        self._targets: dict[tuple[tuple[str, ...], int], tuple[int, ...]] = {}
+
+    def number(self, host: str, device: int) -> int:
+        """Of an end, which is made where it is new."""
+        end = End(host, device)
+        found = self._numbers.get(end)
+        if found is None:
+            found = self._numbers[end] = len(self.ends)
+            self.ends.append(end)
+            known = self.about(host)
+            devices = known.get("devices") or {}
+            mine = devices.get(str(device), devices.get(device)) or {}
+            self.rails.append(mine.get("rail", device))
+            leaf = mine.get("leaf", known.get("leaf"))
+            self.leaves.append(None if leaf is None else str(leaf))
+        return found
+
+    def about(self, host: str) -> Mapping[str, Any]:
+        """What the topology knows of a host."""
+        return self._topology.get(host) or {}
+
+    def number_of_kind(self, kind: Kind) -> int:
+        found = self._kinds.setdefault(kind, len(self.kinds))
+        if found == len(self.kinds):
+            self.kinds.append(kind)
+        return found
+
+    def targets(self, hosts: Sequence[str], device: int) -> tuple[int, ...]:
+        """The ends of a row; rows of one device share them."""
+        key = (tuple(hosts), device)
+        if key not in self._targets:
+            self._targets[key] = tuple(self.number(str(host), device) for host in hosts)
+        return self._targets[key]
+
+    def hosts(self) -> set[str]:
+        return {end.host for end in self.ends}
 
 
-def _rated(cell: Cell, reference: float, floor_gbit_s: float | None, relative_floor: float) -> Cell:
-    value = cell.value or 0.0
-    if cell.unit == "Gbit/s" and floor_gbit_s is not None and value < floor_gbit_s:
-        return replace(cell, state=SLOW, compared=f"the floor is {floor_gbit_s:.4g}")
-    share = value / reference if cell.unit == "Gbit/s" else reference / value
-    return replace(cell, state=SLOW if share < relative_floor else GOOD, compared=f"the median is {reference:.4g}")
+def read(records: Iterable[Mapping[str, Any]], topology: Mapping[str, Any] | None, floor_gbit_s: float | None, line_rate_floor: float) -> Table:
+    """The rdma records and matrix rows among the records, each id once. The floors are absolute: Gbit/s, and a share of the record's line rate."""
+    table = Table(topology)
+    seen: set[Any] = set()
+    for record in records:
+        if record.get("kind") not in ("rdma", "matrix") or record.get("id") in seen or record.get("status") == "not_run":
+            continue
+        seen.add(record.get("id"))
+        if record["kind"] == "rdma":
+            table.cells.append(_cell(table, record, floor_gbit_s, line_rate_floor))
+        else:
+            _row(table, record, floor_gbit_s, line_rate_floor)
+    return table
 
 
-def _medians(cells: Sequence[Cell]) -> dict[tuple[tuple[Any, ...], int | None], float]:
-    """The median of each kind under the rail None, and of each rail that has RAIL_QUORUM measurements of that kind."""
-    values: dict[tuple[tuple[Any, ...], int | None], list[float]] = {}
-    for cell in cells:
-        if cell.value is not None:
-            for rail in sorted({cell.rail, None}, key=str):
-                values.setdefault((cell.kind, rail), []).append(cell.value)
-    return {key: median(found) for key, found in values.items() if key[1] is None or len(found) >= RAIL_QUORUM}
-
-
-def _cell(record: Mapping[str, Any]) -> Cell:
-    source, target = (End(str(record[side]["host"]), int(record[side]["device"])) for side in ("source", "target"))
-    error = record.get("error") or {}
+def _cell(table: Table, record: Mapping[str, Any], floor_gbit_s: float | None, line_rate_floor: float) -> Cell:
+    source, target = (table.number(str(record[side]["host"]), int(record[side]["device"])) for side in ("source", "target"))
+    error, context, options = (record.get(key) or {} for key in ("error", "context", "options"))
+    worth, unit, size = _worth(record.get("samples") or ())
     code = str(error.get("code", ""))
-    value, unit, size = _value(record.get("samples") or ())
-    if record.get("status") != "ok" or not value:
-        state, value, code = BUSY if code in BUSY_CODES else FAILED, None, code or "no_result"
-    else:
-        state = GOOD
-    accused = {"source": source, "target": target}.get(str((record.get("context") or {}).get("failed_end")))
-    kind = (record.get("operation"), record.get("measure"), size)
-    return Cell(source, target, kind, value, unit, code, str(error.get("message", "no sample in the record")), accused, state)
+    if record.get("status") != "ok" or worth is None:
+        worth, code = None, code or "no_result"
+    kind = table.number_of_kind(Kind(record.get("operation"), record.get("measure"), size if worth else None, unit))
+    parts = str(record.get("id")).split("/")
+    return Cell(source, target, kind, worth, code, str(error.get("message", "no sample in the record")),
+                {"source": source, "target": target}.get(str(context.get("failed_end"))), parts[1] if len(parts) > 1 else parts[0],
+                (options.get("source_port"), options.get("qps")), _floor(context, unit, size, floor_gbit_s, line_rate_floor))
 
 
-def _value(samples: Sequence[Mapping[str, Any]]) -> tuple[float | None, str, Any]:
+def _row(table: Table, record: Mapping[str, Any], floor_gbit_s: float | None, line_rate_floor: float) -> None:
+    device = int(record["source"]["device"])
+    source = table.number(str(record["source"]["host"]), device)
+    targets = table.targets(record["hosts"], int((record.get("target") or {}).get("device", device)))
+    for sample in record.get("samples") or ():
+        widths, times = sample.get("bandwidth_gbit_s"), (sample.get("latency_us") or {}).get("typical")
+        unit = GBIT if widths is not None else MICROSECONDS
+        worths = widths if widths is not None else [1 / time if time else None for time in times or ()]
+        kind = table.number_of_kind(Kind(record.get("operation"), record.get("measure"), sample.get("size_bytes"), unit))
+        floor = _floor(record.get("context") or {}, unit, sample.get("size_bytes"), floor_gbit_s, line_rate_floor)
+        table.rows.append(Row(source, kind, targets, worths, floor))
+        break  # one size is judged, as with single records
+    for code, places in (record.get("failed") or {}).items():
+        kind = table.number_of_kind(Kind(record.get("operation"), record.get("measure"), None, ""))
+        table.cells += [Cell(source, targets[place], kind, None, str(code), "see the journal of the source", None, "", (None, None), 0.0)
+                        for place in places]
+
+
+def _floor(context: Mapping[str, Any], unit: str, size: Any, floor_gbit_s: float | None, line_rate_floor: float) -> float:
+    if unit != GBIT:
+        return 0.0
+    line_rate = context.get("line_rate_gbit_s") if (size or 0) >= LINE_RATE_SIZE else None
+    return max(floor_gbit_s or 0.0, line_rate_floor * float(line_rate or 0.0))
+
+
+def _worth(samples: Sequence[Mapping[str, Any]]) -> tuple[float | None, str, Any]:
     """The bandwidth of the largest message, or the typical latency of the smallest."""
     widths = [sample for sample in samples if sample.get("bandwidth_gbit_s") is not None]
     if widths:
         largest = max(widths, key=lambda sample: sample.get("size_bytes", 0))
-        return float(largest["bandwidth_gbit_s"]), "Gbit/s", largest.get("size_bytes")
+        return float(largest["bandwidth_gbit_s"]) or None, GBIT, largest.get("size_bytes")
     times = [sample for sample in samples if sample.get("latency_us")]
     if times:
         smallest = min(times, key=lambda sample: sample.get("size_bytes", 0))
         known = smallest["latency_us"]
         value = known.get("typical", known.get("avg"))
-        return (None if value is None else float(value)), "us", smallest.get("size_bytes")
+        return (1 / float(value) if value else None), MICROSECONDS, smallest.get("size_bytes")
     return None, "", None

@@ -9,16 +9,19 @@ import pytest
 from ansible.errors import AnsibleActionFail, AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.action import fabric_verdict
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.simple import Diagnosis, Verdict
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.classes import Verdict
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import Diagnosis
 
 
 def test_what_is_returned():
-    found = Diagnosis([Verdict("n1", "good", "fine", []), Verdict("n2", "slow", "npu 3 is slow with n1", ["x"])], {"hosts": 2})
+    rail = {"kind": "rail", "name": "rail 1", "class": "slow", "certain": True, "hosts": ["n1", "n2"], "message": "rail 1: slow", "evidence": []}
+    npu = {"kind": "npu", "name": "n2 npu 3", "class": "slow", "certain": True, "hosts": ["n2"], "message": "n2: npu 3 is slow with n1"}
+    found = Diagnosis([Verdict("n1", "good", "fine", []), Verdict("n2", "slow", "npu 3 is slow with n1", ["x"])], {"hosts": 2}, [rail, npu], {"samples": 2})
     result = fabric_verdict._returned(found, "r1")
     moments = {entry.pop("started_at") for entry in result["measurements"]}
     assert len(moments) == 1
     assert result == {
-        "changed": False, "run_id": "r1", "coverage": {"hosts": 2},
+        "changed": False, "run_id": "r1", "coverage": {"hosts": 2}, "components": [rail, npu], "power": {"samples": 2}, "regressions": [],
         "verdicts": [{"host": "n1", "class": "good", "message": "fine", "evidence": []},
                      {"host": "n2", "class": "slow", "message": "npu 3 is slow with n1", "evidence": ["x"]}],
         "hosts": {"good": ["n1"], "slow": ["n2"], "failed": [], "busy": [], "unreachable": [], "not_measured": []},
@@ -27,6 +30,7 @@ def test_what_is_returned():
              "samples": [{"class": "good", "message": "fine", "evidence": []}]},
             {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/n2", "kind": "verdict", "status": "failed", "source": {"host": "n2"},
              "samples": [{"class": "slow", "message": "npu 3 is slow with n1", "evidence": ["x"]}]},
+            {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/fabric/1", "kind": "verdict", "status": "failed", "samples": [rail]},
         ],
     }
 

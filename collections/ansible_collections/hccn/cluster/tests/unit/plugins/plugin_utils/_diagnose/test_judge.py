@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import simple
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.simple import diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import classes as classes_of_hosts
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
 
 FAST, LOW = 195.0, 50.0
 
@@ -63,8 +63,8 @@ def test_a_slow_host_among_four():
     rails = [record(source, target, device=rail) for rail in range(1, 8) for source, target in RING]
     found = diagnose("abcd", results_of(*ring(bc={"value": LOW}, ab={"value": LOW + 1}), *rails))
     assert classes(found) == {"a": "good", "b": "slow", "c": "good", "d": "good"}
-    assert verdict(found, "b").message == "npu 0 is slow with a, c"
-    assert verdict(found, "b").evidence == ["b npu 0 to c npu 0: 50 Gbit/s, the median is 195", "a npu 0 to b npu 0: 51 Gbit/s, the median is 195"]
+    assert verdict(found, "b").message == "npu 0 is slow with 2 of 2 proven-good partners: a, c, 74 % below normal"
+    assert verdict(found, "b").evidence == ["b npu 0 to c npu 0: 50 Gbit/s, normal is 195", "a npu 0 to b npu 0: 51 Gbit/s, normal is 195"]
     assert verdict(found, "a").message == "pairs: 15 with 2 of the other hosts, 195 to 195 Gbit/s; bad ones put down to the other end: 1"
 
 
@@ -72,8 +72,8 @@ def test_two_hosts_are_both_suspects():
     pairs = [record("a", "b", device=rail, value=LOW if rail == 3 else FAST) for rail in range(8)]
     found = diagnose("ab", results_of(*pairs, hosts="ab"))
     assert classes(found) == {"a": "slow", "b": "slow"}
-    assert verdict(found, "a").message == "npu 3 is slow with b: either end or the path between, no other pair tells which"
-    assert verdict(found, "b").message == "npu 3 is slow with a: either end or the path between, no other pair tells which"
+    assert verdict(found, "a").message == "npu 3 is slow with b, 74 % below normal: either end or the path between, no other pair tells which"
+    assert verdict(found, "b").message == "npu 3 is slow with a, 74 % below normal: either end or the path between, no other pair tells which"
 
 
 def test_two_hosts_with_a_failed_pair_are_both_failed():
@@ -86,8 +86,14 @@ def test_two_hosts_with_a_failed_pair_are_both_failed():
 def test_a_path_between_two_that_are_good_elsewhere():
     rails = [record(source, target, device=rail) for rail in range(1, 8) for source, target in RING]
     found = diagnose("abcd", results_of(*ring(ab={"error": "retry_exceeded"}), *rails))
-    assert classes(found) == {"a": "failed", "b": "failed", "c": "good", "d": "good"}
-    assert "the path between" in verdict(found, "a").message
+    assert classes(found) == {"a": "good", "b": "good", "c": "good", "d": "good"}
+    assert [(entry["kind"], entry["name"], entry["class"], entry["certain"], entry["hosts"]) for entry in found.components] == [
+        ("pair", "path a npu 0 to b npu 0", "failed", False, ["a", "b"])]
+    assert found.components[0]["message"] == (
+        "path a npu 0 to b npu 0: fails: both ends are good with others: the path between them, or it comes and goes; measure it again with another "
+        "source port")
+    assert verdict(found, "a").message.endswith("; bad ones put down to the other end, path a npu 0 to b npu 0: 1")
+    assert found.failing("failed") == ([], [found.components[0]["message"]])
 
 
 def test_the_end_with_more_bad_partners():
@@ -172,24 +178,26 @@ def test_the_absolute_floor():
 @pytest.mark.parametrize("value, verdict_class", [(146.2, "slow"), (146.3, "good")])
 def test_the_relative_floor(value, verdict_class):
     pairs = [record("a", "b", value=value, device=0)] + [record("a", "b", device=rail) for rail in range(1, 8)]
-    assert classes(diagnose("ab", results_of(*pairs, hosts="ab")))["a"] == verdict_class
+    assert classes(diagnose("ab", results_of(*pairs, hosts="ab"), relative_floor=0.75))["a"] == verdict_class
 
 
-def test_a_rail_with_enough_pairs_has_its_own_median():
+def test_a_rail_that_is_slow_as_a_whole():
     names = "abcdefgh"
     slow_rail = [record(one, other, value=100.0, device=5) for one, other in zip(names, names[1:] + names[:1])]
     others = [record(one, other, device=rail) for rail in range(4) for one, other in zip(names, names[1:] + names[:1])]
     found = diagnose(names, results_of(*slow_rail, *others, hosts=names))
     assert set(classes(found).values()) == {"good"}
+    assert [entry["message"] for entry in found.components] == ["rail 5: 8 of its pairs are slow, 49 % below normal"]
+    assert found.failing("slow") == ([], ["rail 5: 8 of its pairs are slow, 49 % below normal"])
 
 
 def test_latency_is_slow_when_it_is_long():
     pairs = [record("a", "b", value=46.0, device=rail, unit="latency") for rail in range(7)] + [record("a", "b", value=62.0, device=7, unit="latency")]
-    found = diagnose("ab", results_of(*pairs, hosts="ab"), floor_gbit_s=180.0)
+    found = diagnose("ab", results_of(*pairs, hosts="ab"), floor_gbit_s=180.0, relative_floor=0.75)
     assert classes(found) == {"a": "slow", "b": "slow"}
-    assert verdict(found, "a").evidence == ["a npu 7 to b npu 7: 62 us, the median is 46"]
+    assert verdict(found, "a").evidence == ["a npu 7 to b npu 7: 62 us, normal is 46"]
     pairs[-1] = record("a", "b", value=61.0, device=7, unit="latency")
-    assert classes(diagnose("ab", results_of(*pairs, hosts="ab"))) == {"a": "good", "b": "good"}
+    assert classes(diagnose("ab", results_of(*pairs, hosts="ab"), relative_floor=0.75)) == {"a": "good", "b": "good"}
 
 
 def test_average_where_there_is_no_typical_latency():
@@ -224,26 +232,26 @@ def test_many_partners_are_counted():
     pairs = [record("a", other, error="retry_exceeded", device=0) for other in names[1:]] + [
         record(one, other) for one, other in zip(names[1:], names[2:] + names[1])]
     found = diagnose(names, results_of(*pairs, hosts=names))
-    assert verdict(found, "a").message == "npu 0 fails with b, c, d, e and 3 more"
+    assert verdict(found, "a").message == "npu 0 fails with 7 of 7 proven-good partners: b, c, d, e and 3 more"
     assert len(verdict(found, "a").evidence) == 7
 
 
 def test_evidence_is_bounded_and_worst_first():
     pairs = [record("a", "b", device=rail, error="retry_exceeded") for rail in range(20)] + [record("a", "b", device=20, value=LOW)]
     found = diagnose("ab", results_of(*pairs, hosts="ab"), floor_gbit_s=100.0)
-    assert len(verdict(found, "a").evidence) == simple.EVIDENCE_LINES
+    assert len(verdict(found, "a").evidence) == classes_of_hosts.EVIDENCE_LINES
     assert all("retry_exceeded" in line for line in verdict(found, "a").evidence)
 
 
 def test_every_host_asked_for_has_one_verdict_in_order():
     found = diagnose(["d", "zzz", "a"], results_of(*ring()))
     assert [entry.host for entry in found.verdicts] == ["d", "zzz", "a"]
-    assert {entry.verdict for entry in found.verdicts} <= set(simple.CLASSES)
+    assert {entry.verdict for entry in found.verdicts} <= set(classes_of_hosts.CLASSES)
     assert verdict(found, "d").as_dict() == {"host": "d", "class": "good", "message": "pairs: 2 with 2 of the other hosts, 195 to 195 Gbit/s", "evidence": []}
 
 
-BUSY_NPU = simple.LeftOut("b", 5, "device_busy", "it is at work, pid 4711")
-MUTE_NPU = simple.LeftOut("b", 6, "address_not_set", "it has no address")
+BUSY_NPU = classes_of_hosts.LeftOut("b", 5, "device_busy", "it is at work, pid 4711")
+MUTE_NPU = classes_of_hosts.LeftOut("b", 6, "address_not_set", "it has no address")
 
 
 @pytest.mark.parametrize("left_out, state, beginning", [

@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of the filter diagnose; the logic is in plugin_utils/_diagnose."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: diagnose
+short_description: Tell from pairwise RDMA measurements what is bad
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Judges records of kind C(rdma) and C(matrix), however they were kept, as M(hccn.cluster.fabric_verdict) does, which says by which rules.
+  - A C(matrix) record is a row of what one NPU as source measured with many. C(hosts) names the targets, whose device is that of C(target), by default
+    the one of C(source). The first of its C(samples) has a list in C(bandwidth_gbit_s), or in C(typical) of C(latency_us), with V(null) for what was not
+    measured. C(failed) may hold places in C(hosts), by error code.
+positional: _input, hosts
+options:
+  _input:
+    description:
+      - The records, or a dictionary from hosts to what M(hccn.cluster.rdma_perf_info) returned there.
+    type: raw
+    required: true
+  hosts:
+    description:
+      - The hosts to judge. Each of them ends in one class. Without it those of the records.
+    type: list
+    elements: str
+  plan:
+    description:
+      - The plan that was measured, see O(plan) of M(hccn.cluster.fabric_verdict). At least C(topology) of it, where leaves are to be named.
+    type: dict
+  floor_gbit_s:
+    description:
+      - Bandwidth in Gbit/s below which a pair is slow, whatever the others have.
+    type: float
+  line_rate_floor:
+    description:
+      - Share of the line rate below which a pair is slow, for records that tell it.
+    type: float
+    default: 0.9
+  relative_floor:
+    description:
+      - Share of what is normal above which nothing is slow.
+    type: float
+    default: 0.97
+  baseline:
+    description:
+      - What the NPUs reached before, see O(baseline) of M(hccn.cluster.fabric_verdict).
+    type: dict
+seealso:
+  - module: hccn.cluster.fabric_verdict
+"""
+
+EXAMPLES = r"""
+- name: Judge what was measured last week
+  ansible.builtin.debug:
+    msg: "{{ records | hccn.cluster.diagnose(plan={'topology': topology}) }}"
+  vars:
+    records: "{{ lookup('ansible.builtin.file', 'run.jsonl').splitlines() | map('from_json') | selectattr('kind', 'defined') }}"
+    topology:
+      n1: {devices: {"0": {rail: 0, leaf: A}}}
+      n2: {devices: {"0": {rail: 0, leaf: A}}}
+      n3: {devices: {"0": {rail: 0, leaf: B}}}
+      n4: {devices: {"0": {rail: 0, leaf: B}}}
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - A dictionary with C(verdicts), C(hosts), C(components), C(coverage), C(power) and C(regressions), as M(hccn.cluster.fabric_verdict) returns them.
+  type: dict
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import LINE_RATE_FLOOR, judge_records
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.power import RELATIVE_FLOOR
+
+
+def diagnose(records: Mapping[str, Any] | Iterable[Mapping[str, Any]], hosts: Sequence[str] | None = None, plan: Mapping[str, Any] | None = None,
+             floor_gbit_s: float | None = None, line_rate_floor: float = LINE_RATE_FLOOR, relative_floor: float = RELATIVE_FLOOR,
+             baseline: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """See DOCUMENTATION."""
+    try:
+        return judge_records(records, hosts, floor_gbit_s=floor_gbit_s, relative_floor=relative_floor, plan=plan, line_rate_floor=line_rate_floor,
+                             baseline=baseline).as_dict()
+    except InputError as error:
+        raise AnsibleFilterError(f"diagnose: {error.sentence()}") from None
+
+
+class FilterModule:
+    """Ansible's filter plugin."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return {"diagnose": diagnose}

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""From the results of a run to one class for each host, and to the components of the fabric that are bad, with sentences and evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from ...module_utils._core.errors import InputError
+from .._plan.expand import topology_of
+from . import wording
+from .baseline import regressions
+from .cells import read
+from .classes import CLASSES, UNREACHABLE, Classes, LeftOut, Verdict, lowered
+from .ends import Ends
+from .finding import ON_HOST, Finding
+from .links import Links
+from .missing import unreported
+from .power import RELATIVE_FLOOR, power
+from .rating import BUSY, FAILED, GOOD, SLOW, Layer, Rating
+
+FAILING = {"failed": (FAILED, UNREACHABLE), "slow": tuple(name for name in CLASSES if name != GOOD), "never": ()}
+"""By ``fail_on``: the classes for which the task fails."""
+
+LINE_RATE_FLOOR = 0.9
+Results = Mapping[str, Mapping[str, Any] | None]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """``verdicts``: one for each host asked for, in their order; ``coverage``: how much they rest on; ``components``: what is bad, the larger first;
+    ``power``: what could have been seen; ``states``: good or bad by pair id; ``regressions``: NPUs that were better before."""
+
+    verdicts: list[Verdict]
+    coverage: dict[str, int]
+    components: list[dict[str, Any]] = field(default_factory=list)
+    power: dict[str, Any] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
+    regressions: list[dict[str, Any]] = field(default_factory=list)
+
+    def by_class(self) -> dict[str, list[str]]:
+        """The hosts of each class."""
+        return {name: [verdict.host for verdict in self.verdicts if verdict.verdict == name] for name in CLASSES}
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the action and the filter return it."""
+        return {"verdicts": [verdict.as_dict() for verdict in self.verdicts], "hosts": self.by_class(), "components": self.components,
+                "coverage": self.coverage, "power": self.power, "regressions": self.regressions}
+
+    def fabric(self) -> list[dict[str, Any]]:
+        """The components for which no host answers."""
+        return [found for found in self.components if found["kind"] not in ON_HOST]
+
+    def failing(self, fail_on: str) -> tuple[list[str], list[str]]:
+        """A line for each host, and for each component of the fabric, for which ``fail_on`` fails."""
+        classes = FAILING[fail_on]
+        return ([f"{verdict.host} {verdict.verdict}: {verdict.message}" for verdict in self.verdicts if verdict.verdict in classes],
+                [found["message"] for found in self.fabric() if found["class"] in classes])
+
+
+def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None = None, relative_floor: float = RELATIVE_FLOOR,
+             left_out: Sequence[LeftOut] = (), plan: Mapping[str, Any] | None = None, line_rate_floor: float = LINE_RATE_FLOOR,
+             baseline: Mapping[str, Any] | None = None) -> Diagnosis:
+    """``results``: what rdma_perf or rdma_perf_info returned, by host, None where nothing did. ``plan``: what was to be measured, and on which leaves
+    the NPUs hang; at least its ``topology``. ``baseline``: see baseline.py."""
+    planned = plan or {}
+    topology = topology_of(planned)
+    silent = [host for host, result in results.items() if (not result or result.get("unreachable")) and host in (planned.get("hosts") or ())]
+    records = chain((record for result in results.values() if result for record in result.get("measurements") or ()), unreported(planned, silent))
+    rating = Rating(read(records, topology, floor_gbit_s, line_rate_floor), relative_floor)
+    findings = _findings(rating)
+    judged = Classes(rating, findings)
+    missing = {host: [one for one in left_out if one.host == host] for host in {one.host for one in left_out}}
+    verdicts = [lowered(judged.verdict(host, results.get(host)), missing.get(host, ())) for host in dict.fromkeys(hosts)]
+    return Diagnosis(verdicts, _coverage(hosts, rating), [wording.as_dict(finding, rating) for finding in findings], power(rating, len(hosts)),
+                     {pair: "bad" if state != GOOD else GOOD for pair, state in rating.states.items()}, regressions(rating, baseline or {}))
+
+
+def judge_records(records: Mapping[str, Any] | Iterable[Any], hosts: Sequence[str] | None = None, **options: Any) -> Diagnosis:
+    """Records from anywhere, or results by host. Raises InputError where they are neither."""
+    if isinstance(records, str) or not isinstance(records, Iterable):
+        raise InputError("the measurements are neither a list of records nor a dictionary of results by host")
+    results: Mapping[str, Any]
+    if isinstance(records, Mapping):
+        results = records
+    else:
+        known = list(records)
+        if not all(isinstance(record, Mapping) for record in known):
+            raise InputError("the list of measurements holds something that is no record")
+        results = {}
+        for record in known:
+            ends = [(record.get(side) or {}).get("host") for side in ("source", "target")] + list(record.get("hosts") or ())
+            for host in ends if record.get("kind") in ("rdma", "matrix") else ():
+                if host is not None:
+                    results.setdefault(str(host), {"measurements": []})
+            if record.get("kind") in ("rdma", "matrix"):
+                results[str(ends[0])]["measurements"].append(record)
+    return diagnose(list(results) if hosts is None else hosts, results, **options)
+
+
+def _findings(rating: Rating) -> list[Finding]:
+    """What failed is no longer looked at where it is slow, too."""
+    found: list[Finding] = []
+    blamed: set[int] = set()
+    for layer in (rating.failed, rating.busy, rating.slow):
+        ends = Ends(rating.table, layer)
+        ends.blamed |= blamed
+        ends.explain()
+        links = Links(rating, ends)
+        links.explain()
+        blamed |= ends.blamed
+        found += ends.findings + links.findings
+    return sorted(found, key=lambda finding: (finding.kind in ON_HOST, not finding.certain))
+
+
+def _coverage(hosts: Sequence[str], rating: Rating) -> dict[str, int]:
+    layer: Layer = rating.slow
+    measured = {end.host for number, end in enumerate(rating.table.ends) if layer.total(number)}
+    count = len(set(hosts) | measured)
+    return {
+        "hosts": len(hosts), "hosts_measured": len(measured & set(hosts)),
+        "pairs": sum(rating.counts.values()), **{f"pairs_{state}": rating.counts[state] for state in (GOOD, SLOW, FAILED, BUSY)},
+        "host_pairs_measured": rating.met_pairs(), "host_pairs_possible": count * (count - 1) // 2,
+    }

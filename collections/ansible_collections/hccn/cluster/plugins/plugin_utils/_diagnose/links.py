@@ -1,0 +1,243 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Bad cells both ends of which are good with others: a path between leaves, a leaf's uplinks, one direction of an NPU, something that comes and goes.
+
+The fewest components again, the largest first. A path needs nearly all cells between two leaves, an NPU many more bad cells than any of its partners.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from math import exp
+from statistics import median
+
+from .cells import Table
+from .ends import MOST, NEARLY_ALL, Ends
+from .finding import BOTH, LEAF, NODE, NPU, PAIR, PATH, SHOWN, SOURCE, TARGET, Finding
+from .noise import RISK
+from .rating import SLOW, Link, Rating
+
+MOST_PAIRS = 16
+"""Single pairs that are named; more of them are one finding."""
+
+CLEARLY_MORE = 2
+"""Times the bad cells that the partners of an NPU have in the middle."""
+
+Block = tuple[str, str]
+
+
+class Links:
+    """Takes over what Ends left."""
+
+    def __init__(self, rating: Rating, ends: Ends) -> None:
+        self.rating, self.ends = rating, ends
+        self.table: Table = rating.table
+        self.layer = ends.layer
+        self.findings: list[Finding] = []
+        self._hosts_of: dict[str, set[int]] = {}
+        guilty = {rating.host_of[end] for end in ends.blamed}
+        for end, leaf in enumerate(self.table.leaves):
+            if leaf is not None and rating.host_of[end] not in guilty:
+                self._hosts_of.setdefault(leaf, set()).add(rating.host_of[end])
+        cleared, blamed = ends.cleared, ends.blamed
+        self.left: list[Link] = []
+        for source, targets in enumerate(self.layer.out):
+            if targets and cleared[source] and source not in blamed:
+                self.left += [(source, target) for target in targets if cleared[target] and target not in blamed]
+
+    def explain(self) -> None:
+        if self.left and any(leaf is not None for leaf in self.table.leaves):
+            self._blocks()
+        if self.left:
+            self._ends()
+        if self.left:
+            self._pairs()
+
+    # -- between leaves
+
+    def _blocks(self) -> None:
+        """Directed blocks of cells from leaf to leaf that are bad as a whole."""
+        found: dict[Block, list[Link]] = {}
+        for link in self.left:
+            block = self._block(link)
+            if block is not None:
+                found.setdefault(block, []).append(link)
+        found_whole = {block for block, links in found.items() if self._is_whole(links) and len(links) >= MOST * self._met(block)}
+        if not found_whole:
+            return
+        totals = self._totals()
+        bad = {block for block in found_whole if len(found[block]) >= MOST * totals[block]}
+        good = {block for block in totals if len(found.get(block, ())) <= (1 - MOST) * totals[block]}
+        taken: set[Block] = set()
+        for leaf in sorted({leaf for block in bad for leaf in block}):
+            for direction, mine in ((BOTH, lambda block, leaf=leaf: leaf in block), (SOURCE, lambda block, leaf=leaf: block[0] == leaf),
+                                    (TARGET, lambda block, leaf=leaf: block[1] == leaf)):
+                blocks = {block for block in totals if block[0] != block[1] and mine(block)}
+                others = {other for block in blocks & bad for other in block} - {leaf}
+                whole = len({*map(frozenset, blocks)}) if direction == BOTH else len(blocks)
+                hit = len({*map(frozenset, blocks & bad)}) if direction == BOTH else len(blocks & bad)
+                if len(others) > 1 and hit >= NEARLY_ALL * whole and not (direction == BOTH and blocks & good):
+                    self._take_blocks(LEAF, f"leaf {leaf}", blocks & bad, found, direction, "its links to the other leaves")
+                    taken |= blocks & bad
+                    break
+        for block in sorted(bad - taken):
+            if block in taken:
+                continue
+            back = (block[1], block[0])
+            name, blocks = f"path {block[0]}-{block[1]}", {block, back} & bad
+            one_way = back in good and back != block
+            if block[0] == block[1]:
+                name = f"path inside {block[0]}"
+            elif one_way:
+                name = f"path {block[0]} to {block[1]}"
+            self._take_blocks(PATH, name, blocks, found, SOURCE if one_way else BOTH, "the other way is good" if one_way else "")
+            taken |= blocks
+        self.left = [link for link in self.left if self._block(link) not in taken]
+
+    def _take_blocks(self, kind: str, name: str, blocks: Iterable[Block], found: dict[Block, list[Link]], direction: str, note: str) -> None:
+        links = [link for block in sorted(blocks) for link in found[block]]
+        self.findings.append(Finding(kind, name, self.layer.state, sorted({end for link in links for end in link}), links[:SHOWN], len(links), [],
+                                     direction=direction, note=note))
+
+    def _block(self, link: Link) -> Block | None:
+        one, other = self.table.leaves[link[0]], self.table.leaves[link[1]]
+        return None if one is None or other is None else (one, other)
+
+    def _is_whole(self, links: Sequence[Link]) -> bool:
+        """Two hosts or more on each side, of which every one is good elsewhere."""
+        return all(len({self.table.ends[link[side]].host for link in links}) > 1 for side in (0, 1))
+
+    def _met(self, block: Block) -> int:
+        """Pairs of hosts with a cell in a block, without those of which an end explains some: no more than it has cells."""
+        sides = [self._hosts_of.get(leaf, set()) for leaf in block]
+        return sum(len(sides[1] & self.rating.met.get(host, set())) for host in sides[0])
+
+    def _totals(self) -> Counter[Block]:
+        """Cells by block, without those that an end explains."""
+        totals: Counter[Block] = Counter()
+        leaves, blamed, failed = self.table.leaves, self.ends.blamed, self.layer.state != SLOW
+        for cell in self.table.cells:
+            if (cell.worth is not None or failed) and cell.source not in blamed and cell.target not in blamed:
+                one, other = leaves[cell.source], leaves[cell.target]
+                if one is not None and other is not None:
+                    totals[one, other] += 1
+        for row in self.table.rows:
+            one = leaves[row.source]
+            if one is not None and row.source not in blamed:
+                counted = Counter([leaves[target] for target, worth in zip(row.targets, row.worths) if worth is not None and target not in blamed])
+                for other, count in counted.items():
+                    if other is not None:
+                        totals[one, other] += count
+        return totals
+
+    # -- at an end, in one direction or now and then
+
+    def _ends(self) -> None:
+        """NPUs and nodes that have clearly more of what is left than their partners."""
+        chance = max(self.layer.chance, len(self.left) / max(1, sum(self.layer.sent))) if self.layer.state == SLOW else 0.0
+        while self.left:
+            best = max((found for found in (self._worst(NODE, lambda end: self.table.ends[end].host, chance),
+                                            self._worst(NPU, lambda end: end, chance)) if found), key=lambda found: found[0].bad, default=None)
+            if best is None:
+                return
+            self.findings.append(best[0])
+            gone = set(best[1])
+            self.left = [link for link in self.left if link not in gone]
+
+    def _worst(self, kind: str, of: Callable[[int], Hashable], chance: float) -> tuple[Finding, list[Link]] | None:
+        """The one NPU or node that explains most."""
+        mine: dict[Hashable, list[Link]] = {}
+        for link in self.left:
+            for key in {of(link[0]), of(link[1])}:
+                mine.setdefault(key, []).append(link)
+        for key, links in sorted(mine.items(), key=lambda item: (-len(item[1]), str(item[0])))[:MOST_PAIRS]:
+            partners = {of(end) for link in links for end in link} - {key}
+            ends = sorted({end for link in links for end in link if of(end) == key})
+            if len(partners) < 2 or (kind == NODE and len(ends) < 2):
+                continue
+            if len(links) < CLEARLY_MORE * median(len(mine[partner]) for partner in partners):
+                continue
+            if not self._is_significant(links, ends, chance):
+                continue
+            name = str(self.table.ends[ends[0]]) if kind == NPU else self.table.ends[ends[0]].host
+            direction = self._direction(links, ends)
+            note = {SOURCE: "only as source", TARGET: "only as target"}.get(direction, "it comes and goes")
+            proven = sorted({end for link in links for end in link} - set(ends))
+            counted = {SOURCE: self.layer.sent.__getitem__, TARGET: self.layer.received.__getitem__}.get(direction, self.layer.total)
+            return Finding(kind, name, self.layer.state, ends, links[:SHOWN], len(links), proven, len(links), sum(map(counted, ends)), direction,
+                           note=note), links
+        return None
+
+    def _is_significant(self, links: Sequence[Link], ends: Sequence[int], chance: float) -> bool:
+        """A failure does not come by chance; slow cells do, so there must be more than chance gives an NPU of so many cells (Poisson)."""
+        if self.layer.state != SLOW:
+            return True
+        expected = chance * sum(map(self.layer.total, ends))
+        return _poisson_tail(len(links), expected) < RISK / max(1, len(self.table.ends))
+
+    def _direction(self, links: Sequence[Link], ends: Sequence[int]) -> str:
+        """Nearly all cells of one direction are bad, and none of the other."""
+        mine = set(ends)
+        out = sum(link[0] in mine for link in links)
+        sent, received = (sum(counts[end] for end in ends) for counts in (self.layer.sent, self.layer.received))
+        if out == len(links) and received and out >= MOST * sent:
+            return SOURCE
+        return TARGET if out == 0 and sent and len(links) >= MOST * received else BOTH
+
+    # -- single pairs
+
+    def _pairs(self) -> None:
+        """What remains: a path between two NPUs, where the cell is beyond doubt or was measured twice."""
+        pairs: dict[frozenset[str], list[Link]] = {}
+        for link in self.left:
+            if self.layer.state != SLOW or link not in self.layer.mild or self._times(link) > 1:
+                pairs.setdefault(frozenset(self.table.ends[end].host for end in link), []).append(link)
+        if len(pairs) > MOST_PAIRS:
+            links = [link for found in pairs.values() for link in found]
+            ends = sorted({end for link in links for end in link})
+            self.findings.append(Finding(PAIR, f"{len(links)} pairs of {len(set().union(*pairs))} hosts", self.layer.state, ends, links[:SHOWN], len(links), [],
+                                         certain=False, note="no NPU, node, rail or known leaf explains them; give the leaves of the hosts"))
+            return
+        for found in pairs.values():
+            self._pair(found)
+
+    def _pair(self, links: Sequence[Link]) -> None:
+        one, other = links[0]
+        ends = sorted({end for link in links for end in link})
+        name = f"path {self.table.ends[one]} to {self.table.ends[other]}"
+        if len(ends) > 2:
+            name = f"path {self.table.ends[one].host} to {self.table.ends[other].host}"
+        note, certain = self._retried(links[0])
+        self.findings.append(Finding(PAIR, name, self.layer.state, ends, list(links[:SHOWN]), len(links), ends, certain=certain, note=note))
+
+    def _times(self, link: Link) -> int:
+        """How often the pair was found bad, in either direction."""
+        return sum(self.rating.is_bad(cell) for cell in (*self.rating.cells(*link), *self.rating.cells(link[1], link[0])))
+
+    def _retried(self, link: Link) -> tuple[str, bool]:
+        """What measuring the pair again told, and whether that settles it."""
+        cells = [*self.rating.cells(*link), *self.rating.cells(link[1], link[0])]
+        ways = {cell.way for cell in cells}
+        good = [cell for cell in cells if not self.rating.is_bad(cell)]
+        if len(ways) > 1:
+            if good:
+                return "good with another source port or number of queue pairs: where the packets are hashed to, not the node", True
+            return "bad with another source port or number of queue pairs, too: the path, not the node", True
+        if any((cell.source, cell.target) == (link[1], link[0]) for cell in good):
+            return "the other way is good; both ends are good with others", True
+        if good:
+            return "good at another time: it comes and goes", False
+        if len(cells) > 1:
+            return "bad each time, and both ends are good with others: the path, not the node", True
+        return "both ends are good with others: the path between them, or it comes and goes; measure it again with another source port", False
+
+
+def _poisson_tail(count: int, expected: float) -> float:
+    """Probability of ``count`` or more."""
+    term, below = exp(-expected), 0.0
+    for number in range(count):
+        below += term
+        term *= expected / (number + 1)
+    return max(0.0, 1.0 - below) if below < 1 - 1e-9 else term

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Draws the table: ``python -m ansible_collections.hccn.cluster.plugins.plugin_utils._simulate``, or ``make simulate``."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import secrets
+import sys
+from collections.abc import Iterator
+from functools import partial
+
+from . import checks
+from .checks import Figures, Row, timed
+from .whole import cost
+
+FAULTS = ("nothing", "node", "rail", "path", "quarter")
+MOST_SECONDS, MOST_GIBIBYTES = 10.0, 1.0
+
+
+def rows(trials: int, fresh: int, largest: int) -> Iterator[Row]:
+    """All checks. ``trials``: seeds from 0 on, beside the fresh one."""
+    seeds = [*range(trials), fresh]
+    few = seeds[:max(3, trials // 10)] + [fresh]
+    yield timed("rounds of the plans", lambda: checks.rounds_of_plans([size for size in (64, 65, 256, 1024, 4096) if size <= largest]))
+    yield timed(f"quick, bad nodes and NPUs, up to 25 %, {checks.SIZES[0]} to {largest} hosts", lambda: checks.ends(seeds, largest))
+    yield timed("leaves and full, a bad rail, leaf or path", lambda: checks.fabric(seeds))
+    yield timed("full, a node that comes and goes, 64 hosts", lambda: checks.flapping(few))
+    count = min(1024, largest)
+    yield timed(f"quick, false blame, {count} hosts x 8", lambda: checks.false_blames(seeds, "quick", count))
+    yield timed(f"full, false blame, {count} hosts x 2", lambda: checks.false_blames(few, "full", count, 2))
+    yield timed("full, misses of a drop of 5 %, 64 hosts", lambda: checks.misses(seeds, "full", 64, 1, 0.05))
+    yield timed("full, misses of a drop of 5 %, 256 hosts", lambda: checks.misses(few, "full", 256, 1, 0.05))
+    yield timed("quick, adaptive, misses of the drop that it prints, 256 hosts x 4", lambda: checks.misses(seeds, "quick", 256, 4, None))
+    yield timed("quick, two rounds at once, misses of the drop that it prints", lambda: checks.misses(seeds, "quick", 256, 4, None, adaptive=False))
+    yield timed("full with one hung host, 64 hosts", lambda: checks.hung(few, 1))
+    yield timed("full with three hung hosts, 64 hosts", lambda: checks.hung(few, 3))
+    yield timed("full with one hung NPU, 64 hosts", lambda: checks.hung(few, 1, device_only=True))
+    yield timed("full with late hosts, 64 hosts", lambda: checks.late(few))
+    for fault in FAULTS:
+        yield timed(f"diagnosis of a {count} x {count} x 8 matrix, bad: {fault}", partial(of_matrix, count, fault))
+
+
+def of_matrix(count: int, fault: str) -> Figures:
+    """In a process of its own, whose memory is measured."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        found = pool.apply(cost, (count, 8, fault))
+    named = ", ".join(found.named[:1]) + (f" and {len(found.named) - 1} more" if len(found.named) > 1 else "")
+    return Figures(f"{found.seconds:.1f} s, {found.gibibytes:.2f} GiB with the input; named: {named or 'nothing'}",
+                   f"{MOST_SECONDS:g} s, {MOST_GIBIBYTES:g} GiB", found.seconds <= MOST_SECONDS and found.gibibytes <= MOST_GIBIBYTES)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 where every row is as it is wanted."""
+    parser = argparse.ArgumentParser(prog="_simulate", description="The fabric check against simulated fabrics.")
+    parser.add_argument("--trials", type=int, default=300, help="seeds 0 to this one, without it (300)")
+    parser.add_argument("--seed", type=int, default=None, help="the one seed beside them; without it a fresh one")
+    parser.add_argument("--largest", type=int, default=4096, help="hosts of the largest fabric (4096)")
+    options = parser.parse_args(arguments)
+    fresh = secrets.randbelow(10**9) if options.seed is None else options.seed
+    print(f"seeds 0 to {options.trials - 1}, and {fresh}", flush=True)
+    good = True
+    for row in rows(options.trials, fresh, options.largest):
+        good = good and row.good
+        print(f"{'good' if row.good else 'BAD '}  {row.check}: {row.found} (wanted: {row.wanted}) [{row.seconds:.0f} s]", flush=True)
+        for line in row.details[:5]:
+            print(f"      {line}", flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

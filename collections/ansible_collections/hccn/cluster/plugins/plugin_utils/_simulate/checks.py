@@ -1,0 +1,230 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What the fabric check is held to, measured on simulated fabrics: each check runs its trials and returns a row of the table."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .._diagnose.cells import End
+from .._diagnose.judge import diagnose
+from .._plan.expand import rounds_of
+from .._plan.rounds import make_plan
+from .events import Events, Pair, with_barriers
+from .records import matrix
+from .trials import Trial, bad_ends, fabric_fault, pairs, run
+from .world import DEVICE, FLAPPING, HUNG, LEAF, NODE, PATH, RAIL, SLOW, Fault, World
+
+SIZES = (64, 128, 256, 512, 1024)
+LARGE = (2048, 4096)
+LARGE_EVERY = 25
+"""One in so many seeds has one of the large sizes."""
+
+DEVICES = (8, 4, 2, 1)
+SHARES = (0.01, 0.05, 0.1, 0.25)
+"""Of the hosts that are bad."""
+
+LEAVES = ((64, 32), (64, 8), (128, 32), (64, 16), (96, 12))
+"""Hosts, and hosts a leaf."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """``good``: is ``found`` as ``wanted``? ``details``: of trials that were not."""
+
+    check: str
+    found: str
+    wanted: str
+    good: bool
+    seconds: float
+    details: Sequence[str] = ()
+
+
+class Figures(NamedTuple):
+    """What a check found."""
+
+    found: str
+    wanted: str
+    good: bool
+    details: Sequence[str] = ()
+
+
+def timed(check: str, measured: Callable[[], Figures]) -> Row:
+    """The row of a check."""
+    start = time.monotonic()
+    figures = measured()
+    return Row(check, figures.found, figures.wanted, figures.good, time.monotonic() - start, figures.details)
+
+
+def size_of(seed: int, largest: int) -> int:
+    """Of the world of a seed: all sizes in turn."""
+    sizes = [size for size in SIZES if size <= largest]
+    large = [size for size in LARGE if size <= largest]
+    return large[seed // LARGE_EVERY % len(large)] if large and seed % LARGE_EVERY == LARGE_EVERY - 1 else sizes[seed % len(sizes)]
+
+
+def ends_trial(seed: int, largest: int) -> Trial:
+    """Bad nodes and NPUs in an adaptive quick plan."""
+    count, devices, share = size_of(seed, largest), DEVICES[seed // 5 % 4], SHARES[seed // 20 % 4]
+    return run(World(count, devices, seed=seed, faults=bad_ends(seed, count, devices, share)), "quick", seed)
+
+
+def ends(seeds: Iterable[int], largest: int = LARGE[-1]) -> Figures:
+    """Two adaptive rounds name every bad node and NPU, and nothing else."""
+    rounds: Counter[int] = Counter()
+    wrong, trials, covered = [], 0, 1.0
+    for seed in seeds:
+        trial = ends_trial(seed, largest)
+        trials += 1
+        rounds[trial.rounds] += 1
+        covered = min(covered, trial.coverage())
+        if not trial.is_exact():
+            wrong.append(told(seed, trial))
+    found = f"exact in {trials - len(wrong)} of {trials}; rounds: " + ", ".join(f"{count} x {number}" for number, count in sorted(rounds.items()))
+    return Figures(f"{found}; coverage {100 * covered:.4g} %", "exact in all, 2 rounds; coverage 99 %", not wrong and covered >= 0.99, wrong)
+
+
+def told(seed: int, trial: Trial) -> str:
+    """A trial that went wrong, in a line."""
+    return f"seed {seed}, {trial.world.count} hosts: named without cause {sorted(trial.false_blames())[:4]}, missed {sorted(trial.missed())[:4]}"
+
+
+def fabric_trial(seed: int) -> Trial:
+    """A fault of a rail, a leaf or a path, in the plans leaves and full by turns."""
+    plan, kind = ("leaves", "full")[seed % 2], (RAIL, LEAF, PATH)[seed // 2 % 3]
+    count, leaf_size = LEAVES[seed // 6 % len(LEAVES)]
+    devices = 2 if kind == RAIL or plan == "leaves" else 1
+    one_way = kind != RAIL and seed // 6 % 3 == 2
+    return run(World(count, devices, leaf_size, seed=seed, faults=fabric_fault(kind, seed, count, devices, leaf_size, one_way)), plan, seed)
+
+
+def fabric(seeds: Iterable[int]) -> Figures:
+    """Rails, leaves and paths are named by leaves and full; of two leaves, the path between them."""
+    found: Counter[str] = Counter()
+    wrong, trials = [], 0
+    for seed in seeds:
+        trial = fabric_trial(seed)
+        trials += 1
+        found.update(name.split()[0] for name in trial.named())
+        if not trial.is_exact():
+            wrong.append(told(seed, trial))
+    names = ", ".join(f"{count} x {name}" for name, count in sorted(found.items()))
+    return Figures(f"exact in {trials - len(wrong)} of {trials}: {names}", "exact in all", not wrong, wrong)
+
+
+def flapping(seeds: Iterable[int], count: int = 64) -> Figures:
+    """A node that comes and goes is named by full, and nobody else."""
+    wrong, trials, named = [], 0, 0
+    for seed in seeds:
+        generator = random.Random(f"flapping {seed}")  # noqa: S311
+        host = generator.choice(World(count).hosts)
+        trial = run(World(count, 1, seed=seed, faults=[Fault(NODE, host, FLAPPING, period=generator.uniform(4, 12))]), "full", seed)
+        trials += 1
+        named += trial.is_exact()
+        if not trial.is_exact():
+            wrong.append(told(seed, trial))
+    return Figures(f"named in {named} of {trials}", "all, nothing else", not wrong, wrong)
+
+
+def rounds_of_plans(sizes: Iterable[int]) -> Figures:
+    """As many rounds as there must be, and no more."""
+    wrong, plans = [], 0
+    for count in sizes:
+        devices, leaf_size = 8, 32
+        world = World(count, devices, leaf_size)
+        leaves = -(-count // leaf_size)
+        least = {"full": count - 1 + count % 2, "devices": count * devices - devices, "leaves": leaves}
+        for plan, wanted in least.items():
+            plans += 1
+            rounds = make_plan(world.entries(), plan, 0, compact=True)["summary"]["rounds"]
+            if rounds != wanted and not (plan == "leaves" and abs(rounds - wanted) < 2):
+                wrong.append(f"{plan} of {count} hosts: {rounds} rounds, not {wanted}")
+    return Figures(f"{plans - len(wrong)} of {plans} plans", "full N-1 (odd N: N), devices N R - R, leaves about L", not wrong, wrong)
+
+
+def false_blames(seeds: Iterable[int], plan: str = "quick", count: int = 1024, devices: int = 8) -> Figures:
+    """Runs of a sound fabric in which anything is named."""
+    wrong, trials = [], 0
+    for seed in seeds:
+        trials += 1
+        world = World(count, devices, seed=seed)
+        if plan == "quick":
+            blames = run(world, plan, seed).false_blames()
+        else:
+            found = diagnose(world.hosts, matrix(world), plan={"topology": world.topology()})
+            blames = {component["name"] for component in found.components} | {verdict.host for verdict in found.verdicts if verdict.verdict != "good"}
+        if blames:
+            wrong.append(f"seed {seed}: {sorted(blames)[:4]}")
+    return Figures(f"{len(wrong)} of {trials} runs", "at most 1 in 100", 100 * len(wrong) <= trials, wrong)
+
+
+def misses(seeds: Iterable[int], plan: str, count: int, devices: int, drop: float | None, adaptive: bool = True, faults: int = 4) -> Figures:
+    """NPUs that lost ``drop``, or as much as the run's own power statement prints, and were not named."""
+    wrong, missed, blamed, trials = [], 0, 0, 0
+    for seed in seeds:
+        size = drop
+        if size is None:
+            size = run(World(count, devices, seed=seed), plan, seed, adaptive).diagnosis.power["smallest_drop_percent"]["npu"] / 100
+        generator = random.Random(f"misses {seed}")  # noqa: S311
+        bad = [Fault(DEVICE, (host, generator.randrange(devices)), SLOW, size) for host in generator.sample(World(count).hosts, faults)]
+        trial = run(World(count, devices, seed=seed, faults=bad), plan, seed, adaptive)
+        trials += faults
+        blamed += len(trial.false_blames())
+        missed += len(trial.missed())
+        if trial.missed():
+            wrong.append(told(seed, trial))
+    found = f"{missed} of {trials} missed, {blamed} named without cause"
+    if drop is not None:
+        return Figures(found, "none", missed == 0, wrong)
+    return Figures(found, "at most 1 in 100", 100 * missed <= trials, wrong)
+
+
+def hung(seeds: Iterable[int], hosts: int, count: int = 64, device_only: bool = False) -> Figures:
+    """The full plan with hosts that hang, against the same without."""
+    ratios, barriers, covered, without = [], [], [], []
+    for seed in seeds:
+        generator = random.Random(f"hung {seed}")  # noqa: S311
+        bad = generator.sample(World(count).hosts, hosts)
+        faults = [Fault(DEVICE, (host, 0), HUNG) if device_only else Fault(NODE, host, HUNG) for host in bad]
+        sound, world = World(count, 1, seed=seed), World(count, 1, seed=seed, faults=faults)
+        plan = make_plan(world.entries(), "full", seed, compact=True)
+        every = pairs(plan)
+        healthy = Events(sound, every).run().seconds
+        ran = Events(world, every).run()
+        mine = [done for done in ran.done if not {done.source.host, done.target.host} & set(bad)]
+        covered.append(sum(done.outcome is not None for done in mine) / len(mine))
+        ratios.append(ran.seconds / healthy)
+        without.append(Events(world, every, suspend=False).run().seconds / healthy)
+        barriers.append(with_barriers(world, _rounds(plan)) / healthy)
+    most = {1: 1.4}.get(hosts, 2.0)
+    found = (f"{max(ratios):.2f} x at most, {sum(ratios) / len(ratios):.2f} x in the mean; without suspension {sum(without) / len(without):.2f} x, "
+             f"with barriers and 120 s {sum(barriers) / len(barriers):.1f} x; coverage {100 * min(covered):.4g} %")
+    return Figures(found, f"at most {most:g} x; coverage 99 %", max(ratios) <= most and min(covered) >= 0.99)
+
+
+def _rounds(plan: dict) -> Iterable[Sequence[Pair]]:
+    for one in rounds_of(plan):
+        yield [(entry["id"], (End(entry["source"]["host"], entry["source"]["device"]), End(entry["target"]["host"], entry["target"]["device"])))
+               for entry in one]
+
+
+def late(seeds: Iterable[int], count: int = 64) -> Figures:
+    """Hosts that start late cost what they are late, and are measured."""
+    ratios, covered = [], []
+    for seed in seeds:
+        generator = random.Random(f"late {seed}")  # noqa: S311
+        world = World(count, 1, seed=seed)
+        plan = make_plan(world.entries(), "full", seed, compact=True)
+        healthy = Events(world, pairs(plan)).run().seconds
+        world = World(count, 1, seed=seed, late={host: generator.uniform(0, 60) for host in generator.sample(world.hosts, count // 4)})
+        ran = Events(world, pairs(plan)).run()
+        ratios.append((ran.seconds - 60) / healthy)
+        covered.append(sum(done.outcome is not None for done in ran.done) / len(ran.done))
+    return Figures(f"a quarter of the hosts up to 60 s late: those 60 s and {max(ratios):.2f} x at most; coverage {100 * min(covered):.4g} %",
+                   "60 s and 1.2 x; coverage 99 %", max(ratios) <= 1.2 and min(covered) >= 0.99)

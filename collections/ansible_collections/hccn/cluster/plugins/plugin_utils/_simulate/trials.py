@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""One trial: a world, a plan, a run, the rounds of isolation, the diagnosis, and whether it says what is true."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._diagnose.cells import End
+from .._diagnose.judge import Diagnosis, diagnose
+from .._plan.expand import extended, pairs_of
+from .._plan.isolation import isolation_rounds
+from .._plan.rounds import make_plan
+from .events import Done, Events, Pair
+from .records import results
+from .world import DEAD, DEVICE, HUNG, LEAF, NODE, PATH, RAIL, SLOW, Fault, World
+
+MOST_ROUNDS = 6
+
+
+@dataclass(frozen=True)
+class Trial:
+    """``rounds``: of the plan and of isolation; ``run_seconds`` in virtual time."""
+
+    world: World
+    plan: Mapping[str, Any]
+    rounds: int
+    diagnosis: Diagnosis
+    done: list[Done]
+    run_seconds: float
+
+    def named(self) -> set[str]:
+        """What the diagnosis names, by components."""
+        return {f"{found['kind']} {found['name']}" for found in self.diagnosis.components}
+
+    def blamed(self) -> set[str]:
+        """Hosts that are not good."""
+        return {verdict.host for verdict in self.diagnosis.verdicts if verdict.verdict != "good"}
+
+    def is_exact(self) -> bool:
+        """Every component with a fault is named, nothing else, and no other host is anything but good."""
+        return self.named() == truth(self.world) and self.blamed() == self.world.bad_hosts()
+
+    def false_blames(self) -> set[str]:
+        """Components and hosts that are named without cause."""
+        return (self.named() - truth(self.world)) | (self.blamed() - self.world.bad_hosts())
+
+    def missed(self) -> set[str]:
+        """Components with a fault that are not named."""
+        return truth(self.world) - self.named()
+
+    def coverage(self) -> float:
+        """Share of the planned pairs between hosts without a fault of their own that were measured."""
+        bad = self.world.bad_hosts()
+        mine = [one for one in self.done if one.source.host not in bad and one.target.host not in bad]
+        return sum(one.outcome is not None for one in mine) / max(1, len(mine))
+
+
+def truth(world: World) -> set[str]:
+    """The names that a diagnosis without fault gives to the faults."""
+    leaves = set(world.leaf.values())
+    found = set()
+    for fault in world.faults:
+        if fault.kind == NODE:
+            found.add(f"node {fault.where}" if world.devices > 1 else f"npu {fault.where} npu 0")
+        elif fault.kind == DEVICE:
+            found.add(f"npu {End(*fault.where)}")
+        elif fault.kind == RAIL:
+            found.add(f"rail rail {fault.where}")
+        elif fault.kind == LEAF and len(leaves) > 2:
+            found.add(f"leaf leaf {fault.where}")
+        else:
+            one, other = fault.where if fault.kind == PATH else (fault.where, *(leaves - {fault.where}))
+            one, other = (one, other) if fault.one_way else sorted((one, other))
+            found.add(f"path path {one} to {other}" if fault.one_way else f"path path {one}-{other}")
+    return found
+
+
+def pairs(plan: Mapping[str, Any]) -> list[Pair]:
+    """Of a plan in either form."""
+    return [(name, (End(*source), End(*target))) for name, (source, target) in pairs_of(plan)]
+
+
+def run(world: World, plan: str = "quick", seed: int = 0, adaptive: bool = True) -> Trial:
+    """A whole check. ``quick`` goes on with rounds of isolation while ends are open."""
+    made = make_plan(world.entries(), plan, seed, adaptive=adaptive and plan == "quick", compact=True)
+    ran = Events(world, pairs(made)).run()
+    done, seconds = ran.done, ran.seconds
+    rounds = int(made["summary"]["rounds"])
+    whole: Mapping[str, Any] = made
+    found = diagnose(world.hosts, results(world, done), plan=whole)
+    states: dict[str, str] = {}
+    while plan == "quick" and rounds < MOST_ROUNDS:
+        for one in done[len(states):]:  # what was decided stays: a value at the gate must not ask for a round of its own
+            states[one.name] = found.states.get(one.name, "missing")
+        further = isolation_rounds(whole, states, seed)
+        if not any(further):
+            break
+        whole = extended(whole, further)
+        ran = Events(world, pairs(whole)[len(done):], start=seconds).run()
+        done, seconds, rounds = done + ran.done, seconds + ran.seconds, rounds + len(further)
+        found = diagnose(world.hosts, results(world, done), plan=whole)
+    return Trial(world, made, rounds, found, done, seconds)
+
+
+def bad_ends(world_seed: int, count: int, devices: int, share: float) -> list[Fault]:
+    """Faults of nodes and single NPUs: up to ``share`` of the NPUs of every rail, slow by 8 % to 80 %, dead or hung."""
+    generator = random.Random(f"faults {world_seed}")  # noqa: S311
+    width = len(str(count))
+    hosts = [f"n{number:0{width}d}" for number in range(1, count + 1)]
+    bad = generator.sample(hosts, max(1, int(share * count)))
+    faults = []
+    for host in bad:
+        effect = generator.choices((SLOW, DEAD, HUNG), (8, 3, 1))[0]
+        drop = generator.uniform(0.08, 0.8)
+        if devices > 1 and generator.random() < 0.5:
+            faults += [Fault(DEVICE, (host, device), effect, drop) for device in sorted(generator.sample(range(devices), generator.choice((1, 1, 2))))]
+        else:
+            faults.append(Fault(NODE, host, effect, drop))
+    return faults if devices != 2 else [fault for fault in faults if fault.kind == NODE or sum(other.where[0] == fault.where[0] for other in faults
+                                                                                            if other.kind == DEVICE) == 1]
+
+
+def healthy(seed: int, count: int, devices: int = 8, plan: str = "quick", spread: float = 0.01) -> Trial:
+    """A check of a fabric without a fault."""
+    return run(World(count, devices, seed=seed, spread=spread), plan, seed)
+
+
+def fabric_fault(kind: str, seed: int, count: int, devices: int, leaf_size: int, one_way: bool = False) -> list[Fault]:
+    """One fault of a rail, a leaf or a path, somewhere."""
+    generator = random.Random(f"fabric {seed}")  # noqa: S311
+    leaves: Sequence[str] = [f"L{number + 1}" for number in range(-(-count // leaf_size))]
+    where: Any = generator.randrange(devices) if kind == RAIL else generator.choice(leaves) if kind == LEAF else tuple(sorted(generator.sample(leaves, 2)))
+    return [Fault(kind, where, SLOW if generator.random() < 0.7 else DEAD, generator.uniform(0.08, 0.8), one_way=one_way)]

@@ -1,0 +1,283 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which component is named for which cells, with full matrices of a few hosts."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose, judge_records
+
+HOSTS = ["n%02d" % number for number in range(1, 13)]
+LEAVES = {host: "ABC"[place // 4] for place, host in enumerate(HOSTS)}
+
+
+def topology(leaves, devices=2, **more):
+    return {"topology": {host: {**more.get(host, {}), "devices": {str(device): {"rail": device, "leaf": leaf} for device in range(devices)}}
+                         for host, leaf in leaves.items()}}
+
+
+def records(speed, hosts=HOSTS, devices=2, both=False):
+    """Every pair of hosts on each rail; ``speed(source, target, device)`` is the share of 200 Gbit/s, or the code of an error."""
+    made = []
+    pairs = itertools.permutations(hosts, 2) if both else (
+        pair if number % 2 else pair[::-1] for number, pair in enumerate(itertools.combinations(hosts, 2)))
+    for number, (source, target) in enumerate(pairs):
+        for device in range(devices):
+            share = speed(source, target, device)
+            made.append(record("p%d.%d" % (number, device), source, target, device, share))
+    return made
+
+
+def record(name, source, target, device, share, **more):
+    made = {"id": "r/%s/forward/1" % name, "kind": "rdma", "status": "ok", "operation": "write", "measure": "bandwidth",
+            "source": {"host": source, "device": device}, "target": {"host": target, "device": device}, "samples": [], **more}
+    if isinstance(share, str):
+        made.update(status="failed", error={"code": share, "message": "it broke"})
+    else:
+        made["samples"] = [{"size_bytes": 65536, "bandwidth_gbit_s": 200.0 * share}]
+    return made
+
+
+def judged(speed, leaves=LEAVES, hosts=HOSTS, devices=2, both=False):
+    return judge_records(records(speed, hosts, devices, both), plan=topology(leaves, devices) if leaves else None)
+
+
+def named(found):
+    return [(entry["kind"], entry["name"], entry["class"], entry.get("direction"), entry["certain"]) for entry in found.components]
+
+
+def bad_hosts(found):
+    return {verdict.host: verdict.verdict for verdict in found.verdicts if verdict.verdict != "good"}
+
+
+def test_a_sound_fabric():
+    found = judged(lambda source, target, device: 1.0)
+    assert (named(found), bad_hosts(found)) == ([], {})
+    assert found.coverage == {"hosts": 12, "hosts_measured": 12, "pairs": 132, "pairs_good": 132, "pairs_slow": 0, "pairs_failed": 0, "pairs_busy": 0,
+                              "host_pairs_measured": 66, "host_pairs_possible": 66}
+
+
+@pytest.mark.parametrize("bad, state", [(0.8, "slow"), ("retry_exceeded", "failed")])
+def test_an_npu_and_a_node(bad, state):
+    found = judged(lambda source, target, device: bad if "n03" in (source, target) or ("n07" in (source, target) and device == 1) else 1.0)
+    assert named(found) == [("node", "n03", state, None, True), ("npu", "n07 npu 1", state, None, True)]
+    assert bad_hosts(found) == {"n03": state, "n07": state}
+    said = {verdict.host: verdict.message for verdict in found.verdicts}
+    drop = ", 20 % below normal" if state == "slow" else ""
+    words = ("all 2 NPUs are slow", "npu 1 is slow") if state == "slow" else ("all 2 NPUs fail", "npu 1 fails")
+    assert said["n03"] == f"{words[0]} with 21 of 21 proven-good partners: n01, n02, n04, n05 and 7 more{drop}"
+    assert said["n07"] == f"{words[1]} with 10 of 10 proven-good partners: n01, n02, n04, n05 and 6 more{drop}"
+
+
+def test_one_npu_less_is_no_node():
+    found = judged(lambda source, target, device: 0.8 if "n03" in (source, target) and device < 3 else 1.0, devices=4)
+    assert [name for _kind, name, *_more in named(found)] == ["n03 npu 0", "n03 npu 1", "n03 npu 2"]
+
+
+@pytest.mark.parametrize("bad, state", [(0.8, "slow"), ("retry_exceeded", "failed")])
+def test_a_rail(bad, state):
+    found = judged(lambda source, target, device: bad if device == 1 else 1.0)
+    assert named(found) == [("rail", "rail 1", state, None, True)]
+    assert bad_hosts(found) == {}
+
+
+@pytest.mark.parametrize("bad, state", [(0.8, "slow"), ("retry_exceeded", "failed")])
+def test_the_links_of_a_leaf(bad, state):
+    found = judged(lambda source, target, device: bad if LEAVES[source] != LEAVES[target] and "B" in (LEAVES[source], LEAVES[target]) else 1.0)
+    assert named(found) == [("leaf", "leaf B", state, None, True)]
+    assert bad_hosts(found) == {}
+    assert found.components[0]["hosts"] == HOSTS, "all of them have pairs over it"
+
+
+def test_a_leaf_with_all_that_hangs_on_it():
+    found = judged(lambda source, target, device: 0.8 if "B" in (LEAVES[source], LEAVES[target]) else 1.0)
+    assert named(found) == [("leaf", "leaf B", "slow", None, True)]
+
+
+@pytest.mark.parametrize("bad, state", [(0.8, "slow"), ("retry_exceeded", "failed")])
+def test_a_path_between_two_of_three_leaves(bad, state):
+    found = judged(lambda source, target, device: bad if {LEAVES[source], LEAVES[target]} == {"A", "C"} else 1.0)
+    assert named(found) == [("path", "path A-C", state, None, True)]
+    assert bad_hosts(found) == {}
+    assert len(found.components[0]["evidence"]) == 16
+
+
+def test_of_two_leaves_it_is_the_path_between_them():
+    leaves = {host: "AB"[place // 6] for place, host in enumerate(HOSTS)}
+    found = judged(lambda source, target, device: 0.7 if leaves[source] != leaves[target] else 1.0, leaves)
+    assert named(found) == [("path", "path A-B", "slow", None, True)]
+    assert found.components[0]["message"] == "path A-B: 72 of its pairs are slow, 30 % below normal"
+
+
+def test_a_path_in_one_direction():
+    found = judged(lambda source, target, device: 0.8 if (LEAVES[source], LEAVES[target]) == ("A", "C") else 1.0, both=True)
+    assert named(found) == [("path", "path A to C", "slow", "source", True)]
+    assert found.components[0]["message"].endswith("as source, 20 % below normal: the other way is good")
+
+
+@pytest.mark.parametrize("side, direction", [(0, "source"), (1, "target")])
+def test_one_direction_of_an_npu(side, direction):
+    found = judged(lambda *cell: 0.8 if cell[side] == "n05" and cell[2] == 1 else 1.0, leaves=None, both=True)
+    assert named(found) == [("npu", "n05 npu 1", "slow", direction, True)]
+    assert bad_hosts(found) == {"n05": "slow"}
+    assert found.verdicts[HOSTS.index("n05")].message == (
+        f"npu 1 is slow as {direction} with 11 of 11 proven-good partners: n01, n02, n03, n04 and 7 more, 20 % below normal: only as {direction}")
+
+
+def test_a_node_that_comes_and_goes():
+    found = judged(lambda source, target, device: "retry_exceeded" if {"n05"} & {source, target} and {"n01", "n06", "n09"} & {source, target} else 1.0, None)
+    assert named(found) == [("node", "n05", "failed", None, True)]
+    assert bad_hosts(found) == {"n05": "failed"}
+    assert found.verdicts[HOSTS.index("n05")].message.endswith(": it comes and goes")
+
+
+def test_a_leaf_that_nobody_told_of_is_no_node():
+    found = judged(lambda source, target, device: 0.8 if LEAVES[source] != LEAVES[target] and "B" in (LEAVES[source], LEAVES[target]) else 1.0, None)
+    assert [(kind, certain) for kind, _name, _class, _direction, certain in named(found)] == [("pair", False)]
+    assert found.components[0]["message"] == (
+        "64 pairs of 12 hosts: are slow, 20 % below normal: no NPU, node, rail or known leaf explains them; give the leaves of the hosts")
+    assert bad_hosts(found) == {}
+
+
+def pair_again(*again):
+    cells = records(lambda source, target, device: 0.8 if {source, target} == {"n01", "n02"} and device == 0 else 1.0)
+    return judge_records(cells + [record("again%d" % number, *one) if len(one) == 4 else record("again%d" % number, *one[:4], options=one[4])
+                                  for number, one in enumerate(again)], plan=topology(LEAVES))
+
+
+@pytest.mark.parametrize("again, certain, ending", [
+    ([], False, "both ends are good with others: the path between them, or it comes and goes; measure it again with another source port"),
+    ([("n01", "n02", 0, 0.8)], True, "bad each time, and both ends are good with others: the path, not the node"),
+    ([("n01", "n02", 0, 0.8, {"qps": 4})], True, "bad with another source port or number of queue pairs, too: the path, not the node"),
+    ([("n01", "n02", 0, 1.0, {"source_port": 50000})], True,
+     "good with another source port or number of queue pairs: where the packets are hashed to, not the node"),
+])
+def test_a_single_pair_that_is_measured_again(again, certain, ending):
+    found = pair_again(*again)
+    assert [(kind, sure) for kind, _name, _class, _direction, sure in named(found)] == [("pair", certain)]
+    assert found.components[0]["message"].endswith(": " + ending)
+    assert bad_hosts(found) == {}
+
+
+def test_the_other_direction_is_good():
+    found = judged(lambda source, target, device: 0.8 if (source, target, device) == ("n01", "n02", 0) else 1.0, both=True)
+    assert named(found) == [("pair", "path n01 npu 0 to n02 npu 0", "slow", None, True)]
+    assert found.components[0]["message"].endswith("the other way is good; both ends are good with others")
+
+
+def test_all_npus_between_two_hosts_are_one_path():
+    found = judged(lambda source, target, device: "retry_exceeded" if {source, target} == {"n01", "n02"} else 1.0)
+    assert [name for _kind, name, *_more in named(found)] == ["path n02 to n01"]
+
+
+def test_a_super_pod_and_a_rack():
+    more = {host: {"super_pod": str(place // 4), "rack": "r%d" % (place // 3)} for place, host in enumerate(HOSTS)}
+    plan = {"topology": {host: {**about, "devices": {"0": {"rail": 0}}} for host, about in more.items()}}
+    pod = judge_records(records(lambda source, target, device: 0.8 if {source, target} & set(HOSTS[4:8]) else 1.0, devices=1), plan=plan)
+    rack = judge_records(records(lambda source, target, device: 0.8 if {source, target} & set(HOSTS[3:6]) else 1.0, devices=1), plan=plan)
+    assert [name for _kind, name, *_more in named(pod) + named(rack)] == ["super pod 1", "rack r1"]
+
+
+def test_the_line_rate_is_an_absolute_floor():
+    cells = [{**entry, "context": {"line_rate_gbit_s": 400}} for entry in records(lambda source, target, device: 1.0)]
+    found = judge_records(cells)
+    assert set(bad_hosts(found).values()) == {"slow"}
+    assert found.verdicts[0].evidence[0].endswith("200 Gbit/s, the floor is 360")
+    assert bad_hosts(judge_records(cells, line_rate_floor=0.5)) == {}
+
+
+def test_latency_over_more_switches_is_not_slow():
+    cells = records(lambda source, target, device: 1.0, devices=1)
+    for entry in cells:
+        near = LEAVES[entry["source"]["host"]] == LEAVES[entry["target"]["host"]]
+        slow = "n03" in (entry["source"]["host"], entry["target"]["host"])
+        entry.update(measure="latency", samples=[{"size_bytes": 2, "latency_us": {"typical": (4.0 if near else 5.0) * (1.3 if slow else 1)}}])
+    found = judge_records(cells, plan=topology(LEAVES, 1))
+    assert named(found) == [("npu", "n03 npu 0", "slow", None, True)]
+    lines = found.verdicts[HOSTS.index("n03")].evidence
+    assert (lines[0], lines[-1]) == ("n02 npu 0 to n03 npu 0: 5.2 us, normal is 4", "n11 npu 0 to n03 npu 0: 6.5 us, normal is 5")
+
+
+def row(source, values, device=0, **more):
+    return {"id": "r/%s/%d/matrix" % (source, device), "kind": "matrix", "status": "ok", "operation": "write", "measure": "bandwidth",
+            "source": {"host": source, "device": device}, "hosts": HOSTS, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": values}], **more}
+
+
+def test_rows_of_a_matrix_say_the_same_as_records():
+    def speed(source, target):
+        return 0.8 if "n03" in (source, target) else 1.0
+
+    rows = [row(source, [None if target == source else 200 * speed(source, target) for target in HOSTS]) for source in HOSTS]
+    found = judge_records(rows, plan=topology(LEAVES))
+    single = judged(lambda source, target, device: speed(source, target), devices=1, both=True)
+    assert named(found) == named(single) == [("npu", "n03 npu 0", "slow", None, True)]
+    assert [verdict.as_dict() for verdict in found.verdicts] == [verdict.as_dict() for verdict in single.verdicts]
+    assert (found.coverage, found.power) == (single.coverage, {**single.power, "blind": found.power["blind"], "text": found.power["text"]})
+
+
+def test_failures_in_a_row_and_latencies():
+    rows = [row(source, [None if target in (source, "n03") else 1.0 for target in HOSTS], failed={"retry_exceeded": [2]} if source != "n03" else {})
+            for source in HOSTS if source != "n03"]
+    for entry in rows:
+        entry["samples"] = [{"size_bytes": 2, "latency_us": {"typical": [value and 4.0 for value in entry["samples"][0]["bandwidth_gbit_s"]]}}]
+    found = judge_records(rows)
+    assert named(found) == [("npu", "n03 npu 0", "failed", None, True)]
+    assert found.verdicts[0].message == "pairs: 20 with 10 of the other hosts, 4 to 4 us; bad ones put down to the other end: 1"
+
+
+def test_pairs_that_were_left_out_are_no_failures():
+    cells = records(lambda source, target, device: 1.0)
+    cells[0].update(status="not_run", error={"code": "suspended", "message": "left out"}, samples=[])
+    assert judge_records(cells).coverage["pairs"] == 131
+
+
+def test_a_host_that_returned_nothing_is_accused_by_the_plan():
+    alive = {host: {"state": "finished", "measurements": []} for host in HOSTS}
+    for entry in records(lambda source, target, device: 1.0, devices=1):
+        if "n03" not in (entry["source"]["host"], entry["target"]["host"]):
+            alive[entry["source"]["host"]]["measurements"].append(entry)
+    pair = {"id": "p1", "source": {"host": "n03", "device": 0}, "target": {"host": "n04", "device": 0}}
+    plan = {**topology(LEAVES, 1), "hosts": dict.fromkeys(HOSTS, {}), "rounds": [[pair]]}
+    found = diagnose(HOSTS, {**alive, "n03": None}, plan=plan)
+    assert bad_hosts(found) == {"n03": "unreachable"}
+    assert found.verdicts[2].evidence == ["n03 npu 0 to n04 npu 0: no_record: n03 returned nothing of this pair"]
+
+
+def test_states_by_pair_for_the_next_rounds():
+    cells = records(lambda source, target, device: 0.8 if "n03" in (source, target) else 1.0, HOSTS[:4], 1)
+    assert judge_records(cells).states == {"p0.0": "good", "p1.0": "bad", "p2.0": "good", "p3.0": "bad", "p4.0": "good", "p5.0": "bad"}
+
+
+def test_many_bad_hosts_have_fewer_lines():
+    hosts = ["n%03d" % number for number in range(160)]
+    found = judge_records(records(lambda source, target, device: 0.7 if int(source[1:]) % 3 == 0 or int(target[1:]) % 3 == 0 else 1.0, hosts, 1))
+    assert {len(verdict.evidence) for verdict in found.verdicts if verdict.verdict == "slow"} == {4}
+    assert len(bad_hosts(found)) == 54
+
+
+@pytest.mark.parametrize("records_given", ["text", 3, ["text"]])
+def test_what_is_no_record(records_given):
+    with pytest.raises(InputError):
+        judge_records(records_given)
+
+
+def test_regressions_against_before():
+    cells = records(lambda source, target, device: 1.0, HOSTS[:4], 1)
+    before = {"operation": "write", "size_bytes": 65536, "ends": {"n01": {"0": 220.0}, "n02": {"0": 201.0}}}
+    assert judge_records(cells, baseline=before).regressions == [
+        {"host": "n01", "device": 0, "before": 220.0, "now": 200.0, "unit": "Gbit/s", "drop_percent": 9.1}]
+    assert judge_records(cells, baseline={**before, "operation": "read"}).regressions == []
+
+
+def test_one_measurement_a_little_low_is_no_proof():
+    hosts = ["n%02d" % number for number in range(1, 65)]
+    cells = [record("p%d" % number, one, other, 0, 0.95 if number == 0 else 1 + 0.005 * ((number * 7) % 5 - 2))
+             for number, (one, other) in enumerate(zip(hosts[::2], hosts[1::2]))]
+    found = judge_records(cells)
+    assert (named(found), bad_hosts(found)) == ([], {})
+    assert found.states["p0"] == "bad", "its ends are to be measured again"
+    assert found.verdicts[0].message == "pairs: 0 with 1 of the other hosts; a little low, which is no proof: 1"

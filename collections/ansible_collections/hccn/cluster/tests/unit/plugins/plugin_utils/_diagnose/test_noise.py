@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.noise import cleared_by, gates, normal
+
+
+def noisy(count, spread, seed=0):
+    generator = random.Random(seed)
+    return [195 * (1 + spread * generator.gauss(0, 1)) for _ in range(count)]
+
+
+def test_reference_and_spread_of_sound_values():
+    found = normal(noisy(4000, 0.01))
+    assert found.reference == pytest.approx(195, rel=0.001)
+    assert found.spread == pytest.approx(0.01, rel=0.06)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.6])
+def test_low_values_do_not_pull_the_reference_down(share):
+    values = noisy(1000, 0.01)
+    low = [value * 0.7 for value in values[:int(share * 1000)]]
+    found = normal(low + values[int(share * 1000):])
+    assert found.reference == pytest.approx(195, rel=0.005)
+    assert 0.008 < found.spread < 0.012
+
+
+def test_values_rounded_to_three_digits():
+    found = normal([float(f"{value:.3g}") for value in noisy(20000, 0.01)])
+    assert found.spread == pytest.approx(0.01, rel=0.06)
+
+
+def test_equal_values_have_the_least_spread():
+    found = normal([195.0] * 50)
+    assert (found.reference, found.spread, found.count) == (195.0, 0.005, 50)
+
+
+def test_few_values_with_one_low():
+    assert normal([195.0, 194.0, 196.0, 150.0]).reference == 195.0
+
+
+def test_few_values_are_trusted_less():
+    few, many = normal([195.0] * 8), normal([195.0] * 8000)
+    assert few.safe_spread > 1.5 * few.spread
+    assert many.safe_spread < 1.03 * many.spread
+
+
+def test_gates_of_a_large_run():
+    gate = gates(normal(noisy(8192, 0.01)), 0.97, 8192, 8192)
+    assert gate.bad == pytest.approx(0.034, rel=0.1)
+    assert gate.certain == pytest.approx(0.052, rel=0.1)
+    assert gate.good == gate.bad / 2
+    assert gate.chance == pytest.approx(0.00035, rel=0.1)
+
+
+def test_a_drop_that_does_not_matter_is_never_bad():
+    gate = gates(normal([195.0] * 8192), 0.9, 8192, 8192)
+    assert (gate.bad, gate.certain) == (pytest.approx(0.1), pytest.approx(0.1))
+
+
+@pytest.mark.parametrize("count, good", [(1, 1), (7, 1), (8, 2), (63, 2), (64, 3), (1023, 17)])
+def test_good_values_that_clear(count, good):
+    assert cleared_by(count) == good

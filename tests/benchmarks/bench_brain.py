@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The brain of the fabric check against what it is held to: all seeds, all sizes. ``make simulate`` draws the same table without pytest.
+
+HCCN_TRIALS shortens it: the number of seeds.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.__main__ import rows
+
+
+def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    fresh = secrets.randbelow(10**9)
+    bad = []
+    with capsys.disabled():
+        print(f"\nthe fresh seed is {fresh}")
+        for row in rows(int(os.environ.get("HCCN_TRIALS", "300")), fresh, 4096):
+            print(f"{row.check}: {row.found} (wanted: {row.wanted}) [{row.seconds:.0f} s]")
+            bad += [] if row.good else [(row.check, *row.details)]
+    assert not bad
