@@ -66,7 +66,8 @@ def run(job: Job, fault: str, folder: Path, again: bool = False) -> Seen:
             repaired.end()
             second = repaired.classes()
             states_again = {name: job.state(here, name) for name in living}
-    return Seen(max(codes, key=abs), plays[0].classes(), states, left, _history(plays[0]), problems, "".join(play.output for play in plays), second, states_again)
+    output = "".join(play.output for play in plays)
+    return Seen(max(codes, key=abs), plays[0].classes(), states, left, _history(plays[0]), problems, output, second, states_again)
 
 
 def _struck(job: Job, fault: str, here: Lab, folder: Path) -> Play:

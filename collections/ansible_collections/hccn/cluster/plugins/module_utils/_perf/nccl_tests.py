@@ -113,8 +113,8 @@ def judge(report: Report, options: Options, ranks: int, expected: Optional[Seque
         return timed_out_error("%d size(s) were measured when the run was stopped" % len(report.rows))
     found = [row.size_bytes for row in report.rows]
     wanted = found if expected is None else expected
-    return (_refused(report, rc) or incomplete(_moved(found, wanted, options, ranks), wanted) or _cut(report)
-            or _unchecked(report, options) or _ending(report, rc))
+    error = _refused(report, rc) or incomplete(_moved(found, wanted, options, ranks), wanted) or _cut(report)
+    return error or _unchecked(report, options) or _ending(report, rc)
 
 
 def _alone(report: Report) -> Optional[HccnError]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -121,8 +122,10 @@ def bad_ends(world_seed: int, count: int, devices: int, share: float) -> list[Fa
             faults += [Fault(DEVICE, (host, device), effect, drop) for device in sorted(generator.sample(range(devices), generator.choice((1, 1, 2))))]
         else:
             faults.append(Fault(NODE, host, effect, drop))
-    return faults if devices != 2 else [fault for fault in faults if fault.kind == NODE or sum(other.where[0] == fault.where[0] for other in faults
-                                                                                            if other.kind == DEVICE) == 1]
+    if devices != 2:
+        return faults
+    hit = Counter(fault.where[0] for fault in faults if fault.kind == DEVICE)
+    return [fault for fault in faults if fault.kind == NODE or hit[fault.where[0]] == 1]
 
 
 def healthy(seed: int, count: int, devices: int = 8, plan: str = "quick", spread: float = 0.01) -> Trial:

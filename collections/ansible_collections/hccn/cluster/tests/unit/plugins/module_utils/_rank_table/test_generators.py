@@ -85,8 +85,6 @@ def test_pymotor_hccl_tools_takes_127_0_0_1_where_it_is_told_no_server_id():
     assert (problem.severity, problem.message) == ("error", "no server_id")
 
 
-
-
 def test_vllm_gen_ranktable_counts_processes_as_servers():
     groups = [{"name": "prefill", "hosts": ["n1", "n2"], "devices": ["0"]}, {"name": "decode", "hosts": ["n2"], "devices": ["1"]}]
     nodes = {name: node(at(0, "192.168.1.%s" % name[1:]), at(1, "192.168.2.%s" % name[1:])) for name in ("n1", "n2")}

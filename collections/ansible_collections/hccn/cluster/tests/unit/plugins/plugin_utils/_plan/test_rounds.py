@@ -15,6 +15,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import p
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import extended, pairs_of, rounds_of, topology_of
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
 
+
 def host(number, devices=2, **fields):
     return {"host": "n%d" % number, "control_address": "192.168.%d.%d" % (number // 250, number % 250), "control_port": 18514,
             "devices": [{"id": device, "address": "10.%d.%d.%d" % (number // 250, device, number % 250)} for device in range(devices)], **fields}
