@@ -17,7 +17,10 @@ description:
   - Works this host's part of a pair plan, as P(hccn.cluster.pair_plan#filter) makes it. Run it on all hosts of the plan with the same plan and key.
   - The hosts meet over TCP. A server is started before its client, both NPUs are reset before and after each test, also when the tool died.
     A pair starts when both of its ends are free. No host waits for all others.
-  - Each pair has a deadline, and so has the run. A host that does not answer costs its own pairs only, which fail with C(peer_unreachable).
+  - Each pair has a deadline, and so has the run. It is four times what the pair is expected to take, and O(pair_timeout) at the most.
+  - A host or NPU that had no answer for two partners is left out for the time being, and the others tell each other so. When all else is measured, one
+    that is proven good tries it again. If there is an answer, all its pairs are measured after all, otherwise the rest is C(not_run) with
+    C(peer_suspended).
   - A guard, which is a process of its own, ends all tools and resets the NPUs when the runner dies, also by SIGKILL.
   - Results are written to a journal in O(state_dir) pair by pair. M(hccn.cluster.rdma_perf_info) reads them, also while the run goes on.
     Journals are removed after seven days.
@@ -133,7 +136,9 @@ options:
     default: 4
   pair_timeout:
     description:
-      - Seconds that one pair may take once both of its ends are free.
+      - Seconds that one pair may take at the most once both of its ends are free.
+      - It is less where less is expected, by O(duration), or O(size), O(iterations) and O(qps) at 1 Gbit/s, and twice O(server_start_delay). Four times
+        as much is allowed, and 10 seconds at the least.
     type: float
     default: 60
   meeting_timeout:

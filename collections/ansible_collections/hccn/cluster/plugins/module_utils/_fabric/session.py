@@ -18,7 +18,7 @@ from .._device import busy, host
 from .._device.host import expand
 from .._device.smi import NpuSmi
 from .._device.tool import DRIVER_TOOLS, HccnTool, find_program
-from .._perf import roce_test
+from .._perf import perftest_options, roce_test
 from .._perf.sizes import parse_size
 from . import journal as journals
 from .detach import detach
@@ -29,6 +29,11 @@ from .plan import Pair, Plan, parse_plan
 from .runner import Runner
 
 _KEY = re.compile(r"[0-9a-fA-F]{32}")
+DEFAULT_SIZE = "64K"
+DEFAULT_ITERATIONS = 5000
+SLOWEST = 125e6
+"""Bytes a second that any link in use gets through, 1 Gbit/s."""
+
 _GUARD_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
 
@@ -88,13 +93,24 @@ def left_alone(run_id: str, pair: Pair, error: Dict[str, Any]) -> Dict[str, Any]
 
 
 def _settings(params: Params) -> Settings:
-    settings = Settings(params["server_start_delay"], params["pair_timeout"], params["meeting_timeout"], params["parallel"] == "rails")
+    settings = Settings(params["server_start_delay"], params["pair_timeout"], params["meeting_timeout"], params["parallel"] == "rails",
+                        expected_seconds(params))
     if settings.start_delay < 0 or settings.meeting_timeout < 0:
         raise InputError("server_start_delay and meeting_timeout must not be negative")
     needed = (params["duration"] or 0) + settings.start_delay
     if settings.pair_timeout <= needed:
         raise InputError("pair_timeout is %g s, but a pair takes %g s by duration and server_start_delay alone" % (settings.pair_timeout, needed))
     return settings
+
+
+def expected_seconds(params: Params) -> float:
+    """What one pair takes at the most where all is well: until both servers and resets are through, and the test, at a bandwidth that is far too low."""
+    if params["duration"]:
+        test = float(params["duration"])
+    else:
+        size = sum(perftest_options.ALL_SIZES) if params["size"] == "all" else parse_size(params["size"] or DEFAULT_SIZE)
+        test = size * (params["iterations"] or DEFAULT_ITERATIONS) * (params["qps"] or 1) / SLOWEST
+    return 2 * float(params["server_start_delay"]) + test
 
 
 def _tool(params: Params) -> roce_test.RoceTest:
