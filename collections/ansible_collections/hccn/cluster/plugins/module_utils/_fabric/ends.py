@@ -24,12 +24,12 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from .._core.errors import HccnError
 from .._core.process import Child, Result
-from .._perf.roce_test import RoceTest
 from .agenda import Agenda
 from .left_out import LeftOut, silent_host
 from .meeting import Body, Channel, call
 from .plan import Pair, Plan
 from .suspension import deadline
+from .tools import PairTool
 
 CONNECT_SECONDS = 3.0
 CLAIM_SECONDS = 5.0
@@ -95,7 +95,7 @@ class Outcome:
 class Bench:
     """What both ends need: the tool, the devices' state, the agenda."""
 
-    def __init__(self, plan: Plan, tool: RoceTest, settings: Settings, key: bytes) -> None:
+    def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes) -> None:
         self.plan = plan
         self.tool = tool
         self.settings = settings
@@ -210,7 +210,7 @@ class _Client:
         self._send({"type": "prepare", "attempt": attempt})
         self._own(lambda: self._bench.reset(device))
         self._receive(self._deadline - time.monotonic())
-        argv = self._bench.tool.client(device, address)
+        argv = self._bench.tool.client(device, address, self._pair.target.device)
         self._command = argv
         child = self._own(lambda: self._bench.launch(device, argv, self._deadline - time.monotonic()))
         return self._samples(self._watch(child))
@@ -228,7 +228,7 @@ class _Client:
 
     def _samples(self, result: Result) -> List[Dict[str, Any]]:
         try:
-            return self._bench.tool.samples(result)
+            return self._bench.tool.samples(result, self._pair.source.device)
         except HccnError as error:
             raise EndError(SOURCE, error) if self._bench.tool.of_one_end(error) else error from None
 

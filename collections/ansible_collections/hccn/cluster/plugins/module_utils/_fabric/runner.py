@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import threading
 import time
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
-from .._core.guard import Guard
+from .._core.guard import Cleanup, Guard
 from .._core.record import record, utc
-from .._perf.roce_test import RoceTest
 from . import journal as journals
 from .ends import (ANSWER_SECONDS, CONNECT_SECONDS, PARKED_SECONDS, SOURCE, TARGET, Bench, Busy, EndError, Outcome, Settings, as_fields, measure,
                    serve)
 from .journal import Journal
 from .meeting import Body, Channel, Meeting, call
 from .plan import Pair, Plan
+from .tools import PairTool
 
 ASK_SECONDS = 1.0
 ASKED_AT_ONCE = 500
@@ -38,6 +38,19 @@ LOST_SHARE = 3
 GUARD_MARGIN_SECONDS = 120.0
 
 
+@dataclass(frozen=True)
+class About:
+    """What a run has beside its plan. ``refused``: the errors of pairs, by id, that this host does not serve since their device does other work;
+    ``measured``: pairs that an earlier run has measured; ``start``: more fields of the journal's first line; ``prepare`` is called once that line is
+    written, ``restore`` at the end, whatever happens."""
+
+    refused: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    measured: Sequence[Pair] = ()
+    start: Mapping[str, Any] = field(default_factory=dict)
+    prepare: Callable[[], object] = lambda: None
+    restore: Callable[[], object] = lambda: None
+
+
 def time_limit(plan: Plan, settings: Settings) -> float:
     """Seconds after which a run is ended: each pair may have to wait for as many others as its two ends have."""
     slots: Dict[int, int] = {}
@@ -50,11 +63,9 @@ def time_limit(plan: Plan, settings: Settings) -> float:
 class Runner:
     """One host's part of a run; what comes of it stands in the journal."""
 
-    def __init__(self, plan: Plan, tool: RoceTest, settings: Settings, key: bytes, meeting: Meeting, journal: Journal,
-                 refused: Mapping[str, Mapping[str, Any]] = MappingProxyType({})) -> None:
-        """``refused``: the errors of pairs, by id, that this host does not serve since their device does other work."""
+    def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, meeting: Meeting, journal: Journal, about: About = About()) -> None:
         self._plan = plan
-        self._refused = refused
+        self._about = about
         self._settings = settings
         self._bench = Bench(plan, tool, settings, key)
         self._agenda = self._bench.agenda
@@ -68,13 +79,19 @@ class Runner:
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """From the guard to the last line of the journal. ``ready`` is called when the run has begun."""
-        cleanup = [self._bench.tool.cleanup(device) for device in self._plan.devices]
+        resets = [self._bench.tool.cleanup(device) for device in self._plan.devices]
         try:
+            cleanup: List[Cleanup] = [*filter(None, resets), self._about.restore]
             with Guard(cleanup, self._limit + GUARD_MARGIN_SECONDS) as guard:
-                self._journal.start(run_id=self._plan.run_id, host=self._plan.host, mark=guard.mark, devices=list(self._plan.devices),
-                                    pairs_total=len(self._plan.sources), control=str(self._plan.controls[self._plan.host]))
+                self._journal.start(run_id=self._plan.run_id, host=self._plan.host, mark=guard.mark, guard=guard.pid,
+                                    guard_identity=journals.identity(guard.pid), devices=list(self._plan.devices),
+                                    pairs_total=len(self._plan.sources), control=str(self._plan.controls[self._plan.host]), **self._about.start)
                 ready()
+                self._about.prepare()
+                self._agenda.settle(self._about.measured)
                 self._work()
+        except HccnError as error:
+            self._broken.append(error)
         except Exception as error:  # detached, there is no other place to say it
             self._broken.append(HccnError("runner_failed", "the runner ended by %s: %s" % (type(error).__name__, error)))
         if self._broken:
@@ -99,7 +116,7 @@ class Runner:
 
     def _by_slot(self) -> List[List[Pair]]:
         slots: Dict[int, List[Pair]] = {}
-        for pair in self._plan.sources:
+        for pair in self._agenda.open_sources():
             slots.setdefault(self._agenda.slot(pair), []).append(pair)
         return list(slots.values())
 
@@ -197,7 +214,7 @@ class Runner:
             if pair is None:
                 error = HccnError("peer_refused", "%s does not serve pair %s" % (self._plan.host, str(body.get("pair"))[:64]),
                                   "the hosts have different plans, or the device is not among its devices")
-                channel.send({"type": "refused", "error": self._refused.get(str(body.get("pair")), error.as_dict()), "here": True})
+                channel.send({"type": "refused", "error": self._about.refused.get(str(body.get("pair")), error.as_dict()), "here": True})
             else:
                 serve(self._bench, channel, pair, body.get("trial") is True)
         elif body.get("type") == "ask" and isinstance(body.get("pairs"), list):
