@@ -17,7 +17,7 @@ from .._core.record import record
 from .._device import busy, host
 from .._device.host import expand
 from .._device.smi import NpuSmi
-from .._perf import governor, perftest_options, roce_test
+from .._perf import governor, iperf3, perftest_options, roce_test
 from .._perf.sizes import parse_size
 from . import journal as journals
 from . import repair, resume, tools
@@ -127,8 +127,8 @@ def _settings(params: Params) -> Settings:
 
 def expected_seconds(params: Params) -> float:
     """What one pair takes at the most where all is well: until both servers and resets are through, and the test, at a bandwidth that is far too low."""
-    if params["duration"]:
-        test = float(params["duration"])
+    if params["duration"] or params["tool"] == tools.IPERF3:
+        test = float(params["duration"] or iperf3.DEFAULT_SECONDS)
     else:
         size = sum(perftest_options.ALL_SIZES) if params["size"] == "all" else parse_size(params["size"] or DEFAULT_SIZE)
         test = size * (params["iterations"] or DEFAULT_ITERATIONS) * (params["qps"] or 1) / SLOWEST

@@ -98,8 +98,8 @@ def test_the_deadline_of_a_pair(expected, seconds):
 
 @pytest.mark.parametrize("changes, seconds", [
     ({}, 8.0 + 65536 * 5000 / 125e6), ({"duration": 10}, 18.0), ({"size": "2", "iterations": 100}, 8.0 + 200 / 125e6),
-    ({"size": "all", "iterations": 5}, 8.0 + 16777214 * 5 / 125e6), ({"qps": 4}, 8.0 + 4 * 65536 * 5000 / 125e6),
+    ({"size": "all", "iterations": 5}, 8.0 + 16777214 * 5 / 125e6), ({"tool": "iperf3"}, 18.0), ({"qps": 4}, 8.0 + 4 * 65536 * 5000 / 125e6),
 ])
 def test_what_a_pair_is_expected_to_take(changes, seconds):
-    given = {"duration": None, "size": None, "iterations": None, "qps": None, "server_start_delay": 4, **changes}
+    given = {"tool": "roce_test", "duration": None, "size": None, "iterations": None, "qps": None, "server_start_delay": 4, **changes}
     assert session.expected_seconds(given) == pytest.approx(seconds)
