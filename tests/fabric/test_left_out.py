@@ -32,7 +32,7 @@ def source_is(host: str, plan: dict[str, Any]) -> dict[str, Any]:
 def test_a_host_whose_tests_hang(make: Callable[..., Cluster]) -> None:
     cluster = make(6, 1)
     cluster.instrument("n6", HANGS)
-    results = run(cluster, source_is("n6", cluster.plan("full")), pair_timeout=6)
+    results = run(cluster, source_is("n6", cluster.plan("full")), pair_timeout=8)
     with_it, others = parted(records(results), "n6")
     assert [record["status"] for record in others] == ["ok"] * 10
     assert len(with_it) == 5
@@ -51,8 +51,8 @@ def test_a_host_whose_runner_hangs(make: Callable[..., Cluster]) -> None:
     cluster = make(5, 1)
     cluster.instrument("n5", STOPS_ITS_RUNNER)
     plan = cluster.plan("full")
-    hung = cluster.perf("n5", plan, pair_timeout=6, meeting_timeout=10)
-    processes = {name: cluster.perf(name, plan, pair_timeout=6, meeting_timeout=10) for name in cluster.ports if name != "n5"}
+    hung = cluster.perf("n5", plan, pair_timeout=8, meeting_timeout=10)
+    processes = {name: cluster.perf(name, plan, pair_timeout=8, meeting_timeout=10) for name in cluster.ports if name != "n5"}
     results: dict[str, Any] = {name: result(process) for name, process in processes.items()}
     with_it, others = parted(records(results), "n5")
     assert [record["status"] for record in others] == ["ok"] * 6
@@ -69,7 +69,7 @@ def test_a_host_that_only_seemed_to_hang_is_measured_after_all(make: Callable[..
     cluster = make(5, 1)
     count = cluster.folder / "tests"
     cluster.instrument("n5", f"case \"$*\" in *reset*) ;; *-roce_test*) echo x >> '{count}'; [ $(wc -l < '{count}') -gt 2 ] || sleep 600;; esac")
-    results = run(cluster, source_is("n5", cluster.plan("full")), pair_timeout=6)
+    results = run(cluster, source_is("n5", cluster.plan("full")), pair_timeout=8)
     with_it, others = parted(records(results), "n5")
     assert [record["status"] for record in others] == ["ok"] * 6
     assert sorted(record["status"] for record in with_it) == ["failed", "failed", "ok", "ok"]

@@ -65,7 +65,7 @@ def test_a_resumed_run_measures_what_is_missing(make: Callable[..., Cluster]) ->
     assert len(good) == 1
     cluster.set_state("n3", "0.perf_start=")
     before = {name: len(cluster.calls(name)) for name in cluster.ports}
-    second = run(cluster, plan, run_id="r2", resume="last")
+    second = run(cluster, plan, run_id="r2", resume="last", server_start_delay=2)
     found = {record["id"]: record for entry in second.values() for record in entry["measurements"]}
     assert [record["status"] for record in found.values()] == ["ok", "ok", "ok"]
     assert {name: record for name, record in found.items() if name.startswith("r1/")} == good
