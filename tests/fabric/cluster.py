@@ -177,3 +177,13 @@ def result(process: subprocess.Popen[str]) -> dict[str, Any]:
     assert not errors, errors
     found: dict[str, Any] = json.loads(output)
     return found
+
+
+def run(cluster: Cluster, plan: dict[str, Any], **options: Any) -> dict[str, dict[str, Any]]:
+    """All nodes at once; their results by name."""
+    processes = {name: cluster.perf(name, plan, **options) for name in cluster.ports}
+    return {name: result(process) for name, process in processes.items()}
+
+
+def records(results: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return [record for found in results.values() for record in found["measurements"]]

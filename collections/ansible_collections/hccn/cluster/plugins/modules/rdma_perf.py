@@ -17,8 +17,12 @@ description:
   - Works this host's part of a pair plan, as P(hccn.cluster.pair_plan#filter) makes it. Run it on all hosts of the plan with the same plan and key.
   - The hosts meet over TCP. A server is started before its client, both NPUs are reset before and after each test, also when the tool died.
     A pair starts when both of its ends are free. No host waits for all others.
-  - Each pair has a deadline, and so has the run. A host that does not answer costs its own pairs only, which fail with C(peer_unreachable).
-  - A guard, which is a process of its own, ends all tools and resets the NPUs when the runner dies, also by SIGKILL.
+  - Each pair has a deadline, and so has the run. It is four times what the pair is expected to take, and O(pair_timeout) at the most.
+  - A host or NPU that had no answer for two partners is left out for the time being, and the others tell each other so. When all else is measured, one
+    that is proven good tries it again. If there is an answer, all its pairs are measured after all, otherwise the rest is C(not_run) with
+    C(peer_suspended).
+  - A guard, which is a process of its own, ends all tools and resets the NPUs when the runner dies, also by SIGKILL. What is left where the guard was
+    killed, too, the next call on the host puts right.
   - Results are written to a journal in O(state_dir) pair by pair. M(hccn.cluster.rdma_perf_info) reads them, also while the run goes on.
     Journals are removed after seven days.
 extends_documentation_fragment:
@@ -73,9 +77,39 @@ options:
   tool:
     description:
       - What measures. V(roce_test) is C(hccn_tool -roce_test), perftest on the NPUs themselves.
+      - V(perftest) is linux-rdma/perftest on the RDMA devices of the hosts, V(iperf3) is TCP between the same addresses, a baseline.
+      - The addresses of O(plan) are those of the NPUs, or of the hosts' RDMA or network devices.
     type: str
-    choices: [roce_test]
+    choices: [roce_test, perftest, iperf3]
     default: roce_test
+  rdma_device:
+    description:
+      - RDMA device of this host for V(perftest), such as V(mlx5_0). By default that which holds the address in O(plan).
+    type: str
+    default: auto
+  cpu_governor:
+    description:
+      - V(performance) sets the CPU's frequency governor for the time of the run. It is put back whatever happens, at the latest by the next call on the
+        host. V(keep) leaves it.
+    type: str
+    choices: [keep, performance]
+    default: keep
+  bidirectional:
+    description:
+      - Measure bandwidth in both directions at once. The sum of both is told.
+    type: bool
+    default: false
+  resume:
+    description:
+      - Run that this one goes on with, a O(run_id) or V(last) for that which began last on the host. What it has measured well is taken over and not
+        measured again.
+      - It must be of the same plan with the same options and at most seven days old, else the module fails. A host without such a run measures all.
+    type: str
+  root:
+    description:
+      - Folder below which C(sys) and C(proc) are, such as C(/host) in a container that sees the host's there.
+    type: path
+    default: /
   operation:
     description:
       - The RDMA operation.
@@ -113,7 +147,8 @@ options:
     choices: [256, 512, 1024, 2048, 4096]
   gid_index:
     description:
-      - GID of the NPU's port to use, 0 to 5. Without it the tool decides.
+      - GID of the port to use, 0 to 5 with V(roce_test), 0 to 64 with V(perftest). Without it V(roce_test) decides, and V(perftest) uses that of RoCE v2
+        with the address in O(plan).
     type: int
   traffic_class:
     description:
@@ -127,13 +162,16 @@ options:
     default: rails
   server_start_delay:
     description:
-      - Seconds between the start of a server and that of its client. Nothing on the host shows when an NPU has begun to listen.
+      - Seconds between the start of a server and that of its client, for V(roce_test). Nothing on the host shows when an NPU has begun to listen.
+        The other tools' servers are seen to listen.
       - A client that finds no server is tried once more after the same time.
     type: float
     default: 4
   pair_timeout:
     description:
-      - Seconds that one pair may take once both of its ends are free.
+      - Seconds that one pair may take at the most once both of its ends are free.
+      - It is less where less is expected, by O(duration), or O(size), O(iterations) and O(qps) at 1 Gbit/s, and twice O(server_start_delay). Four times
+        as much is allowed, and 10 seconds at the least.
     type: float
     default: 60
   meeting_timeout:
@@ -192,6 +230,25 @@ EXAMPLES = r"""
     run_id: "{{ run_id }}"
     wait: 600
   register: rdma
+
+- name: Measure only what an interrupted run has not measured
+  hccn.cluster.rdma_perf:
+    run_id: "{{ new_run_id }}"
+    resume: last
+    plan: "{{ plan }}"
+    host: "{{ inventory_hostname }}"
+    key: "{{ key }}"
+    wait: false
+
+- name: Measure between the RDMA devices of the hosts, with the CPU at full speed
+  hccn.cluster.rdma_perf:
+    run_id: "{{ run_id }}"
+    plan: "{{ plan }}"
+    host: "{{ inventory_hostname }}"
+    key: "{{ key }}"
+    tool: perftest
+    duration: 5
+    cpu_governor: performance
 
 - name: End a run before its time
   hccn.cluster.rdma_perf:
@@ -255,7 +312,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._device.session import ALLOW_BUSY, options
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import session, tools
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test
 
@@ -268,7 +325,12 @@ def main() -> None:
         plan={"type": "dict"},
         host={"type": "str"},
         key={"type": "str", "no_log": True},
-        tool={"type": "str", "choices": ["roce_test"], "default": "roce_test"},
+        tool={"type": "str", "choices": list(tools.TOOLS), "default": tools.ROCE_TEST},
+        rdma_device={"type": "str", "default": tools.AUTO},
+        cpu_governor={"type": "str", "choices": ["keep", "performance"], "default": "keep"},
+        bidirectional={"type": "bool", "default": False},
+        resume={"type": "str"},
+        root={"type": "path", "default": "/"},
         operation={"type": "str", "choices": list(roce_test.OPERATIONS), "default": "write"},
         measure={"type": "str", "choices": list(roce_test.MEASURES), "default": "bandwidth"},
         size={"type": "str"},

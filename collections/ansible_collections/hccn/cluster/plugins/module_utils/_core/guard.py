@@ -16,13 +16,15 @@ import subprocess
 import time
 import uuid
 from types import TracebackType
-from typing import List, Optional, Sequence, Type
+from typing import Callable, List, Optional, Sequence, Type, Union
 
 from .process import MARK
 
 _DONE = b"done"
 _SCAN_SECONDS = 5.0
 _CLEANUP_TIMEOUT = 30.0
+
+Cleanup = Union[Sequence[str], Callable[[], object]]
 
 
 def marked(mark: str) -> List[int]:
@@ -60,16 +62,22 @@ class Guard:
     """``with Guard(cleanup=[argv, ...], deadline=seconds):`` around everything that starts children or changes a setting.
 
     Leaving the block, by whatever way that still runs Python, ends marked children and runs the cleanup here; if this process is
-    killed, or ``deadline`` passes, the guard does it. ``cleanup`` are argv lists, each with its own deadline.
+    killed, or ``deadline`` passes, the guard does it. ``cleanup`` are argv lists, each with its own deadline, or functions that end by themselves
+    and import nothing: the guard is forked with them.
     """
 
-    def __init__(self, cleanup: Sequence[Sequence[str]] = (), deadline: float = 3600.0) -> None:
+    def __init__(self, cleanup: Sequence[Cleanup] = (), deadline: float = 3600.0) -> None:
         self.mark = uuid.uuid4().hex
-        self._cleanup = [list(argv) for argv in cleanup]
+        self._cleanup = list(cleanup)
         self._deadline = deadline
         self._pipe: Optional[int] = None
         self._before: Optional[str] = None
         self._pid = 0
+
+    @property
+    def pid(self) -> int:
+        """The process that watches."""
+        return self._pid
 
     def __enter__(self) -> "Guard":
         reading, writing = os.pipe()
@@ -99,11 +107,14 @@ class Guard:
             os.waitpid(self._pid, 0)
 
     def _run_cleanup(self) -> None:
-        for argv in self._cleanup:
+        for action in self._cleanup:
             try:
-                subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                if callable(action):
+                    action()
+                    continue
+                subprocess.run(list(action), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                timeout=_CLEANUP_TIMEOUT, check=False)
-            except (OSError, subprocess.SubprocessError):
+            except (OSError, ValueError, subprocess.SubprocessError):
                 continue
 
     def _watch(self, reading: int, writing: int) -> None:

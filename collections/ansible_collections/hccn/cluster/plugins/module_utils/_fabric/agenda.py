@@ -21,10 +21,12 @@ LAST_SECONDS = 2.0
 
 
 class Agenda:
-    """``parallel``: the devices work at the same time; otherwise one pair at a time on the whole host."""
+    """``parallel``: the devices work at the same time; otherwise one pair at a time on the whole host. ``left_out``: is a pair that holds up none?"""
 
-    def __init__(self, plan: Plan, parallel: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, plan: Plan, parallel: bool = True, clock: Callable[[], float] = time.monotonic,
+                 left_out: Callable[[Pair], bool] = lambda pair: False) -> None:
         self._clock = clock
+        self._left_out = left_out
         self._host = plan.host
         self._parallel = parallel
         self._changed = threading.Condition()
@@ -49,8 +51,12 @@ class Agenda:
     def _turn(self, pair: Pair) -> bool:
         slot = self.slot(pair)
         return slot not in self._used and not any(
-            other.order < pair.order and self.slot(other) == slot and other.partner(self._host).host not in self._lost
+            other.order < pair.order and self.slot(other) == slot and not self._waits(other)
             for other in self._open.values())
+
+    def _waits(self, pair: Pair) -> bool:
+        """Does the pair let later ones go first?"""
+        return pair.partner(self._host).host in self._lost or self._left_out(pair)
 
     def release(self, pair: Pair) -> None:
         """Gives the pair's device free; nothing where another pair holds it."""
@@ -84,11 +90,26 @@ class Agenda:
             self._lost[host] = (count + 1, since)
             self._changed.notify_all()
 
+    def has_come(self, host: str, late: bool) -> bool:
+        """Was it there once, or had it its time to come? What does not answer after that hangs or is dead."""
+        with self._changed:
+            return late or host in self._met
+
     def is_hopeless(self, host: str, late: bool) -> bool:
         """Is it given up? ``late``: hosts that were never met had their time to come."""
         with self._changed:
             count, since = self._lost.get(host, (0, 0.0))
             return count >= LAST_FAILURES and self._clock() - since >= LAST_SECONDS and (late or host in self._met)
+
+    def look_again(self) -> None:
+        """Who is left out may have changed."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def is_idle(self) -> bool:
+        """Is nothing open but what is left out?"""
+        with self._changed:
+            return all(self._left_out(pair) for pair in self._open.values())
 
     def open_sources(self) -> List[Pair]:
         """Pairs that this host has still to measure, in order."""
@@ -98,12 +119,12 @@ class Agenda:
     def awaited(self) -> Dict[str, List[Pair]]:
         """All open pairs of the source hosts that an unused device of this host waits for, by host.
 
-        A device waits for its next pair, and for the next whose partner is not lost, since the later ones stay behind that.
+        A device waits for its next pair, and for the next that does not let others go first, since the later ones stay behind that.
         """
         with self._changed:
             following: Dict[Tuple[int, bool], Pair] = {}
             for pair in self._sorted(self._open.values()):
-                following.setdefault((self.slot(pair), pair.partner(self._host).host in self._lost), pair)
+                following.setdefault((self.slot(pair), self._waits(pair)), pair)
             hosts = {pair.source.host for (slot, _lost), pair in following.items() if pair.target.host == self._host and slot not in self._used}
             return {host: [pair for pair in self._open.values() if pair.source.host == host] for host in sorted(hosts)}
 

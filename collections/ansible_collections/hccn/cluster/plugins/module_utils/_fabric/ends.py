@@ -4,13 +4,15 @@
 """One pair, seen from its two ends. The conversation, source on the left:
 
     claim pair       ->  waits until the device is free
-                     <-  claimed | busy (ask again) | refused
+                     <-  claimed | busy (ask again; parked: the pair is left out for the time being) | refused
     prepare attempt  ->  resets the device, starts the server, waits until it is up
                      <-  ready | failed error
     (runs the client)
     done ok          ->  ends the server, resets the device
+                     <-  noted, only where it was the trial of one that is left out
 
-A broken connection ends the pair on both sides. A device is reset before a test and after it, however the test ended.
+Each line also carries who is left out (``left_out``). A broken connection ends the pair on both sides.
+A device is reset before a test and after it, however the test ended.
 """
 
 from __future__ import annotations
@@ -22,10 +24,12 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from .._core.errors import HccnError
 from .._core.process import Child, Result
-from .._perf.roce_test import RoceTest
 from .agenda import Agenda
+from .left_out import LeftOut, silent_host
 from .meeting import Body, Channel, call
 from .plan import Pair, Plan
+from .suspension import deadline
+from .tools import PairTool
 
 CONNECT_SECONDS = 3.0
 CLAIM_SECONDS = 5.0
@@ -34,6 +38,11 @@ ANSWER_SECONDS = 5.0
 SERVER_GRACE_SECONDS = 5.0
 """How long a server may take to end after its client: roce_test looks once a second."""
 POLL_SECONDS = 0.05
+READY_SECONDS = 0.01
+LEAST_DEADLINE = 10.0
+"""Starting tools and resetting devices takes its time on a busy host, whatever the test itself does."""
+PARKED_SECONDS = 0.5
+"""How long a pair rests that the other end leaves out for the time being."""
 
 SOURCE, TARGET = "source", "target"
 
@@ -41,12 +50,18 @@ SOURCE, TARGET = "source", "target"
 @dataclass(frozen=True)
 class Settings:
     """Seconds each: ``start_delay`` from a server's start until it listens, ``pair_timeout`` for one pair once both ends are claimed,
-    ``meeting_timeout`` from the start of this runner until those of its partners must be up."""
+    ``meeting_timeout`` from the start of this runner until those of its partners must be up, ``expected`` for one pair, None where that is not known."""
 
     start_delay: float
     pair_timeout: float
     meeting_timeout: float
     parallel: bool = True
+    expected: Optional[float] = None
+
+    @property
+    def deadline(self) -> float:
+        """Seconds after which one pair is given up."""
+        return self.pair_timeout if self.expected is None else min(self.pair_timeout, max(LEAST_DEADLINE, deadline(self.expected)))
 
 
 class EndError(HccnError):
@@ -58,7 +73,11 @@ class EndError(HccnError):
 
 
 class Busy(Exception):
-    """The other end is in use: ask again."""
+    """The other end is in use: ask again, ``parked``: not soon, since it leaves the pair out for the time being."""
+
+    def __init__(self, parked: bool = False) -> None:
+        super().__init__()
+        self.parked = parked
 
 
 @dataclass(frozen=True)
@@ -76,12 +95,13 @@ class Outcome:
 class Bench:
     """What both ends need: the tool, the devices' state, the agenda."""
 
-    def __init__(self, plan: Plan, tool: RoceTest, settings: Settings, key: bytes) -> None:
+    def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes) -> None:
         self.plan = plan
         self.tool = tool
         self.settings = settings
         self.key = key
-        self.agenda = Agenda(plan, settings.parallel)
+        self.left_out = LeftOut(plan.host)
+        self.agenda = Agenda(plan, settings.parallel, left_out=self.left_out.holds)
         self._dirty: Set[int] = set(plan.devices)
         self._lock = threading.Lock()
         self._closed = False
@@ -102,6 +122,18 @@ class Bench:
         if device in self._dirty:
             self.tool.reset(device)
             self._dirty.discard(device)
+
+    def say(self, channel: Channel, body: Body) -> None:
+        """Sends a line, and with it who is left out. Raises HccnError."""
+        known = self.left_out.share()
+        channel.send({**body, "known": known} if known else body)
+
+    def hear(self, body: Body) -> Body:
+        """Takes over whom the other end leaves out."""
+        if "known" in body:
+            self.left_out.learn(body["known"])
+            self.agenda.look_again()
+        return body
 
     def close(self) -> None:
         """Nothing is started from now on."""
@@ -138,6 +170,7 @@ class _Client:
         self._pair = pair
         self._command: Sequence[str] = ()
         self._deadline = 0.0
+        self._trial = False
 
     def work(self) -> Outcome:
         """Raises Busy."""
@@ -147,7 +180,7 @@ class _Client:
         error: Optional[HccnError] = None
         try:
             self._claim()
-            self._deadline = time.monotonic() + self._bench.settings.pair_timeout
+            self._deadline = time.monotonic() + self._bench.settings.deadline
             while not samples:
                 attempt += 1
                 try:
@@ -158,7 +191,8 @@ class _Client:
                     time.sleep(self._bench.settings.start_delay)
         except HccnError as failure:
             error = failure
-        self._leave(not error)
+        self._bench.left_out.note(self._pair, error)
+        self._leave(error)
         return Outcome(max(attempt, 1), samples, error, self._command, started_at, time.monotonic() - started)
 
     def _worth_retrying(self, error: HccnError) -> bool:
@@ -166,16 +200,17 @@ class _Client:
         return not isinstance(error, EndError) and self._bench.tool.may_retry(error) and left > 2 * self._bench.settings.start_delay
 
     def _claim(self) -> None:
-        reply = self._ask({"type": "claim", "pair": self._pair.id}, CLAIM_SECONDS + ANSWER_SECONDS)
+        self._trial = self._bench.left_out.holds(self._pair)
+        reply = self._ask({"type": "claim", "pair": self._pair.id, "trial": self._trial}, CLAIM_SECONDS + ANSWER_SECONDS)
         if reply["type"] == "busy":
-            raise Busy()
+            raise Busy(reply.get("parked") is True)
 
     def _attempt(self, attempt: int) -> List[Dict[str, Any]]:
         device, address = self._pair.source.device, self._pair.target.address
         self._send({"type": "prepare", "attempt": attempt})
         self._own(lambda: self._bench.reset(device))
         self._receive(self._deadline - time.monotonic())
-        argv = self._bench.tool.client(device, address)
+        argv = self._bench.tool.client(device, address, self._pair.target.device)
         self._command = argv
         child = self._own(lambda: self._bench.launch(device, argv, self._deadline - time.monotonic()))
         return self._samples(self._watch(child))
@@ -193,14 +228,16 @@ class _Client:
 
     def _samples(self, result: Result) -> List[Dict[str, Any]]:
         try:
-            return self._bench.tool.samples(result)
+            return self._bench.tool.samples(result, self._pair.source.device)
         except HccnError as error:
             raise EndError(SOURCE, error) if self._bench.tool.of_one_end(error) else error from None
 
-    def _leave(self, good: bool) -> None:
+    def _leave(self, error: Optional[HccnError]) -> None:
         """Lets the other end clean up, and cleans up here; what cannot be reset now is before the next test, and by the guard."""
         try:
-            self._channel.send({"type": "done", "ok": good})
+            self._bench.say(self._channel, {"type": "done", "ok": error is None, "code": error.code if error else ""})
+            if self._trial and not silent_host(error):
+                self._bench.hear(self._channel.receive(ANSWER_SECONDS))
         except HccnError:
             pass
         try:
@@ -220,14 +257,14 @@ class _Client:
 
     def _send(self, body: Body) -> None:
         try:
-            self._channel.send(body)
+            self._bench.say(self._channel, body)
         except HccnError as error:
             raise self._lost(error) from None
 
     def _receive(self, timeout: float) -> Body:
         """The other end's next word. Raises EndError where that is a failure, or does not come."""
         try:
-            body = self._channel.receive(timeout)
+            body = self._bench.hear(self._channel.receive(timeout))
         except HccnError as error:
             raise self._lost(error) from None
         if body.get("type") not in ("claimed", "busy", "ready"):
@@ -250,18 +287,21 @@ class _Client:
                                           "see rdma_perf_info on that host"))
 
 
-def serve(bench: Bench, channel: Channel, pair: Pair) -> None:
-    """Works a pair as its target; the channel has brought the claim."""
+def serve(bench: Bench, channel: Channel, pair: Pair, trial: bool) -> None:
+    """Works a pair as its target; the channel has brought the claim. ``trial``: the source knows that the pair is left out."""
     bench.agenda.met(pair.source.host)
+    if bench.left_out.holds(pair) and not (trial and bench.agenda.is_idle()) and bench.agenda.is_open(pair):
+        bench.say(channel, {"type": "busy", "parked": True})
+        return
     if not bench.agenda.acquire(pair, CLAIM_SECONDS if bench.agenda.is_open(pair) else 0.0):
-        channel.send({"type": "busy"} if bench.agenda.is_open(pair) else _refusal("pair %s is over on this host" % pair.id))
+        bench.say(channel, {"type": "busy"} if bench.agenda.is_open(pair) else _refusal("pair %s is over on this host" % pair.id))
         return
     try:
         if not bench.agenda.is_open(pair):
-            channel.send(_refusal("pair %s is over on this host" % pair.id))
+            bench.say(channel, _refusal("pair %s is over on this host" % pair.id))
             return
-        channel.send({"type": "claimed"})
-        _Server(bench, channel, pair).work()
+        bench.say(channel, {"type": "claimed"})
+        _Server(bench, channel, pair, trial and bench.left_out.holds(pair)).work()
     finally:
         bench.agenda.release(pair)
 
@@ -273,54 +313,74 @@ def _refusal(message: str) -> Body:
 class _Server:
     """The target's end of one claimed pair."""
 
-    def __init__(self, bench: Bench, channel: Channel, pair: Pair) -> None:
+    def __init__(self, bench: Bench, channel: Channel, pair: Pair, trial: bool) -> None:
         self._bench = bench
         self._channel = channel
         self._pair = pair
+        self._trial = trial
         self._child: Optional[Child] = None
         self._ended = False
 
     def work(self) -> None:
         """Until the source is done or gone. Raises HccnError where it went without a word."""
-        deadline = time.monotonic() + self._bench.settings.pair_timeout + ANSWER_SECONDS
-        body = self._channel.receive(ANSWER_SECONDS)
+        end = time.monotonic() + self._bench.settings.deadline + ANSWER_SECONDS
+        body = self._bench.hear(self._channel.receive(ANSWER_SECONDS))
         good = False
         try:
             while body.get("type") == "prepare":
-                self._prepare(deadline)
-                body = self._next(deadline)
+                self._prepare(end)
+                body = self._next(end)
             good = body.get("type") == "done" and body.get("ok") is True
+            self._note(None if good else HccnError(str(body.get("code")), "told by the source"))
+        except HccnError as error:
+            self._note(error)
+            raise
         finally:
             self._clean(good)
             self._bench.agenda.settle([self._pair])
 
-    def _prepare(self, deadline: float) -> None:
+    def _note(self, error: Optional[HccnError]) -> None:
+        """What came of the pair counts here as at the source, which hears of a judgement at once: it has more pairs to give up, or to try."""
+        self._bench.left_out.note(self._pair, error)
+        if self._trial:
+            self._bench.left_out.tried(self._pair, error)
+            try:
+                self._bench.say(self._channel, {"type": "noted"})
+            except HccnError:
+                pass
+
+    def _prepare(self, end: float) -> None:
         try:
             if self._child is None or self._ended:
-                self._start(deadline)
+                self._start(end)
             self._channel.send({"type": "ready"})
         except EndError as error:
             self._channel.send({"type": "failed", "error": error.as_dict(), "here": True})
 
-    def _start(self, deadline: float) -> None:
-        """Starts the server and gives it its time; nothing but its early end can be seen from the host. Raises EndError."""
+    def _start(self, end: float) -> None:
+        """Starts the server and waits until it listens. Raises EndError."""
         device = self._pair.target.device
         try:
             self._bench.reset(device)
             argv = self._bench.tool.server(device, self._pair.target.address)
-            self._child, self._ended = self._bench.launch(device, argv, deadline - time.monotonic()), False
+            self._child, self._ended = self._bench.launch(device, argv, end - time.monotonic()), False
         except HccnError as error:
             raise EndError(TARGET, error) from None
         up = time.monotonic() + self._bench.settings.start_delay
-        while time.monotonic() < up and not self._channel.waiting(POLL_SECONDS):
+        while not self._channel.waiting(READY_SECONDS) and not self._is_up(device, self._child, up) and time.monotonic() < end:
             if self._child.poll():
                 raise EndError(TARGET, self._last_words() or HccnError("server_ended", "the server ended before a client came"))
 
-    def _next(self, deadline: float) -> Body:
+    def _is_up(self, device: int, child: Child, up: float) -> bool:
+        """Does the server listen? Where the host shows nothing of that, it is given its time, until ``up``."""
+        ready = self._bench.tool.ready(device, child.pid)
+        return time.monotonic() >= up if ready is None else ready
+
+    def _next(self, end: float) -> Body:
         """What the source says next; tells it when the server fails meanwhile."""
-        while time.monotonic() < deadline:
+        while time.monotonic() < end:
             if self._channel.waiting(POLL_SECONDS):
-                return self._channel.receive(ANSWER_SECONDS)
+                return self._bench.hear(self._channel.receive(ANSWER_SECONDS))
             if self._child is not None and not self._ended and self._child.poll():
                 error = self._last_words()
                 if error is not None:

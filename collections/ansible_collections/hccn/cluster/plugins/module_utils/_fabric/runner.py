@@ -11,27 +11,44 @@ from __future__ import annotations
 
 import threading
 import time
-from types import MappingProxyType
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
-from .._core.guard import Guard
+from .._core.guard import Cleanup, Guard
 from .._core.record import record, utc
-from .._perf.roce_test import RoceTest
 from . import journal as journals
-from .ends import ANSWER_SECONDS, CONNECT_SECONDS, TARGET, Bench, Busy, EndError, Outcome, Settings, as_fields, measure, serve
+from .ends import (ANSWER_SECONDS, CONNECT_SECONDS, PARKED_SECONDS, SOURCE, TARGET, Bench, Busy, EndError, Outcome, Settings, as_fields, measure,
+                   serve)
 from .journal import Journal
 from .meeting import Body, Channel, Meeting, call
 from .plan import Pair, Plan
+from .tools import PairTool
 
 ASK_SECONDS = 1.0
 ASKED_AT_ONCE = 500
 """Pair ids in one line of at most meeting.LINE_LIMIT bytes, at 64 characters each."""
 PATIENCE_SECONDS = 1.0
+WAIT_SECONDS = 0.02
 BUSY_SECONDS = 0.01
 """Times one to eight, by the pair: sources that keep each other waiting must not come back in step."""
 BACKOFF_SECONDS = (0.2, 2.0)
+LOST_SHARE = 3
+"""A device with other pairs to do waits so many times as long as a call in vain took before it calls there again."""
 GUARD_MARGIN_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class About:
+    """What a run has beside its plan. ``refused``: the errors of pairs, by id, that this host does not serve since their device does other work;
+    ``measured``: pairs that an earlier run has measured; ``start``: more fields of the journal's first line; ``prepare`` is called once that line is
+    written, ``restore`` at the end, whatever happens."""
+
+    refused: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    measured: Sequence[Pair] = ()
+    start: Mapping[str, Any] = field(default_factory=dict)
+    prepare: Callable[[], object] = lambda: None
+    restore: Callable[[], object] = lambda: None
 
 
 def time_limit(plan: Plan, settings: Settings) -> float:
@@ -46,14 +63,13 @@ def time_limit(plan: Plan, settings: Settings) -> float:
 class Runner:
     """One host's part of a run; what comes of it stands in the journal."""
 
-    def __init__(self, plan: Plan, tool: RoceTest, settings: Settings, key: bytes, meeting: Meeting, journal: Journal,
-                 refused: Mapping[str, Mapping[str, Any]] = MappingProxyType({})) -> None:
-        """``refused``: the errors of pairs, by id, that this host does not serve since their device does other work."""
+    def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, meeting: Meeting, journal: Journal, about: About = About()) -> None:
         self._plan = plan
-        self._refused = refused
+        self._about = about
         self._settings = settings
         self._bench = Bench(plan, tool, settings, key)
         self._agenda = self._bench.agenda
+        self._left_out = self._bench.left_out
         self._meeting = meeting
         self._journal = journal
         self._lock = threading.Lock()
@@ -63,13 +79,19 @@ class Runner:
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """From the guard to the last line of the journal. ``ready`` is called when the run has begun."""
-        cleanup = [self._bench.tool.cleanup(device) for device in self._plan.devices]
+        resets = [self._bench.tool.cleanup(device) for device in self._plan.devices]
         try:
+            cleanup: List[Cleanup] = [*filter(None, resets), self._about.restore]
             with Guard(cleanup, self._limit + GUARD_MARGIN_SECONDS) as guard:
-                self._journal.start(run_id=self._plan.run_id, host=self._plan.host, mark=guard.mark, devices=list(self._plan.devices),
-                                    pairs_total=len(self._plan.sources), control=str(self._plan.controls[self._plan.host]))
+                self._journal.start(run_id=self._plan.run_id, host=self._plan.host, mark=guard.mark, guard=guard.pid,
+                                    guard_identity=journals.identity(guard.pid), devices=list(self._plan.devices),
+                                    pairs_total=len(self._plan.sources), control=str(self._plan.controls[self._plan.host]), **self._about.start)
                 ready()
+                self._about.prepare()
+                self._agenda.settle(self._about.measured)
                 self._work()
+        except HccnError as error:
+            self._broken.append(error)
         except Exception as error:  # detached, there is no other place to say it
             self._broken.append(HccnError("runner_failed", "the runner ended by %s: %s" % (type(error).__name__, error)))
         if self._broken:
@@ -94,35 +116,70 @@ class Runner:
 
     def _by_slot(self) -> List[List[Pair]]:
         slots: Dict[int, List[Pair]] = {}
-        for pair in self._plan.sources:
+        for pair in self._agenda.open_sources():
             slots.setdefault(self._agenda.slot(pair), []).append(pair)
         return list(slots.values())
 
     # -- as source
 
     def _measure_all(self, pairs: Sequence[Pair]) -> None:
-        """One device's pairs in order; one whose partner is not there (yet) lets the next go first."""
+        """One device's pairs in order; one whose partner is not there (yet), or is left out, lets the next go first."""
         due = dict.fromkeys(pairs, 0.0)
         failures = dict.fromkeys(pairs, 0)
         while due:
-            now = time.monotonic()
-            pair = next((pair for pair in pairs if pair in due and due[pair] <= now), None)
+            self._give_up(due)
+            pair = self._next(due)
             if pair is None:
-                time.sleep(max(0.01, min(due.values()) - now))
+                time.sleep(WAIT_SECONDS)
                 continue
+            began, trial = time.monotonic(), self._left_out.holds(pair)
             try:
-                self._finish(pair, measure(self._bench, pair, PATIENCE_SECONDS))
+                outcome = measure(self._bench, pair, PATIENCE_SECONDS)
+                if trial:
+                    self._left_out.tried(pair, outcome.error)
+                self._finish(pair, outcome)
                 del due[pair]
-            except Busy:
-                due[pair] = time.monotonic() + BUSY_SECONDS * (1 + pair.order % 8)
+            except Busy as busy:
+                due[pair] = time.monotonic() + (PARKED_SECONDS if busy.parked else BUSY_SECONDS * (1 + pair.order % 8))
             except HccnError as error:
                 failures[pair] += 1
-                self._agenda.lost(pair.target.host)
-                if self._agenda.is_hopeless(pair.target.host, self._late()):
+                if self._is_over(pair, error, trial):
                     self._finish(pair, self._not_worked(error))
                     del due[pair]
                 else:
-                    due[pair] = time.monotonic() + min(BACKOFF_SECONDS[1], BACKOFF_SECONDS[0] * 2 ** failures[pair])
+                    spent = time.monotonic() - began if len(due) > 1 else 0.0
+                    due[pair] = time.monotonic() + max(LOST_SHARE * spent, min(BACKOFF_SECONDS[1], BACKOFF_SECONDS[0] * 2 ** failures[pair]))
+
+    def _next(self, due: Mapping[Pair, float]) -> Optional[Pair]:
+        """The first pair whose time has come; one that is left out only when nothing else is open on this host, and as a trial."""
+        now = time.monotonic()
+        ready = [pair for pair in due if due[pair] <= now]
+        for pair in ready:
+            if not self._left_out.holds(pair):
+                return pair
+        if not ready or not self._agenda.is_idle():
+            return None
+        return next((pair for pair in ready if self._left_out.try_again(pair)), None)
+
+    def _is_over(self, pair: Pair, error: HccnError, trial: bool) -> bool:
+        """Is a pair whose partner could not be talked to given up?"""
+        self._agenda.lost(pair.target.host)
+        if trial:
+            self._left_out.tried(pair, error)
+            return True
+        if self._agenda.has_come(pair.target.host, self._late()):
+            self._left_out.note(pair, error)
+            self._agenda.look_again()
+        return self._agenda.is_hopeless(pair.target.host, self._late())
+
+    def _give_up(self, due: Dict[Pair, float]) -> None:
+        """Ends the pairs with what the trial at the end found dead, here or on another host."""
+        for pair in list(due):
+            names = self._left_out.given_up(pair)
+            if names:
+                at_partner, error = self._left_out.why(pair, names)
+                self._finish(pair, Outcome(0, [], EndError(TARGET if at_partner else SOURCE, error), (), time.time(), 0.0), "not_run")
+                del due[pair]
 
     def _late(self) -> bool:
         return time.monotonic() - self._started > self._settings.meeting_timeout
@@ -133,52 +190,62 @@ class Runner:
         known = error.code in ("peer_unreachable", "wrong_run")
         return Outcome(1, [], EndError(TARGET, error) if known else error, (), time.time(), 0.0)
 
-    def _finish(self, pair: Pair, outcome: Outcome) -> None:
-        """Writes the pair's record, once."""
+    def _finish(self, pair: Pair, outcome: Outcome, status: str = "failed") -> None:
+        """Writes the pair's record, once; ``status`` where it has an error."""
         with self._lock:
             if not self._agenda.is_open(pair):
                 return
             whole = record(
-                "rdma", "%s/%s/forward/%d" % (self._plan.run_id, pair.id, outcome.attempt), "failed" if outcome.error else "ok",
+                "rdma", "%s/%s/forward/%d" % (self._plan.run_id, pair.id, outcome.attempt), status if outcome.error else "ok",
                 started_at=utc(outcome.started_at), **self._bench.tool.describe(), **as_fields(pair, outcome))
             try:
                 self._journal.record(whole)
             except OSError as error:
                 self._broken.append(HccnError("journal_unwritable", "the journal cannot be written: %s" % error.strerror, "is the disk full?"))
+            self._left_out.over(pair)
             self._agenda.settle([pair])
 
     # -- as target
 
     def _handle(self, channel: Channel, body: Body) -> None:
+        self._bench.hear(body)
         if body.get("type") == "claim":
             pair = next((pair for pair in self._plan.pairs if pair.id == body.get("pair") and pair.target.host == self._plan.host), None)
             if pair is None:
                 error = HccnError("peer_refused", "%s does not serve pair %s" % (self._plan.host, str(body.get("pair"))[:64]),
                                   "the hosts have different plans, or the device is not among its devices")
-                channel.send({"type": "refused", "error": self._refused.get(str(body.get("pair")), error.as_dict()), "here": True})
+                channel.send({"type": "refused", "error": self._about.refused.get(str(body.get("pair")), error.as_dict()), "here": True})
             else:
-                serve(self._bench, channel, pair)
+                serve(self._bench, channel, pair, body.get("trial") is True)
         elif body.get("type") == "ask" and isinstance(body.get("pairs"), list):
+            if body.get("host") in self._plan.controls:
+                self._agenda.met(str(body["host"]))
             mine = {pair.id for pair in self._agenda.open_sources()}
-            channel.send({"type": "open", "pairs": [name for name in body["pairs"] if name in mine]})
+            self._bench.say(channel, {"type": "open", "pairs": [name for name in body["pairs"] if name in mine]})
 
     def _look_after_partners(self) -> None:
         """Asks the partners that a device waits for whether they still come; pairs that are over there are over here."""
         for host, pairs in self._agenda.awaited().items():
+            if all(self._left_out.given_up(pair) for pair in pairs):
+                self._agenda.settle(pairs)
+                continue
             try:
                 coming = self._ask(host, pairs)
                 self._agenda.met(host)
                 self._agenda.settle(pair for pair in pairs[:ASKED_AT_ONCE] if pair.id not in coming)
-            except HccnError:
+            except HccnError as error:
                 self._agenda.lost(host)
+                if self._agenda.has_come(host, self._late()):
+                    self._left_out.note(pairs[0], error)
+                    self._agenda.look_again()
                 if self._agenda.is_hopeless(host, self._late()):
                     self._agenda.settle(pairs)
 
     def _ask(self, host: str, pairs: Sequence[Pair]) -> Sequence[Any]:
         channel = call(host, self._plan.controls[host], self._bench.key, self._plan.run_id, CONNECT_SECONDS)
         try:
-            channel.send({"type": "ask", "pairs": [pair.id for pair in pairs[:ASKED_AT_ONCE]]})
-            answer = channel.receive(ANSWER_SECONDS).get("pairs")
+            self._bench.say(channel, {"type": "ask", "host": self._plan.host, "pairs": [pair.id for pair in pairs[:ASKED_AT_ONCE]]})
+            answer = self._bench.hear(channel.receive(ANSWER_SECONDS)).get("pairs")
             return answer if isinstance(answer, list) else []
         finally:
             channel.close()

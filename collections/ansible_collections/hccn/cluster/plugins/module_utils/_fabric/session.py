@@ -9,27 +9,31 @@ import os
 import re
 import signal
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
-from .._core.guard import Guard, end_marked, marked
+from .._core.guard import Guard, end_marked
 from .._core.record import record
 from .._device import busy, host
 from .._device.host import expand
 from .._device.smi import NpuSmi
-from .._device.tool import DRIVER_TOOLS, HccnTool, find_program
-from .._perf import roce_test
+from .._perf import governor, iperf3, perftest_options, roce_test
 from .._perf.sizes import parse_size
 from . import journal as journals
+from . import repair, resume, tools
 from .detach import detach
 from .ends import SOURCE, EndError, Outcome, Settings, as_fields
 from .journal import Journal, Snapshot
 from .meeting import Meeting
 from .plan import Pair, Plan, parse_plan
-from .runner import Runner
+from .runner import About, Runner
 
 _KEY = re.compile(r"[0-9a-fA-F]{32}")
-_GUARD_SECONDS = 60.0
+DEFAULT_SIZE = "64K"
+DEFAULT_ITERATIONS = 5000
+SLOWEST = 125e6
+"""Bytes a second that any link in use gets through, 1 Gbit/s."""
+
 _LOOK_SECONDS = 0.2
 
 Params = Mapping[str, Any]
@@ -46,21 +50,28 @@ def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
     """rdma_perf with ``state: present``: this host's part of the plan. Raises HccnError where it could not begin."""
     plan = parse_plan(params["plan"], params["host"], params["run_id"])
     plan = plan.limited(expand(params["devices"], plan.devices))
-    tool = _tool(params)
+    tool = tools.make(params, plan)
     settings = _settings(params)
     key = _key(params["key"])
     if check_mode:
         return {"changed": False, "run_id": plan.run_id, "commands": commands(plan, tool), "measurements": []}
+    repair.repair_all(params["state_dir"], params["root"])
+    planned = resume.plan_hash(params["plan"], tool.describe())
+    earlier = resume.earlier(params["state_dir"], params["resume"], plan.run_id, planned)
     at_work = refusals(params, plan.devices)
     journals.prune(params["state_dir"])
     meeting = Meeting(plan.controls[plan.host])
     journal = Journal.create(params["state_dir"], plan.run_id)
+    for entry in earlier:
+        journal.record(entry)
+    measured = resume.measured(earlier, plan.sources)
     for pair in plan.sources:
-        if pair.source.device in at_work:
+        if pair.source.device in at_work and pair not in measured:
             journal.record(left_alone(plan.run_id, pair, at_work[pair.source.device]))
     refused = {pair.id: at_work[pair.target.device] for pair in plan.pairs if pair.target.host == plan.host and pair.target.device in at_work}
     plan = plan.limited(device for device in plan.devices if device not in at_work)
-    runner = Runner(plan, tool, settings, key, meeting, journal, refused)
+    about = About(refused, measured, _start_fields(params, planned, earlier), *_governor(params))
+    runner = Runner(plan, tool, settings, key, meeting, journal, about)
     if params["wait"]:
         runner.run()
     else:
@@ -70,15 +81,31 @@ def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
     return {"changed": False, **look(params)}
 
 
+def _start_fields(params: Params, planned: str, earlier: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+    """What the journal's first line holds for those who repair or resume the run."""
+    fields: Dict[str, Any] = {"tool": params["tool"], "plan_hash": planned, "resumed": len(earlier)}
+    if params["tool"] == tools.ROCE_TEST:
+        fields["hccn_tool"] = tools.hccn_tool(params).path
+    return fields
+
+
+def _governor(params: Params) -> Tuple[Callable[[], object], Callable[[], object]]:
+    """What is to be done about the CPU's governor before and after all pairs."""
+    saved, root = repair.saved_governor(params["state_dir"], params["run_id"]), params["root"]
+    if params["cpu_governor"] != governor.PERFORMANCE:
+        return (lambda: None), (lambda: None)
+    return (lambda: governor.raise_all(saved, root)), (lambda: governor.restore(saved, root))
+
+
 def refusals(params: Params, devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
     """The error of each device that is at work and must be left alone. Raises HccnError where the devices cannot be found."""
-    if params["allow_busy"] or not devices:
+    if params["allow_busy"] or params["tool"] != tools.ROCE_TEST or not devices:
         return {}
     smi = NpuSmi(params["npu_smi"])
     with Guard():
         seen = host.look(smi)
         seen.refuse_950()
-        return busy.refusals(_hccn_tool(params), smi, seen, devices, False)
+        return busy.refusals(tools.hccn_tool(params), smi, seen, devices, False)
 
 
 def left_alone(run_id: str, pair: Pair, error: Dict[str, Any]) -> Dict[str, Any]:
@@ -88,7 +115,8 @@ def left_alone(run_id: str, pair: Pair, error: Dict[str, Any]) -> Dict[str, Any]
 
 
 def _settings(params: Params) -> Settings:
-    settings = Settings(params["server_start_delay"], params["pair_timeout"], params["meeting_timeout"], params["parallel"] == "rails")
+    settings = Settings(params["server_start_delay"], params["pair_timeout"], params["meeting_timeout"], params["parallel"] == "rails",
+                        expected_seconds(params))
     if settings.start_delay < 0 or settings.meeting_timeout < 0:
         raise InputError("server_start_delay and meeting_timeout must not be negative")
     needed = (params["duration"] or 0) + settings.start_delay
@@ -97,19 +125,14 @@ def _settings(params: Params) -> Settings:
     return settings
 
 
-def _tool(params: Params) -> roce_test.RoceTest:
-    all_sizes = params["size"] == "all"
-    options = roce_test.Options(
-        operation=params["operation"], measure=params["measure"], all_sizes=all_sizes,
-        size_bytes=None if all_sizes or params["size"] is None else parse_size(params["size"]),
-        iterations=params["iterations"], duration_s=params["duration"], qps=params["qps"], mtu=params["mtu"],
-        gid_index=params["gid_index"], traffic_class=params["traffic_class"])
-    return roce_test.RoceTest(_hccn_tool(params), options)
-
-
-def _hccn_tool(params: Params) -> HccnTool:
-    """By its whole path, since the runner does not stay in the folder it is started in."""
-    return HccnTool(os.path.abspath(find_program(params["hccn_tool"], (DRIVER_TOOLS,))), float(params["timeout"]))
+def expected_seconds(params: Params) -> float:
+    """What one pair takes at the most where all is well: until both servers and resets are through, and the test, at a bandwidth that is far too low."""
+    if params["duration"] or params["tool"] == tools.IPERF3:
+        test = float(params["duration"] or iperf3.DEFAULT_SECONDS)
+    else:
+        size = sum(perftest_options.ALL_SIZES) if params["size"] == "all" else parse_size(params["size"] or DEFAULT_SIZE)
+        test = size * (params["iterations"] or DEFAULT_ITERATIONS) * (params["qps"] or 1) / SLOWEST
+    return 2 * float(params["server_start_delay"]) + test
 
 
 def _key(text: str) -> bytes:
@@ -118,10 +141,10 @@ def _key(text: str) -> bytes:
     return bytes.fromhex(text)
 
 
-def commands(plan: Plan, tool: roce_test.RoceTest) -> List[List[str]]:
+def commands(plan: Plan, tool: tools.PairTool) -> List[List[str]]:
     """What this host would run for its pairs, in order: servers where it is the target, clients where it is the source."""
     return [
-        list(tool.client(pair.source.device, pair.target.address) if pair.source.host == plan.host
+        list(tool.client(pair.source.device, pair.target.address, pair.target.device) if pair.source.host == plan.host
              else tool.server(pair.target.device, pair.target.address))
         for pair in plan.pairs
     ]
@@ -178,6 +201,8 @@ def end_run(params: Params, check_mode: bool) -> Dict[str, Any]:
     changed = unfinished or (params["purge"] and os.path.exists(journals.path_of(params["state_dir"], params["run_id"])))
     if not check_mode and unfinished:
         _end(params, snapshot)
+    if not check_mode:
+        repair.repair_all(params["state_dir"], params["root"])
     if not check_mode and params["purge"]:
         journals.remove(params["state_dir"], params["run_id"])
     return {"changed": changed, "run_id": params["run_id"], "measurements": []}
@@ -185,35 +210,15 @@ def end_run(params: Params, check_mode: bool) -> Dict[str, Any]:
 
 def _end(params: Params, snapshot: Snapshot) -> None:
     """Kills the runner, lets its guard clean up, does it again in case there is none, and closes the journal."""
-    pid = snapshot.start["pid"]
-    guards = _unmarked_children(pid, snapshot.start["mark"]) if snapshot.alive else []
     if snapshot.alive:
-        os.kill(pid, signal.SIGKILL)
-    end = time.monotonic() + _GUARD_SECONDS
-    while time.monotonic() < end and any(journals.identity(guard) == known for guard, known in guards):
-        time.sleep(0.05)
+        os.kill(snapshot.start["pid"], signal.SIGKILL)
+    repair.await_guard(snapshot)
     end_marked(snapshot.start["mark"])
-    tool = roce_test.RoceTest(_hccn_tool(params), roce_test.Options())
-    for device in snapshot.start["devices"]:
-        tool.reset(device)
+    if "hccn_tool" in snapshot.start:
+        tool = roce_test.RoceTest(tools.hccn_tool(params), roce_test.Options())
+        for device in snapshot.start["devices"]:
+            tool.reset(device)
+    governor.restore(repair.saved_governor(params["state_dir"], params["run_id"]), params["root"])
     journal = Journal.append_to(params["state_dir"], params["run_id"])
     journal.end(journals.FAILED, error=HccnError("run_cancelled", "the run was ended by rdma_perf with state: absent").as_dict())
     journal.close()
-
-
-def _unmarked_children(pid: int, mark: str) -> List[Any]:
-    """The guard of a runner, with its identity: a child that does not carry the run's mark."""
-    with_mark = set(marked(mark))
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) not in with_mark and _parent(int(name)) == pid:
-            found.append((int(name), journals.identity(int(name))))
-    return found
-
-
-def _parent(pid: int) -> Optional[int]:
-    try:
-        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as status:
-            return int(status.read().rpartition(")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return None

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What a run leaves when its runner and its guard were both killed is put right by the next call on the host: tools, tests on NPUs, the CPU's governor."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import List, Mapping
+
+from .._core.errors import HccnError
+from .._core.guard import end_marked
+from .._device.tool import HccnTool
+from .._perf import governor
+from .._perf.roce_test import Options, RoceTest
+from . import journal as journals
+from .journal import Journal, Snapshot
+
+RESET_SECONDS = 30.0
+GUARD_SECONDS = 60.0
+
+
+def saved_governor(state_dir: str, run_id: str) -> str:
+    """The file that holds what the CPU's governor was before the run."""
+    return os.path.join(os.path.dirname(journals.path_of(state_dir, run_id)), governor.SAVED)
+
+
+def dead_runs(state_dir: str) -> List[str]:
+    """Runs of this user that did not end and are not at work, or left the governor changed."""
+    try:
+        names = sorted(os.listdir(state_dir))
+    except OSError:
+        return []
+    return [name for name in names if _is_dead(state_dir, name)]
+
+
+def _is_dead(state_dir: str, run_id: str) -> bool:
+    try:
+        path = journals.path_of(state_dir, run_id)
+        if os.lstat(path).st_uid != os.getuid():
+            return False
+        snapshot = journals.read(state_dir, run_id)
+        return bool(snapshot.start) and not snapshot.alive and (not snapshot.end or os.path.exists(saved_governor(state_dir, run_id)))
+    except (OSError, HccnError):
+        return False
+
+
+def await_guard(snapshot: Snapshot) -> None:
+    """Lets the guard of a dead runner finish its work first."""
+    end = time.monotonic() + GUARD_SECONDS
+    pid, known = snapshot.start.get("guard"), snapshot.start.get("guard_identity")
+    while pid and known and journals.identity(pid) == known and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def repair_all(state_dir: str, root: str = "/") -> List[str]:
+    """Puts right what dead runs left; returns their ids. An NPU that cannot be reset is told by its own pairs."""
+    dead = dead_runs(state_dir)
+    for run_id in dead:
+        _repair(state_dir, run_id, journals.read(state_dir, run_id), root)
+    return dead
+
+
+def _repair(state_dir: str, run_id: str, snapshot: Snapshot, root: str) -> None:
+    if not snapshot.end:
+        await_guard(snapshot)
+        end_marked(snapshot.start["mark"])
+        for device in snapshot.start["devices"]:
+            try:
+                _reset(snapshot.start, device)
+            except HccnError:
+                continue
+    try:
+        governor.restore(saved_governor(state_dir, run_id), root)
+    except OSError:
+        pass  # it is tried again by the call after this one
+    if not snapshot.end:
+        journal = Journal.append_to(state_dir, run_id)
+        journal.end(journals.FAILED, error=HccnError(
+            "runner_died", "the runner ended in mid-run: %d of %d pairs are in the journal" % (len(snapshot.records), snapshot.start.get("pairs_total", 0)),
+            "the next call on this host has ended its tools and reset its NPUs; see the host's log for what killed it").as_dict())
+        journal.close()
+
+
+def _reset(start: Mapping[str, object], device: int) -> None:
+    """Ends a test on a device that the run of this journal's first line may have left. Raises HccnError."""
+    path = start.get("hccn_tool")
+    if isinstance(path, str):
+        RoceTest(HccnTool(path, RESET_SECONDS), Options()).reset(device)

@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal as journals
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import repair, resume
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
+
+PLAN = {"hosts": {"a": {"control_address": "10.0.0.1", "control_port": 18514}}, "rounds": [], "run_id": "r1", "summary": {"minutes": 1}}
+TOOL = {"tool": {"name": "ib_write_bw", "version": "6.29"}, "operation": "write", "measure": "bandwidth", "options": {"qps": 1}}
+GOOD = {"id": "r1/p0001/forward/1", "status": "ok"}
+BAD = {"id": "r1/p0002/forward/1", "status": "failed"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return str(tmp_path / "state")
+
+
+def run_of(folder, run_id="r1", plan_hash="h", end=True, age=0.0, **fields):
+    made = Journal.create(folder, run_id)
+    made.start(plan_hash=plan_hash, devices=[], mark="x", pairs_total=2, **fields)
+    made.record(GOOD)
+    made.record(BAD)
+    if end:
+        made.end("finished")
+    made.close()
+    path = journals.path_of(folder, run_id)
+    lines = [json.loads(line) for line in open(path)]
+    lines[0]["started_at"] = time.time() - age
+    lines[0]["identity"] = "another boot/1"
+    with open(path, "w") as stream:
+        stream.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+def test_the_hash_is_of_what_is_measured_and_how():
+    known = resume.plan_hash(PLAN, TOOL)
+    assert len(known) == 64
+    assert resume.plan_hash({**PLAN, "run_id": "r2", "summary": {}}, {**TOOL, "tool": {"name": "ib_write_bw"}}) == known
+    assert resume.plan_hash({**PLAN, "rounds": [[]]}, TOOL) != known
+    assert resume.plan_hash(PLAN, {**TOOL, "options": {"qps": 2}}) != known
+
+
+def test_what_was_good_is_taken_over(folder):
+    run_of(folder)
+    assert resume.earlier(folder, "r1", "r2", "h") == [GOOD]
+    assert resume.earlier(folder, None, "r2", "h") == []
+    assert resume.earlier(folder, "never", "r2", "h") == resume.earlier(folder + "/no", "last", "r2", "h") == []
+
+
+def test_the_last_run_is_the_one_that_began_last(folder):
+    run_of(folder, "a", "other", age=10.0)
+    run_of(folder, "b", "other", age=20.0)
+    run_of(folder, "c", "h", age=5.0)
+    assert resume.earlier(folder, "last", "r2", "h") == [GOOD]
+    with pytest.raises(InputError) as raised:
+        resume.earlier(folder, "last", "c", "h")
+    assert raised.value.message == "run a cannot be resumed: its plan or its options are not those of this run"
+
+
+@pytest.mark.parametrize("fields, name, message", [
+    ({}, "r2", "resume names the run itself, r2"),
+    ({"age": 8 * 86400.0}, "r1", "run r1 cannot be resumed: it is 8 days old, and a fabric changes within 7"),
+    ({"plan_hash": "g"}, "r1", "run r1 cannot be resumed: its plan or its options are not those of this run"),
+])
+def test_what_is_refused(folder, fields, name, message):
+    run_of(folder, **fields)
+    with pytest.raises(InputError) as raised:
+        resume.earlier(folder, name, "r2", "h")
+    assert raised.value.message == message
+
+
+def test_a_run_at_work_is_not_resumed(folder):
+    made = Journal.create(folder, "r1")
+    made.start(plan_hash="h", pairs_total=2)
+    with pytest.raises(InputError) as raised:
+        resume.earlier(folder, "r1", "r2", "h")
+    made.close()
+    assert raised.value.message == "run r1 cannot be resumed: it is still at work on this host"
+
+
+def test_repair_ends_the_journal_of_a_dead_run_once(folder, tmp_path):
+    run_of(folder, "dead", end=False)
+    run_of(folder, "over")
+    policy = tmp_path / "sys/devices/system/cpu/cpufreq/policy0"
+    policy.mkdir(parents=True)
+    (policy / "scaling_governor").write_text("performance")
+    for name in ("dead", "over"):
+        with open(repair.saved_governor(folder, name), "w") as saved:
+            saved.write('{"policy0": "schedutil"}')
+    assert repair.repair_all(folder, str(tmp_path)) == ["dead", "over"]
+    assert (policy / "scaling_governor").read_text() == "schedutil"
+    snapshot = journals.read(folder, "dead")
+    assert (snapshot.state, snapshot.error()["message"]) == ("failed", "the runner ended in mid-run: 2 of 2 pairs are in the journal")
+    assert journals.read(folder, "over").state == "finished"
+    assert repair.repair_all(folder, str(tmp_path)) == []
+
+
+def test_repair_resets_the_npus_of_a_dead_run(folder, tmp_path):
+    tool = tmp_path / "hccn_tool"
+    tool.write_text("#!/bin/sh\necho \"$@\" >> %s/calls\necho 'Cmd executed successfully!'\n" % tmp_path)
+    tool.chmod(0o755)
+    run_of(folder, end=False, hccn_tool=str(tool))
+    path = journals.path_of(folder, "r1")
+    with open(path) as stream:
+        text = stream.read().replace('"devices": []', '"devices": [0, 3]')
+    with open(path, "w") as stream:
+        stream.write(text)
+    assert repair.repair_all(folder) == ["r1"]
+    assert (tmp_path / "calls").read_text().splitlines() == ["-i 0 -roce_test reset", "-i 3 -roce_test reset"]
+
+
+def test_a_run_at_work_is_not_repaired(folder):
+    made = Journal.create(folder, "r1")
+    made.start(devices=[], mark="x")
+    made.close()
+    assert repair.repair_all(folder) == []
