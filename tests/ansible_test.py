@@ -20,8 +20,8 @@ COLLECTION = ROOT / "collections/ansible_collections/hccn/cluster"
 HOME = ROOT / ".cache/ansible-test/home"
 INTERPRETERS = ROOT / ".cache/ansible-test/bin"
 
-# Those that ansible-core 2.19 and the collection have in common.
-VERSIONS = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13"]
+# Of these, each ansible-core takes those that it supports on hosts; 2.19 all but the first.
+VERSIONS = ["3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13"]
 
 # The names under which ansible-core 2.16-2.17, 2.18-2.19 and 2.20-2.21 keep their pip.
 PIP_DOWNLOADS = ["get_pip_23_1_2.py", "get_pip_24_2.py", "get_pip_25_2.py"]

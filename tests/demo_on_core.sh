@@ -7,23 +7,17 @@ set -eu
 
 release=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
-venv=$root/.cache/core/$release
 place=$root/.cache/demo/$release
 rm -rf "$place"
-mkdir -p "$place" "$root/.cache/core"
+mkdir -p "$place"
 
-if ! [ -e "$venv/ready" ]; then
-    "$root/.venv/bin/python" -m venv --clear "$venv"
-    grep -hE '^(jinja2|netaddr|mpich)==' "$root/requirements.txt" "$root/requirements-demo.txt" >"$venv/requirements.txt"
-    "$venv/bin/pip" install --quiet "ansible-core==$release" -r "$venv/requirements.txt" -c "$root/constraints.txt"
-    touch "$venv/ready"
-fi
+cd "$root"
+venv=$(.venv/bin/python -m tests.cores "$release")
 
 unset ANSIBLE_COLLECTIONS_PATH
 export PATH="$venv/bin:$PATH" HCCN_DEMO_FOLDER="$place/nodes"
 ansible-playbook --version | head -n 1
 
-cd "$root"
 ANSIBLE_CONFIG=$root/ansible.cfg ansible-playbook -i inventories/demo/hosts playbooks/demo.yml
 
 cd "$place"
