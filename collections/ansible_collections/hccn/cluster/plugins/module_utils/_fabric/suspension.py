@@ -121,12 +121,17 @@ class Suspension:
                 self._lives(name, order)
         for name, partners in _entries(said, "missed", dict):
             for partner, order in partners.items() if len(partners) <= MOST_NAMES else ():
-                if isinstance(partner, str) and type(order) is int and not self._judged.get(name):
+                if isinstance(partner, str) and _of(order, int) and not self._judged.get(name):
                     self._strike(order, name, partner)
+
+
+def _of(value: Any, kind: type) -> bool:
+    """A bool is no number."""
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 def _entries(said: Any, key: str, kind: type) -> List[Tuple[str, Any]]:
     found = said.get(key) if isinstance(said, Mapping) else None
     if not isinstance(found, Mapping) or len(found) > MOST_NAMES:
         return []
-    return [(name, value) for name, value in found.items() if isinstance(name, str) and type(value) is kind]
+    return [(name, value) for name, value in found.items() if isinstance(name, str) and _of(value, kind)]

@@ -90,7 +90,7 @@ def _findings(document: Mapping[str, Any], readers: Sequence[str], product: Opti
     views: Dict[str, Any] = {}
     for reader in readers:
         taken = RULES[reader]
-        name = found.name or next(iter(taken))
+        name = found.name or list(taken)[0]
         if name not in taken:
             yield _problem(reader, "format", None, _not_taken(found, reader))
             continue

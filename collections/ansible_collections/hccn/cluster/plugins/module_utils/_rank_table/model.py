@@ -69,9 +69,9 @@ class Model(NamedTuple):
         return sum(len(server.devices) for server in self.servers)
 
 
-def one_group(servers: Iterable[Server], version: str, status: str = COMPLETED, more: Mapping[str, Any] = NO_MORE) -> Model:
+def one_group(servers: Iterable[Server], version: str, status: str = COMPLETED, more: Optional[Mapping[str, Any]] = None) -> Model:
     """A model of a format without groups."""
-    return Model((Group("", tuple(servers)),), version, status, more)
+    return Model((Group("", tuple(servers)),), version, status, more or NO_MORE)
 
 
 def objects(fields: Mapping[str, Any], key: str, where: str = "") -> List[Mapping[str, Any]]:

@@ -93,8 +93,8 @@ class Ends:
             return
         left = set(named)
         groups = [(kind, name, members) for kind in kinds for name, members in self._groups(kind).items()]
-        groups = [(kind, name, members) for kind, name, members in groups if len(members) > 1 and len(left.intersection(members)) >= NEARLY_ALL * len(members)
-                  and (kind == NODE or (self._hosts(members) >= LEAST_HOSTS and self._hosts(members) < len(self.table.hosts())))]
+        groups = [group for group in groups if len(group[2]) > 1 and len(left.intersection(group[2])) >= NEARLY_ALL * len(group[2])]
+        groups = [group for group in groups if group[0] == NODE or LEAST_HOSTS <= self._hosts(group[2]) < len(self.table.hosts())]
         for kind, name, members in sorted(groups, key=lambda group: -len(group[2])):
             mine = sorted(left.intersection(members))
             if len(mine) > 1 and len(mine) >= NEARLY_ALL * len(members):

@@ -150,7 +150,7 @@ class Links:
         """The one NPU or node that explains most."""
         mine: dict[Hashable, list[Link]] = {}
         for link in self.left:
-            for key in {of(link[0]), of(link[1])}:
+            for key in dict.fromkeys([of(link[0]), of(link[1])]):
                 mine.setdefault(key, []).append(link)
         for key, links in sorted(mine.items(), key=lambda item: (-len(item[1]), str(item[0])))[:MOST_PAIRS]:
             partners = {of(end) for link in links for end in link} - {key}

@@ -258,7 +258,7 @@ def _normals(table: Table) -> dict[Stratum, Normal]:
     values: dict[Stratum, list[float]] = {}
     for cell in table.cells:
         if cell.worth is not None:
-            for way in {None, _way(table, cell.source, cell.target, cell.kind)}:
+            for way in dict.fromkeys([None, _way(table, cell.source, cell.target, cell.kind)]):
                 values.setdefault((cell.kind, way), []).append(cell.worth)
     for stratum, worths in _from_rows(table):
         values.setdefault(stratum, []).extend(worths)
@@ -278,6 +278,6 @@ def _from_rows(table: Table) -> Iterable[tuple[Stratum, Sequence[float]]]:
         for place in places:
             worth = row.worths[place]
             if worth:
-                for way in {None, _way(table, row.source, row.targets[place], row.kind)}:
+                for way in dict.fromkeys([None, _way(table, row.source, row.targets[place], row.kind)]):
                     found.setdefault((row.kind, way), []).append(worth)
         yield from found.items()

@@ -111,7 +111,7 @@ def _mpi(job: Mapping[str, Any]) -> Iterator[Problem]:
             yield error(f"mpi_{role}", "spec.plugins.mpi", f"the mpi plugin's {role} task is {wanted}, and there is no such task")
     name = str((job.get("metadata") or {}).get("name"))
     worker = tasks.get(arguments.get("worker", "worker"), {})
-    length = _whole(worker.get("replicas")) * len("{}-{}-0000.{},".format(name, worker.get("name"), name))
+    length = _whole(worker.get("replicas")) * len(f"{name}-{worker.get('name')}-0000.{name},")
     if length > ENVIRONMENT_LIMIT:
         yield error("environment_limit", "spec.tasks", "the names of {} workers do not fit into the variable MPI_HOST".format(worker["replicas"]),
                     "measure fewer hosts at once, or shorten the job's name")

@@ -17,11 +17,11 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_text impor
 WAY = Measured(100.0, 20.0, 35.0, 0.0)
 ROWS = (Row(1048576, "float", WAY, WAY), Row(2097152, "float", WAY, WAY))
 GOOD = Report(rows=ROWS, tables=1, wrong=0, average=35.0, finished=True, ranks=8)
-SIZES = [1048576, 2097152]
+SIZES = (1048576, 2097152)
 
 
-def code(report: Report, rc: "int | None" = 0, expected: "list[int] | None" = SIZES, timed_out: bool = False, **options: object) -> "str | None":
-    error = judge(report, replace(NcclOptions(), **options), 8, expected, rc, timed_out)
+def code(report: Report, rc: "int | None" = 0, expected: "tuple[int, ...] | None" = SIZES, timed_out: bool = False, **options: object) -> "str | None":
+    error = judge(report, replace(NcclOptions(), **options), 8, None if expected is None else list(expected), rc, timed_out)
     return error.code if error else None
 
 

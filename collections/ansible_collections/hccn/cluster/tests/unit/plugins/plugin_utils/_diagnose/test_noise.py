@@ -12,7 +12,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.noise impor
 
 def noisy(count, spread, seed=0):
     generator = random.Random(seed)
-    return [195 * (1 + spread * generator.gauss(0, 1)) for _ in range(count)]
+    return [195 * (1 + spread * generator.gauss(0, 1)) for _number in range(count)]
 
 
 def test_reference_and_spread_of_sound_values():
