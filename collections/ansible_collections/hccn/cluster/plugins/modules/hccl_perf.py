@@ -327,57 +327,27 @@ output:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_call import call
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective, collective_call
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test import DATA_TYPES, OPERATIONS, REDUCTIONS
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
 
 
 def argument_spec() -> dict:
-    return {
-        "operation": {"type": "str", "default": "all_reduce", "choices": list(OPERATIONS)},
-        "hosts": {"type": "list", "elements": "str", "default": []},
-        "host_names": {"type": "list", "elements": "str", "default": []},
-        "ranks_per_host": {"type": "int", "default": 8},
-        "sizes": {"type": "dict", "options": {
-            "begin": {"type": "str", "default": "8K"},
-            "end": {"type": "str", "default": "64M"},
-            "factor": {"type": "int", "default": 2},
-        }},
-        "iterations": {"type": "int", "default": 20},
-        "warmup": {"type": "int", "default": 10},
-        "data_type": {"type": "str", "default": "fp32", "choices": list(DATA_TYPES)},
-        "reduction": {"type": "str", "default": "sum", "choices": list(REDUCTIONS)},
-        "root": {"type": "int", "default": 0},
-        "check": {"type": "bool", "default": True},
-        "hccl_test_dir": {"type": "path"},
-        "mpirun": {"type": "str", "default": "mpirun"},
-        "environment": {"type": "dict", "default": {}},
-        "timeout": {"type": "int", "default": 600},
-        "check_hosts": {"type": "bool", "default": True},
-        "npu_smi": {"type": "str", "default": "npu-smi"},
-        "allow_busy": {"type": "bool", "default": False},
-        "log": {"type": "path"},
-        "run_id": {"type": "str"},
-        "attempt": {"type": "int", "default": 1},
-    }
+    return collective_call.argument_spec(
+        OPERATIONS, DATA_TYPES, REDUCTIONS, {"begin": "8K", "end": "64M", "warmup": 10, "data_type": "fp32"},
+        hccl_test_dir={"type": "path"}, npu_smi={"type": "str", "default": "npu-smi"},
+    )
 
 
 def request(params: dict) -> collective.Request:
-    sizes = params["sizes"] or {}
-    plain = ("operation", "ranks_per_host", "iterations", "warmup", "data_type", "reduction", "root", "check")
     return collective.Request(
-        options=Options(**dict({name: params[name] for name in plain}, **sizes)),
-        hosts=tuple(params["hosts"]), names=tuple(params["host_names"]), folder=params["hccl_test_dir"] or "", mpirun=params["mpirun"],
-        environment={name: str(value) for name, value in params["environment"].items()}, timeout=params["timeout"],
-        check_hosts=params["check_hosts"], run_id=params["run_id"] or collective.new_run_id(), attempt=params["attempt"],
-        smi=params["npu_smi"], allow_busy=params["allow_busy"],
-    )
+        options=Options(**collective_call.tool_options(params)), folder=params["hccl_test_dir"] or "", smi=params["npu_smi"],
+        **collective_call.request_fields(params))
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    call(module, request(module.params))
+    collective_call.call(module, request(module.params))
 
 
 if __name__ == "__main__":

@@ -341,57 +341,27 @@ output:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_call import call
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective, collective_call
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_collective import NCCL_TESTS
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests import DATA_TYPES, OPERATIONS, REDUCTIONS, NcclOptions
 
 
 def argument_spec() -> dict:
-    return {
-        "operation": {"type": "str", "default": "all_reduce", "choices": list(OPERATIONS)},
-        "hosts": {"type": "list", "elements": "str", "default": []},
-        "host_names": {"type": "list", "elements": "str", "default": []},
-        "ranks_per_host": {"type": "int", "default": 8},
-        "gpus_per_process": {"type": "int", "default": 1},
-        "sizes": {"type": "dict", "options": {
-            "begin": {"type": "str", "default": "32M"},
-            "end": {"type": "str", "default": "512M"},
-            "factor": {"type": "int", "default": 2},
-        }},
-        "iterations": {"type": "int", "default": 20},
-        "warmup": {"type": "int", "default": 5},
-        "data_type": {"type": "str", "default": "float", "choices": list(DATA_TYPES)},
-        "reduction": {"type": "str", "default": "sum", "choices": list(REDUCTIONS)},
-        "root": {"type": "int", "default": 0},
-        "check": {"type": "bool", "default": True},
-        "nccl_tests_dir": {"type": "path"},
-        "mpirun": {"type": "str", "default": "mpirun"},
-        "environment": {"type": "dict", "default": {}},
-        "timeout": {"type": "int", "default": 600},
-        "check_hosts": {"type": "bool", "default": True},
-        "nvidia_smi": {"type": "str", "default": "nvidia-smi"},
-        "allow_busy": {"type": "bool", "default": False},
-        "log": {"type": "path"},
-        "run_id": {"type": "str"},
-        "attempt": {"type": "int", "default": 1},
-    }
+    return collective_call.argument_spec(
+        OPERATIONS, DATA_TYPES, REDUCTIONS, {"begin": "32M", "end": "512M", "warmup": 5, "data_type": "float"},
+        gpus_per_process={"type": "int", "default": 1}, nccl_tests_dir={"type": "path"}, nvidia_smi={"type": "str", "default": "nvidia-smi"},
+    )
 
 
 def request(params: dict) -> collective.Request:
-    plain = ("operation", "ranks_per_host", "gpus_per_process", "iterations", "warmup", "data_type", "reduction", "root", "check")
     return collective.Request(
-        options=NcclOptions(**dict({name: params[name] for name in plain}, **params["sizes"] or {})),
-        hosts=tuple(params["hosts"]), names=tuple(params["host_names"]), folder=params["nccl_tests_dir"] or "", mpirun=params["mpirun"],
-        environment={name: str(value) for name, value in params["environment"].items()}, timeout=params["timeout"],
-        check_hosts=params["check_hosts"], run_id=params["run_id"] or collective.new_run_id(), attempt=params["attempt"],
-        smi=params["nvidia_smi"], allow_busy=params["allow_busy"], tool=NCCL_TESTS,
-    )
+        options=NcclOptions(**collective_call.tool_options(params, "gpus_per_process")), folder=params["nccl_tests_dir"] or "",
+        smi=params["nvidia_smi"], tool=NCCL_TESTS, **collective_call.request_fields(params))
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    call(module, request(module.params))
+    collective_call.call(module, request(module.params))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,64 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What the modules of all collectives do with one call: judge a log, plan in check mode, or run."""
+"""What the modules of all collectives share: their options, and what they do with one call: judge a log, plan in check mode, or run."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Dict, Sequence
 
 from .._core.errors import HccnError
 from . import collective
+
+
+def argument_spec(operations: Sequence[str], data_types: Sequence[str], reductions: Sequence[str], defaults: Dict[str, Any], **own: Any) -> Dict[str, Any]:
+    """The options of a collective's module. ``defaults``: begin, end, warmup, data_type, which differ by tool; ``own``: options of one tool alone."""
+    spec: Dict[str, Any] = {
+        "operation": {"type": "str", "default": "all_reduce", "choices": list(operations)},
+        "hosts": {"type": "list", "elements": "str", "default": []},
+        "host_names": {"type": "list", "elements": "str", "default": []},
+        "ranks_per_host": {"type": "int", "default": 8},
+        "sizes": {"type": "dict", "options": {
+            "begin": {"type": "str", "default": defaults["begin"]},
+            "end": {"type": "str", "default": defaults["end"]},
+            "factor": {"type": "int", "default": 2},
+        }},
+        "iterations": {"type": "int", "default": 20},
+        "warmup": {"type": "int", "default": defaults["warmup"]},
+        "data_type": {"type": "str", "default": defaults["data_type"], "choices": list(data_types)},
+        "reduction": {"type": "str", "default": "sum", "choices": list(reductions)},
+        "root": {"type": "int", "default": 0},
+        "check": {"type": "bool", "default": True},
+        "mpirun": {"type": "str", "default": "mpirun"},
+        "environment": {"type": "dict", "default": {}},
+        "timeout": {"type": "int", "default": 600},
+        "check_hosts": {"type": "bool", "default": True},
+        "allow_busy": {"type": "bool", "default": False},
+        "log": {"type": "path"},
+        "run_id": {"type": "str"},
+        "attempt": {"type": "int", "default": 1},
+    }
+    spec.update(own)
+    return spec
+
+
+PLAIN = ("operation", "ranks_per_host", "iterations", "warmup", "data_type", "reduction", "root", "check")
+"""Options of a module that have the same name in the options of the tool."""
+
+
+def tool_options(params: Dict[str, Any], *own: str) -> Dict[str, Any]:
+    """What a tool's options are made of; ``own``: options of one tool alone."""
+    return dict({name: params[name] for name in PLAIN + own}, **params["sizes"] or {})
+
+
+def request_fields(params: Dict[str, Any]) -> Dict[str, Any]:
+    """Fields of a request that every collective fills in the same way."""
+    return {
+        "hosts": tuple(params["hosts"]), "names": tuple(params["host_names"]), "mpirun": params["mpirun"],
+        "environment": {name: str(value) for name, value in params["environment"].items()}, "timeout": params["timeout"],
+        "check_hosts": params["check_hosts"], "run_id": params["run_id"] or collective.new_run_id(), "attempt": params["attempt"],
+        "allow_busy": params["allow_busy"],
+    }
 
 
 def call(module: Any, wanted: collective.Request) -> None:

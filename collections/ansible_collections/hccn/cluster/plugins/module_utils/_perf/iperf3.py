@@ -14,7 +14,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from .._core.errors import HccnError, InputError, ParseError
 from .._core.process import Result
-from . import listening, perftest_options
+from . import perftest_options
+from .host_server import HostServer
 from .perftest_options import Limit, Options
 
 BASE_PORT = 5201
@@ -67,7 +68,7 @@ def validate(options: Options) -> None:
     perftest_options.validate(options, "iperf3", LIMITS)
 
 
-class Iperf3:
+class Iperf3(HostServer):
     """iperf3 as the pair runner uses it. Data flows from source to target; with the operation ``read`` the other way."""
 
     def __init__(self, options: Options, version: str = "", base_port: int = BASE_PORT) -> None:
@@ -75,7 +76,7 @@ class Iperf3:
         validate(options)
         self._options = options
         self._version = version
-        self._base_port = base_port
+        super().__init__(base_port)
 
     def describe(self) -> Mapping[str, Any]:
         """The fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
@@ -94,21 +95,6 @@ class Iperf3:
         words += ["-t", "%d" % DEFAULT_SECONDS] if options.duration_s is None else []
         words += perftest_options.words(options, LIMITS, both="--bidir")
         return tuple(words + (["-R"] if options.operation == "read" and not options.bidirectional else []))
-
-    def port(self, device: int) -> int:
-        """Where the server of a device listens, on whatever host."""
-        return self._base_port + device
-
-    def ready(self, device: int, pid: int) -> Optional[bool]:
-        """Does the server, started as ``pid``, wait for its client?"""
-        return listening.listens(pid, self.port(device))
-
-    def cleanup(self, device: int) -> Tuple[str, ...]:
-        """Nothing: a test ends with its processes."""
-        return ()
-
-    def reset(self, device: int) -> None:
-        """Nothing, as ``cleanup``."""
 
     def failure(self, result: Result) -> Optional[HccnError]:
         """Why a finished iperf3 failed, None where it did not; for either end."""

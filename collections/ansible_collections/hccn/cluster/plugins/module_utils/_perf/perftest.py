@@ -14,7 +14,8 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .._core.errors import HccnError
 from .._core.process import Result
-from . import listening, perftest_options, perftest_report, perftest_text
+from . import perftest_options, perftest_report, perftest_text
+from .host_server import HostServer
 from .perftest_options import MTUS, Limit, Options
 from .perftest_report import Asked
 from .rdma_end import MAX_GID_INDEX, End
@@ -52,7 +53,7 @@ def arguments(options: Options, end: End, port: int, address: str) -> Tuple[str,
     return tuple(words + (["--ipv6-addr"] if ":" in address else []))
 
 
-class Perftest:
+class Perftest(HostServer):
     """perftest as the pair runner uses it."""
 
     def __init__(self, options: Options, ends: Mapping[int, End], version: str = "", base_port: int = BASE_PORT) -> None:
@@ -61,7 +62,7 @@ class Perftest:
         self._options = options
         self._ends = ends
         self._version = version
-        self._base_port = base_port
+        super().__init__(base_port)
 
     def describe(self) -> Mapping[str, Any]:
         """The fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
@@ -76,21 +77,6 @@ class Perftest:
     def client(self, device: int, address: str, target: int) -> Tuple[str, ...]:
         """argv of the client on ``device``, which connects to ``address``, the server on the device ``target`` of its host."""
         return arguments(self._options, self._ends[device], self.port(target), address) + (address,)
-
-    def port(self, device: int) -> int:
-        """Where the server of a device listens, on whatever host."""
-        return self._base_port + device
-
-    def ready(self, device: int, pid: int) -> Optional[bool]:
-        """Does the server, started as ``pid``, wait for its client?"""
-        return listening.listens(pid, self.port(device))
-
-    def cleanup(self, device: int) -> Tuple[str, ...]:
-        """Nothing: a test ends with its processes."""
-        return ()
-
-    def reset(self, device: int) -> None:
-        """Nothing, as ``cleanup``."""
 
     def failure(self, result: Result) -> Optional[HccnError]:
         """Why a finished test failed, None where it did not; for a server, whose report need not hold a table."""
