@@ -13,10 +13,12 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import classes, judge, power
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.second_look import second_look
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import extended
 
 ARGUMENTS = {
     "hosts": {"type": "list", "elements": "str"},
-    "register_name": {"type": "str"},
+    "register_name": {"type": "list", "elements": "str"},
     "start_register_name": {"type": "str"},
     "nodes": {"type": "dict"},
     "left_out": {"type": "list", "elements": "dict", "default": [], "options": {
@@ -27,6 +29,8 @@ ARGUMENTS = {
     "line_rate_floor": {"type": "float", "default": judge.LINE_RATE_FLOOR},
     "relative_floor": {"type": "float", "default": power.RELATIVE_FLOOR},
     "plan": {"type": "dict"},
+    "further_rounds": {"type": "list", "elements": "list", "default": []},
+    "second_look": {"type": "bool", "default": False},
     "baseline": {"type": "dict"},
     "fail_on": {"type": "str", "choices": list(judge.FAILING), "default": "failed"},
 }
@@ -50,12 +54,17 @@ class ActionModule(ActionBase):
         results = self._results(options, task_vars or {})
         hosts = list(dict.fromkeys(options["hosts"] or results))
         left_out = [classes.LeftOut(**entry) for entry in options["left_out"]]
+        plan = extended(options["plan"], options["further_rounds"]) if options["plan"] else None
         try:
-            found = judge.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"], left_out, options["plan"],
+            found = judge.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"], left_out, plan,
                                    options["line_rate_floor"], options["baseline"])
+            further = second_look(plan, found, results) if options["second_look"] and plan else None
         except InputError as error:
             raise AnsibleActionFail(f"fabric_verdict: {error.sentence()}") from None
         result.update(_returned(found, _run_id(options["run_id"], results)))
+        if further and plan:
+            result.update(second_look=further.as_dict(plan), measurements=[])
+            return result
         bad, fabric = found.failing(options["fail_on"])
         if bad or fabric:
             counted = [f"{len(bad)} of {len(hosts)} hosts"] if bad else []
@@ -69,8 +78,15 @@ class ActionModule(ActionBase):
         """By host; None where a host has nothing under that name."""
         if options["nodes"] is not None:
             return dict(options["nodes"])
-        hostvars, names = variables["hostvars"], (options["start_register_name"], options["register_name"])
-        return {host: _first_failure(*(_registered(hostvars, host, name) for name in names)) for host in options["hosts"]}
+        hostvars, first, *others = variables["hostvars"], *options["register_name"]
+        found = {host: _first_failure(_registered(hostvars, host, options["start_register_name"]), _registered(hostvars, host, first))
+                 for host in options["hosts"]}
+        for name in others:
+            for host, result in found.items():
+                further = (_registered(hostvars, host, name) or {}).get("measurements")
+                if result and further:
+                    found[host] = {**result, "measurements": [*(result.get("measurements") or ()), *further]}
+        return found
 
 
 def _registered(hostvars: Mapping[str, Any], host: str, name: str | None) -> Mapping[str, Any] | None:

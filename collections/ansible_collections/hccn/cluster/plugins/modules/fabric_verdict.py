@@ -46,8 +46,10 @@ options:
   register_name:
     description:
       - The variable under which the play registered the results. Give its name, not its value. It is read from the variables of O(hosts).
+      - Of several names the first is that of the run, the others those of second looks, whose measurements are taken with it.
       - Either this or O(nodes).
-    type: str
+    type: list
+    elements: str
   nodes:
     description:
       - The results, as a dictionary from the name of the host to its result.
@@ -71,6 +73,18 @@ options:
       - The plan of P(hccn.cluster.pair_plan#filter) that was measured. It tells on which leaf and rail an NPU hangs, without which neither a leaf nor a
         path between leaves can be named, and which pairs a host without any result should have measured.
     type: dict
+  further_rounds:
+    description:
+      - Rounds that were measured after those of O(plan). C(plan.rounds) of RV(second_look).
+    type: list
+    elements: list
+    default: []
+  second_look:
+    description:
+      - Whether to return RV(second_look) where the measurements leave something open. Then the task keeps no records and does not fail, so that the
+        verdict that counts is the one after the second look.
+    type: bool
+    default: false
   baseline:
     description:
       - What the NPUs reached before, to compare with, as a dictionary with C(ends) and, as far as it is known, C(operation), C(measure) and
@@ -238,6 +252,19 @@ regressions:
   type: list
   elements: dict
   sample: [{host: n3, device: 5, before: 196.1, now: 181.4, unit: Gbit/s, drop_percent: 7.5}]
+second_look:
+  description:
+    - What is to be measured to settle what is open. C(rounds) and C(pairs), their numbers, C(text), what and why in a sentence, and C(plan), to be given
+      to M(hccn.cluster.rdma_perf) under another run_id.
+    - NPUs without a good pair meet proven good ones. A bad pair between good NPUs is measured again, and so are both of its ends with others.
+    - Hosts that returned nothing are left alone.
+  returned: with O(second_look), where something is open
+  type: dict
+  sample:
+    rounds: 1
+    pairs: 1
+    text: "A second look, 1 pairs of NPUs over 2 hosts in 1 more round: 1 NPU has not met a proven good one."
+    plan: {plan: pairs, rounds: [], hosts: {}, topology: {}}
 coverage:
   description: How much the verdicts rest on. Numbers of hosts, of measured pairs of NPUs by their state, and of pairs of hosts.
   returned: always

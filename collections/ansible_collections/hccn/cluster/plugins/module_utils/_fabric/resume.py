@@ -18,6 +18,9 @@ from .plan import Pair
 
 LAST = "last"
 
+SECOND_LOOK = "-second-look"
+"""At the end of the run ids of the role check_fabric's second looks: a few pairs, no run to go on with."""
+
 
 def plan_hash(plan: Mapping[str, Any], tool: Mapping[str, Any]) -> str:
     """Of what is measured and how. ``tool``: its ``describe()``; the release of the tool does not count."""
@@ -56,11 +59,11 @@ def measured(records: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> Lis
 
 
 def _last(state_dir: str, but: str) -> Optional[str]:
-    """The run that began last on this host."""
+    """The run that began last on this host, but for second looks."""
     found: Dict[str, float] = {}
     for name in sorted(os.listdir(state_dir)) if os.path.isdir(state_dir) else ():
         snapshot = _snapshot(state_dir, name)
-        if name != but and snapshot is not None and snapshot.start:
+        if name != but and not name.endswith(SECOND_LOOK) and snapshot is not None and snapshot.start:
             found[name] = snapshot.start["started_at"]
     return max(found, key=lambda name: found[name]) if found else None
 

@@ -14,7 +14,7 @@ from ...module_utils._core.errors import InputError
 from .._plan.expand import topology_of
 from . import wording
 from .baseline import regressions
-from .cells import read
+from .cells import End, read
 from .classes import CLASSES, UNREACHABLE, Classes, LeftOut, Verdict, lowered
 from .ends import Ends
 from .finding import ON_HOST, Finding
@@ -33,7 +33,8 @@ Results = Mapping[str, Mapping[str, Any] | None]
 @dataclass(frozen=True)
 class Diagnosis:
     """``verdicts``: one for each host asked for, in their order; ``coverage``: how much they rest on; ``components``: what is bad, the larger first;
-    ``power``: what could have been seen; ``states``: good or bad by pair id; ``regressions``: NPUs that were better before."""
+    ``power``: what could have been seen; ``states``: good or bad by pair id, without what came ``in_rows``; ``regressions``: NPUs that were better
+    before; ``doubtful``: pairs behind components that are not certain."""
 
     verdicts: list[Verdict]
     coverage: dict[str, int]
@@ -41,6 +42,8 @@ class Diagnosis:
     power: dict[str, Any] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
     regressions: list[dict[str, Any]] = field(default_factory=list)
+    doubtful: list[tuple[End, End]] = field(default_factory=list)
+    in_rows: bool = False
 
     def by_class(self) -> dict[str, list[str]]:
         """The hosts of each class."""
@@ -77,7 +80,9 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
     missing = {host: [one for one in left_out if one.host == host] for host in {one.host for one in left_out}}
     verdicts = [lowered(judged.verdict(host, results.get(host)), missing.get(host, ())) for host in dict.fromkeys(hosts)]
     return Diagnosis(verdicts, _coverage(hosts, rating), [wording.as_dict(finding, rating) for finding in findings], power(rating, len(hosts)),
-                     {pair: "bad" if state != GOOD else GOOD for pair, state in rating.states.items()}, regressions(rating, baseline or {}))
+                     {pair: "bad" if state != GOOD else GOOD for pair, state in rating.states.items()}, regressions(rating, baseline or {}),
+                     [(rating.table.ends[source], rating.table.ends[target]) for finding in findings if not finding.certain
+                      for source, target in finding.links], bool(rating.table.rows))
 
 
 def judge_records(records: Mapping[str, Any] | Iterable[Any], hosts: Sequence[str] | None = None, **options: Any) -> Diagnosis:

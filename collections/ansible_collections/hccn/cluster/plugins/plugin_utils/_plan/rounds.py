@@ -67,7 +67,8 @@ def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int]
     summary = summarise(plan, known, found, used, rounds, covered, can, seconds_per_pair, adaptive, cut)
     if sees is not None:
         summary["sees"].update(sees(summary))
-    whole: dict[str, Any] = {"plan": plan, "hosts": {host.name: host.control() for host in known}, "summary": summary}
+    meeting = known if plan != PAIRS else _meeting(known, body["rounds"])
+    whole: dict[str, Any] = {"plan": plan, "hosts": {host.name: host.control() for host in meeting}, "summary": summary}
     topology = topology_of_hosts(known, found, used)
     if "schedule" not in body:
         whole.update(body, topology=topology)
@@ -96,6 +97,12 @@ def _scheduled(plan: str, hosts: Sequence[Host], groups: Mapping[str, Groups], r
     if rounds < whole.rounds:
         cut = Cut(whole.rounds - rounds, coverage.scheduled(whole, kinds, data["method"], plan == DEVICES).devices - covered.devices)
     return covered, rounds, cut, {"schedule": {**data, "rounds": rounds}}
+
+
+def _meeting(hosts: Sequence[Host], rounds: Iterable[Iterable[Mapping[str, Any]]]) -> list[Host]:
+    """Those that have a pair."""
+    names = {one[side]["host"] for each in rounds for one in each for side in ("source", "target")}
+    return [host for host in hosts if host.name in names]
 
 
 def _first_rounds(schedule: Schedule, rounds: int) -> Schedule:

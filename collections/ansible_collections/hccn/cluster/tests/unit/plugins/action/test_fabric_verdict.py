@@ -45,13 +45,13 @@ def test_the_name_of_the_run(given, results, run_id):
 
 
 def test_results_are_read_from_the_hosts_variables():
-    options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": "rdma", "start_register_name": None}
+    options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": ["rdma"], "start_register_name": None}
     hostvars = {"n1": {"rdma": {"state": "finished"}}, "n2": {"rdma": "nonsense"}}
     assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {"n1": {"state": "finished"}, "n2": None, "n3": None}
 
 
 def test_a_start_that_failed_tells_why():
-    options = {"nodes": None, "hosts": ["n1", "n2"], "register_name": "rdma", "start_register_name": "start"}
+    options = {"nodes": None, "hosts": ["n1", "n2"], "register_name": ["rdma"], "start_register_name": "start"}
     hostvars = {"n1": {"start": {"msg": "port in use", "measurements": []}, "rdma": {"state": "unknown"}},
                 "n2": {"start": {"run_id": "r1"}, "rdma": {"state": "finished"}}}
     assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {
@@ -68,5 +68,14 @@ def test_a_variable_that_cannot_be_read():
             raise AnsibleError("undefined")
 
     with pytest.raises(AnsibleActionFail, match="the variable rdma of n1 cannot be read: undefined"):
-        options = {"nodes": None, "hosts": ["n1"], "register_name": "rdma", "start_register_name": None}
+        options = {"nodes": None, "hosts": ["n1"], "register_name": ["rdma"], "start_register_name": None}
         fabric_verdict.ActionModule._results(options, {"hostvars": {"n1": Broken()}})
+
+
+def test_measurements_of_a_second_look_go_with_those_of_the_first():
+    options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": ["first", "second"], "start_register_name": None}
+    hostvars = {"n1": {"first": {"state": "finished", "measurements": [1]}, "second": {"measurements": [2]}},
+                "n2": {"first": {"state": "finished", "measurements": [3]}, "second": {"skipped": True}},
+                "n3": {"second": {"measurements": [4]}}}
+    assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {
+        "n1": {"state": "finished", "measurements": [1, 2]}, "n2": {"state": "finished", "measurements": [3]}, "n3": None}
