@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 from pathlib import Path
@@ -40,11 +41,14 @@ def _environment(name: str, python: Path, packages: list[str]) -> Path:
     folder = CACHE / name
     wanted = " ".join([str(python), *packages])
     made_of = folder / "made-of"
-    if not made_of.exists() or made_of.read_text() != wanted:
-        subprocess.run([python, "-m", "venv", "--clear", folder], check=True, timeout=DEADLINE)
-        pip = [folder / "bin/pip", "--disable-pip-version-check", "install", "-qq", *packages]
-        subprocess.run(pip, check=True, timeout=DEADLINE, stdout=sys.stderr)
-        made_of.write_text(wanted)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the matrix and the demo may want the same one at the same time
+        if not made_of.exists() or made_of.read_text() != wanted:
+            subprocess.run([python, "-m", "venv", "--clear", folder], check=True, timeout=DEADLINE)
+            pip = [folder / "bin/pip", "--disable-pip-version-check", "install", "-qq", *packages]
+            subprocess.run(pip, check=True, timeout=DEADLINE, stdout=sys.stderr)
+            made_of.write_text(wanted)
     return folder
 
 
