@@ -33,7 +33,7 @@ demo: .venv/.demo ## four simulated nodes on this machine, from the first look t
 	@echo "Report: $$(ls -t "$${HCCN_RESULTS_PATH:-$(CURDIR)/history}"/reports/*.html | head -n 1)"
 
 test: .venv/.test ## every pytest
-	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder
+	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder --durations 30 --durations-min 5
 
 test-k8s: .venv/bin/python ## check_collective in Kubernetes over a stand-in of the API server, with kubernetes.core in a venv of its own (750 MB)
 	test -x .cache/k8s/bin/python || .venv/bin/python -m venv .cache/k8s
