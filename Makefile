@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo test test-k8s coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate bench roce docs build changelog surveys matrix matrix-oldest demo-cores clean
+.PHONY: help venv demo test test-k8s coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak bench roce docs build changelog surveys matrix matrix-oldest demo-cores clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -75,6 +75,9 @@ molecule: .venv/.lint ## scenarios on real small hosts (tests/testbed); root onl
 
 simulate: .venv/.test ## the brain of the fabric check against thousands of simulated nodes with known faults
 	PYTHONPATH=collections python -m ansible_collections.hccn.cluster.plugins.plugin_utils._simulate
+
+soak: .venv/.test ## a million inputs that are not quite true for the parsers
+	PYTHONPATH=collections:. python -m tests.fuzz.run $${HCCN_INPUTS:-1000000}
 
 bench: .venv/.test ## benchmarks
 	@if test -d tests/benchmarks; then python -m pytest tests/benchmarks/bench_*.py; else echo "There are no benchmarks yet."; fi

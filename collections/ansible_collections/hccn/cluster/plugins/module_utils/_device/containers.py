@@ -11,7 +11,7 @@ import stat
 from dataclasses import dataclass
 from typing import Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
-from .._core.errors import HccnError
+from .._core.errors import HccnError, ParseError
 from . import inside
 
 _ID = "([0-9a-f]{64})"
@@ -176,9 +176,12 @@ class Stat:
 
 
 def parse_stat(text: str) -> Stat:
-    """/proc/PID/stat; the command in it may hold blanks and brackets."""
+    """/proc/PID/stat; the command in it may hold blanks and brackets. Raises ParseError."""
     fields = text.rpartition(")")[2].split()
-    state, flags, threads = fields[0], int(fields[6]), int(fields[17])
+    try:
+        state, flags, threads = fields[0], int(fields[6]), int(fields[17])
+    except (IndexError, ValueError) as error:
+        raise inside.unlike_proc("stat", text) from error
     return Stat(bool(flags & _KERNEL_THREAD), state == "Z" and threads > 1)
 
 
@@ -186,7 +189,7 @@ def _stat(process: str) -> Stat:
     """Neither of both where nothing can be told."""
     try:
         return parse_stat(inside.text(process + "/stat"))
-    except OSError:
+    except (OSError, ParseError):
         return Stat(False, False)
 
 

@@ -15,6 +15,8 @@ import stat
 from dataclasses import dataclass
 from typing import FrozenSet, List, Optional, Tuple
 
+from .._core.errors import ParseError
+
 _MAX_LINKS = 40
 """As the kernel's own limit (MAXSYMLINKS, include/linux/namei.h)."""
 
@@ -70,17 +72,28 @@ class User:
 EVERYONE = ((0, 2 ** 32),)
 
 
+def unlike_proc(name: str, content: str) -> ParseError:
+    """For a file of /proc/PID that is not as proc(5) describes it."""
+    return ParseError("/proc/PID/%s is not as proc(5) says: %r" % (name, content[:120]))
+
+
 def parse_status(status: str, uids: Tuple[Tuple[int, int], ...] = EVERYONE, gids: Tuple[Tuple[int, int], ...] = EVERYONE) -> User:
-    """/proc/PID/status: file-system uid and gid (the fourth of each line), further groups, effective capabilities."""
+    """/proc/PID/status: file-system uid and gid (the fourth of each line), further groups, effective capabilities. Raises ParseError."""
     fields = {key: value.split() for key, _colon, value in (line.partition(":") for line in status.splitlines())}
-    groups = frozenset(int(group) for group in [fields["Gid"][3]] + fields.get("Groups", []))
-    return User(int(fields["Uid"][3]), groups, int(fields["CapEff"][0], 16), uids, gids)
+    try:
+        groups = frozenset(int(group) for group in [fields["Gid"][3]] + fields.get("Groups", []))
+        return User(int(fields["Uid"][3]), groups, int(fields["CapEff"][0], 16), uids, gids)
+    except (KeyError, IndexError, ValueError) as error:
+        raise unlike_proc("status", status) from error
 
 
 def parse_id_map(lines: str) -> Tuple[Tuple[int, int], ...]:
-    """/proc/PID/uid_map: the ranges of ids outside, as (first, count)."""
+    """/proc/PID/uid_map: the ranges of ids outside, as (first, count). Raises ParseError."""
     rows = [line.split() for line in lines.splitlines()]
-    return tuple((int(row[1]), int(row[2])) for row in rows)
+    try:
+        return tuple((int(row[1]), int(row[2])) for row in rows)
+    except (IndexError, ValueError) as error:
+        raise unlike_proc("uid_map", lines) from error
 
 
 def _id_map(process: str, name: str) -> Tuple[Tuple[int, int], ...]:
@@ -118,7 +131,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 def parse_mountinfo(lines: str) -> List[str]:
     """/proc/PID/mountinfo: the mount points, seen from the process's root."""
-    points = [line.split()[4] for line in lines.splitlines() if line.count(" ") >= 4]
+    points = [fields[4] for fields in (line.split() for line in lines.splitlines()) if len(fields) > 4]
     return [_OCTAL.sub(lambda found: chr(int(found.group(1), 8)), point) for point in points]
 
 

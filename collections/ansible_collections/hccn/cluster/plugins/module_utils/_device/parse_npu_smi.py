@@ -42,7 +42,7 @@ def parse_chips(text: str) -> Chips:
     Rows of the board's controller carry "-" there. Raises HccnError ``no_device`` where there is no chip.
     """
     rows = [_COLUMNS.split(line.strip()) for line in text.splitlines() if line.strip()]
-    heads = [row for row in rows if "Chip Name" in row and "Chip ID" in row]
+    heads = [row for row in rows if {"NPU ID", "Chip Name", "Chip ID"} <= set(row) and {"Chip Phy-ID", "Chip Logic ID"} & set(row)]
     if not heads:
         raise HccnError("no_device", "npu-smi info -m shows no NPU: %r" % text.strip()[:120], "is the driver loaded?")
     head = heads[0]

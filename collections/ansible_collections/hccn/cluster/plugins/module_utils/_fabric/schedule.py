@@ -122,7 +122,7 @@ def _order(value: Any, hosts: Mapping[str, Any]) -> List[str]:
     if not isinstance(value, list) or len(value) < 2 or len({str(name) for name in value}) < len(value):
         raise _wrong("has no order of two hosts or more, each once")
     for name in value:
-        if name not in hosts:
+        if not isinstance(name, str) or name not in hosts:
             raise _wrong("names the host %r, which is not among the hosts of the plan" % (name,))
     return value
 

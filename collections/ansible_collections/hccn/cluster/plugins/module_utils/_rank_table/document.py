@@ -28,7 +28,7 @@ def parse(content: Union[str, bytes]) -> Dict[str, Any]:
         text = content.decode("utf-8") if isinstance(content, bytes) else content
         document = json.loads(text[1:] if text.startswith("\ufeff") else text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
-        line = error.doc.splitlines()[error.lineno - 1] if error.doc.strip() else ""
+        line = error.doc.split("\n")[error.lineno - 1]
         raise ParseError("not JSON: line %d column %d: %s" % (error.lineno, error.colno, error.msg),
                          "JSON has no comments: remove them" if "//" in line else "") from error
     except UnicodeDecodeError as error:

@@ -13,8 +13,12 @@ A row is what one NPU as source measured with many targets, the targets by ``hos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import isfinite
 from typing import Any, NamedTuple
+
+from ...module_utils._core.errors import InputError
 
 BUSY_CODES = frozenset({"device_busy", "roce_test_running", "tool_busy"})
 """An NPU that does other work; see module_utils/_device/failures.py."""
@@ -60,7 +64,7 @@ class Cell(NamedTuple):
     message: str
     accused: int | None
     pair: str
-    way: tuple[Any, Any]
+    way: tuple[str, str]
     floor: float
 
 
@@ -130,14 +134,26 @@ def read(records: Iterable[Mapping[str, Any]], topology: Mapping[str, Any] | Non
     table = Table(topology)
     seen: set[Any] = set()
     for record in records:
-        if record.get("kind") not in ("rdma", "matrix") or record.get("id") in seen or record.get("status") == "not_run":
-            continue
-        seen.add(record.get("id"))
-        if record["kind"] == "rdma":
-            table.cells.append(_cell(table, record, floor_gbit_s, line_rate_floor))
-        else:
-            _row(table, record, floor_gbit_s, line_rate_floor)
+        with understood(record):
+            if record.get("kind") not in ("rdma", "matrix") or record.get("id") in seen or record.get("status") == "not_run":
+                continue
+            seen.add(record.get("id"))
+            if record["kind"] == "rdma":
+                table.cells.append(_cell(table, record, floor_gbit_s, line_rate_floor))
+            else:
+                _row(table, record, floor_gbit_s, line_rate_floor)
     return table
+
+
+@contextmanager
+def understood(record: Mapping[str, Any]) -> Iterator[None]:
+    """Makes one sentence of whatever is wrong with a record that somebody edited or another release wrote. Raises InputError."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        name = str(record.get("id") or "without an id")[:80]
+        raise InputError(f"the record {name!r} is not as this collection keeps records: {type(error).__name__}: {str(error)[:120]}",
+                         "leave it out") from error
 
 
 def _cell(table: Table, record: Mapping[str, Any], floor_gbit_s: float | None, line_rate_floor: float) -> Cell:
@@ -151,7 +167,7 @@ def _cell(table: Table, record: Mapping[str, Any], floor_gbit_s: float | None, l
     parts = str(record.get("id")).split("/")
     return Cell(source, target, kind, worth, code, str(error.get("message", "no sample in the record")),
                 {"source": source, "target": target}.get(str(context.get("failed_end"))), parts[1] if len(parts) > 1 else parts[0],
-                (options.get("source_port"), options.get("qps")), _floor(context, unit, size, floor_gbit_s, line_rate_floor))
+                (str(options.get("source_port")), str(options.get("qps"))), _floor(context, unit, size, floor_gbit_s, line_rate_floor))
 
 
 def _row(table: Table, record: Mapping[str, Any], floor_gbit_s: float | None, line_rate_floor: float) -> None:
@@ -162,13 +178,14 @@ def _row(table: Table, record: Mapping[str, Any], floor_gbit_s: float | None, li
         widths, times = sample.get("bandwidth_gbit_s"), (sample.get("latency_us") or {}).get("typical")
         unit = GBIT if widths is not None else MICROSECONDS
         worths = widths if widths is not None else [1 / time if time else None for time in times or ()]
+        _measured(sum(filter(None, worths)))  # finite, if all of them are
         kind = table.number_of_kind(Kind(record.get("operation"), record.get("measure"), sample.get("size_bytes"), unit))
         floor = _floor(record.get("context") or {}, unit, sample.get("size_bytes"), floor_gbit_s, line_rate_floor)
         table.rows.append(Row(source, kind, targets, worths, floor))
         break  # one size is judged, as with single records
     for code, places in (record.get("failed") or {}).items():
         kind = table.number_of_kind(Kind(record.get("operation"), record.get("measure"), None, ""))
-        table.cells += [Cell(source, targets[place], kind, None, str(code), "see the journal of the source", None, "", (None, None), 0.0)
+        table.cells += [Cell(source, targets[place], kind, None, str(code), "see the journal of the source", None, "", ("", ""), 0.0)
                         for place in places]
 
 
@@ -184,11 +201,19 @@ def _worth(samples: Sequence[Mapping[str, Any]]) -> tuple[float | None, str, Any
     widths = [sample for sample in samples if sample.get("bandwidth_gbit_s") is not None]
     if widths:
         largest = max(widths, key=lambda sample: sample.get("size_bytes", 0))
-        return float(largest["bandwidth_gbit_s"]) or None, GBIT, largest.get("size_bytes")
+        return _measured(largest["bandwidth_gbit_s"]), GBIT, largest.get("size_bytes")
     times = [sample for sample in samples if sample.get("latency_us")]
     if times:
         smallest = min(times, key=lambda sample: sample.get("size_bytes", 0))
         known = smallest["latency_us"]
-        value = known.get("typical", known.get("avg"))
-        return (1 / float(value) if value else None), MICROSECONDS, smallest.get("size_bytes")
+        value = _measured(known.get("typical", known.get("avg")) or 0)
+        return (1 / value if value else None), MICROSECONDS, smallest.get("size_bytes")
     return None, "", None
+
+
+def _measured(value: Any) -> float | None:
+    """None for zero, which nothing reaches. Raises ValueError for what cannot be measured."""
+    number = float(value)
+    if not isfinite(number) or number < 0:
+        raise ValueError(f"{value!r} is no measurement")
+    return number or None

@@ -14,7 +14,7 @@ from ...module_utils._core.errors import InputError
 from .._plan.expand import topology_of
 from . import wording
 from .baseline import regressions
-from .cells import End, read
+from .cells import End, read, understood
 from .classes import CLASSES, UNREACHABLE, Classes, LeftOut, Verdict, lowered
 from .ends import Ends
 from .finding import ON_HOST, Finding
@@ -97,13 +97,12 @@ def judge_records(records: Mapping[str, Any] | Iterable[Any], hosts: Sequence[st
         if not all(isinstance(record, Mapping) for record in known):
             raise InputError("the list of measurements holds something that is no record")
         results = {}
-        for record in known:
-            ends = [(record.get(side) or {}).get("host") for side in ("source", "target")] + list(record.get("hosts") or ())
-            for host in ends if record.get("kind") in ("rdma", "matrix") else ():
-                if host is not None:
+        for record in (record for record in known if record.get("kind") in ("rdma", "matrix")):
+            with understood(record):
+                target = (record.get("target") or {}).get("host")
+                for host in (record["source"]["host"], *([] if target is None else [target]), *(record.get("hosts") or ())):
                     results.setdefault(str(host), {"measurements": []})
-            if record.get("kind") in ("rdma", "matrix"):
-                results[str(ends[0])]["measurements"].append(record)
+                results[str(record["source"]["host"])]["measurements"].append(record)
     return diagnose(list(results) if hosts is None else hosts, results, **options)
 
 

@@ -262,6 +262,7 @@ def _host(entry: Any, position: int, numbers: Mapping[str, int], common: Sequenc
         raise InputError(f"an entry of the hosts has no name: {entry!r}")
     name = str(entry["host"])
     results = entry.get("devices")
+    ids = None if results is None else _ids(name, results)
     own = pools(entry["subnets"], f"subnets of {name}") if entry.get("subnets") else common
     number = numbers.get(name, entry.get("number"))
     product = entry.get("product") or None
@@ -271,7 +272,7 @@ def _host(entry: Any, position: int, numbers: Mapping[str, int], common: Sequenc
     if super_pod is None:
         super_pod = rules.in_super_pod([device for device in results or () if isinstance(device, Mapping)])
     return Host(name, whole_number(f"host {name}: number", number) if number is not None else _own_number(name, position),
-                None if results is None else _ids(name, results), product, super_pod, *_written(name, entry.get("config")), own)
+                ids, product, super_pod, *_written(name, entry.get("config")), own)
 
 
 def _own_number(name: str, position: int) -> int:
