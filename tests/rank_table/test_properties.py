@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
@@ -14,6 +14,8 @@ from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import ch
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Place, Wishes, assemble
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Model, one_group
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.super_pod import sdid_of
+from ansible_collections.hccn.cluster.tests.unit.plugins.module_utils._rank_table import tables
+from ansible_collections.hccn.cluster.tests.unit.plugins.module_utils._rank_table.mutations import MUTATIONS
 
 FEW = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 SERVERS_OF_A_POD = 48
@@ -83,6 +85,34 @@ def test_a_changed_address_is_told_with_its_device(nodes: Nodes, data: st.DataOb
     device["address"] = "192.0.2.200"
     problem, = drift.drift(model, nodes, {name: place(name).server_id for name in nodes})
     assert (problem.rule, problem.host, problem.device) == (drift.ADDRESS, host, device["id"])
+
+
+def broken(readers: list[str], table: dict[str, Any], product: str | None = None) -> set[tuple[str | None, str]]:
+    return {(problem.reader, problem.rule) for problem in checks.check(table, readers, product) if problem.severity == "error"}
+
+
+@settings(FEW, max_examples=14)
+@example(LARGEST, 16)
+@example(97, 16)
+@example(33, 16)
+@given(st.one_of(st.integers(1, 128), st.integers(1, LARGEST)), st.integers(1, 16))
+def test_any_shape_passes_for_hccl_and_is_refused_by_readers_whose_limits_it_passes(servers: int, devices: int) -> None:
+    wanted = {("mindie_llm", "server_count")} if not 2 <= servers <= 60 else set()
+    wanted |= {("mindie_llm", "device_values")} if servers * devices > 512 else set()
+    assert broken(["hccl", "mindie_llm"], tables.hccl(servers, devices), "A2") == wanted
+    if servers <= 128:  # more have no place in one super pod
+        assert broken(["mindie_motor"], tables.global_table(servers, devices, 1)) == ({("mindie_motor", "server_list")} if servers > 96 else set())
+
+
+@FEW
+@given(st.integers(1, 24), st.integers(1, 8), st.data())
+def test_every_mutation_is_caught_by_its_rule_in_a_table_of_any_shape(servers: int, devices: int, data: st.DataObject) -> None:
+    """The sizes are even, as super pods and the two dies of an NPU want them; a super pod has two servers or more."""
+    shapes = {tables.hccl: (servers + 1, devices + 1), tables.super_pods: (4 * servers, 2 * devices), tables.group_list: (servers + 1, max(2, devices)),
+              tables.laboratory: (servers + 1,), tables.one_device: (), tables.endpoints: (devices + 1,)}
+    for mutation in data.draw(st.lists(st.sampled_from(MUTATIONS), min_size=20, max_size=20, unique_by=id)):
+        table = mutation.table(*shapes.get(mutation.table, (2 * servers, 2 * devices)))
+        assert mutation.rule in {problem.rule for problem in checks.check(mutation.apply(table), [mutation.reader], mutation.product)}, mutation[:4]
 
 
 def test_the_largest_cluster() -> None:

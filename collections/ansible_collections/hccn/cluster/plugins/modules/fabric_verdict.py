@@ -202,6 +202,7 @@ components:
   contains:
     kind:
       description: V(npu), V(node), V(rail), V(leaf), V(rack), V(super_pod), V(path) between leaves, or V(pair), the path between two NPUs or nodes.
+        V(fabric) is all of it, where more than 16 NPUs are bad and hardly a pair is good.
       type: str
     name:
       description: Its name.

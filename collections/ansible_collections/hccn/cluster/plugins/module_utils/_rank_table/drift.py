@@ -6,17 +6,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from .._core.errors import HccnError
 from .._core.problems import Problem
+from . import local_comm_res, rank_list
 from .model import Device, Model, Server
 from .node import Result, devices_by_id, pod_of, vnic_address
+from .view import objects, packed
 
 HOST, DEVICE, ADDRESS, SDID, SUPER_POD = "drift_host", "drift_device", "drift_address", "drift_super_device_id", "drift_super_pod"
 RULES = (HOST, DEVICE, ADDRESS, SDID, SUPER_POD)
 
 Found = Dict[int, Mapping[str, Any]]
+Key = Union[bytes, str]
+"""An address by which two are compared: an IPv6 address has many spellings."""
+
+
+def _key(address: str) -> Key:
+    return packed(address) or address
 
 
 def _addresses(device: Mapping[str, Any]) -> Tuple[str, ...]:
@@ -35,13 +43,17 @@ def drift(model: Model, nodes: Mapping[str, Result], server_ids: Optional[Mappin
             found[host] = devices_by_id(result)
         except HccnError as error:
             problems.append(Problem(HOST, "error", "cannot be compared with the table: %s" % error.message, host=host))
-    owners: Dict[str, str] = {address: host for host, devices in found.items() for device in devices.values() for address in _addresses(device)}
+    owners: Dict[Key, str] = {_key(address): host for host, devices in found.items() for device in devices.values() for address in _addresses(device)}
+    if model.version == local_comm_res.ENDPOINT_VERSION:
+        return problems + list(_endpoints(model, owners))
     listed: Dict[str, Dict[int, Device]] = {}
     for server in model.servers:
         if not server.devices:
             continue
         owner = _host_of(server, nodes, server_ids or {}, owners)
-        if owner is None:
+        if owner is None and model.version == rank_list.VERSION:
+            problems.append(Problem(HOST, "warning", "no host has an address of the devices in net instance %s: they cannot be compared" % server.server_id))
+        elif owner is None:
             problems.append(Problem(HOST, "error", "the table has the server %s, which is none of the hosts" % server.server_id))
         else:
             listed.setdefault(owner, {}).update((device.id, device) for device in server.devices)
@@ -51,14 +63,28 @@ def drift(model: Model, nodes: Mapping[str, Result], server_ids: Optional[Mappin
     return problems
 
 
-def _host_of(server: Server, nodes: Mapping[str, Result], server_ids: Mapping[str, str], owners: Mapping[str, str]) -> Optional[str]:
+def _host_of(server: Server, nodes: Mapping[str, Result], server_ids: Mapping[str, str], owners: Mapping[Key, str]) -> Optional[str]:
     for known, name in server_ids.items():
         if str(name) == server.server_id and known in nodes:
             return known
     if server.server_id in nodes:
         return server.server_id
-    votes = Counter(owners[part] for device in server.devices for part in (device.address or "").split(",") if part in owners)
+    votes = Counter(owners[part] for device in server.devices for part in map(_key, _written(device)) if part in owners)
     return votes.most_common(1)[0][0] if votes else None
+
+
+def _written(device: Device) -> List[str]:
+    """The addresses of an entry; those of version 2.0 stand by layer."""
+    return (device.address or "").split(",") + [str(entry.get("addr")) for level in objects(device.more, rank_list.LEVELS)
+                                                for entry in objects(level, "rank_addr_list")]
+
+
+def _endpoints(model: Model, owners: Mapping[Key, str]) -> Iterator[Problem]:
+    """Endpoints name no NPU, so only their addresses tell something; those of hosts and EIDs are not what device_info reads."""
+    for device in (device for server in model.servers for device in server.devices):
+        address = device.address or ""
+        if device.more.get("placement") == "device" and packed(address) is not None and _key(address) not in owners:
+            yield Problem(ADDRESS, "error", "the endpoint %s is the address of no NPU of the hosts" % address)
 
 
 def _server(host: str, server: Server, found: Found) -> Iterator[Problem]:
@@ -81,7 +107,7 @@ def _address(host: str, device: Device, there: Mapping[str, Any]) -> Iterator[Pr
     known = _addresses(there)
     # Several in one entry: an NPU with several ports, of which device_info reads the first.
     written = (device.address or "").split(",") if device.address else []
-    if written and not set(written).intersection(known) and ("address" in there or known):
+    if written and set(map(_key, written)).isdisjoint(map(_key, known)) and ("address" in there or known):
         yield Problem(ADDRESS, "error", "device %d has %s, the table %s" % (
             device.id, "the address " + known[0] if known else "no address", device.address), host=host, device=device.id)
 

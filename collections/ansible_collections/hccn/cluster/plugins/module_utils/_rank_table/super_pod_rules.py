@@ -99,6 +99,7 @@ def super_pod_servers(table: Table) -> Iterator[Finding]:
 def super_device_id(table: Table) -> Iterator[Finding]:
     """Needed where super pods are read; unique in each."""
     if table.fields.get("version") != VERSION:
+        yield from _twice_in_a_server(table)
         return
     pod_of = _pod_of(table)
     needed = "super_pod_list" in table.fields
@@ -112,6 +113,15 @@ def super_device_id(table: Table) -> Iterator[Finding]:
             elif pod is not None and first.setdefault((pod, number), device) is not device:
                 yield Finding(device.where + ".super_device_id", "super_device_id %d is also that of %s in the same super pod" % (
                     number, first[pod, number].where), device=device.id)
+
+
+def _twice_in_a_server(table: Table) -> Iterator[Finding]:
+    """HCCL reads no SDID with another version, but one that two devices of a server have is wrong whoever reads it."""
+    keys = [((server.place, number_of(device.fields, "super_device_id")), device)
+            for server in table.servers for device in server.devices if "super_device_id" in device.fields]
+    for device, first in repeated(pair for pair in keys if pair[0][1] is not None):
+        yield Finding(device.where + ".super_device_id", "super_device_id %s is also that of %s; HCCL reads it with version 1.2 only" % (
+            shortened(device.fields["super_device_id"]), first.where), severity="warning", device=device.id, hint=_SPOD_INFO)
 
 
 def _no_sdid(device: Device, needed: bool) -> Iterator[Finding]:

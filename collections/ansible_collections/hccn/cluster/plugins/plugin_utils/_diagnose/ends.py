@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from .finding import LEAF, NODE, NPU, RACK, RAIL, SHOWN, SUPER_POD, Finding
+from .finding import FABRIC, LEAF, NODE, NPU, RACK, RAIL, SHOWN, SUPER_POD, Finding
 from .noise import cleared_by
 from .rating import SLOW, Layer, Link
 from .cells import Table
@@ -26,7 +26,11 @@ LEAST_HOSTS = 3
 """Of a group above the node; with two hosts it is as likely one of them."""
 
 
+MOST_NPUS = 16
+"""NPUs that are named where nobody is cleared; more of them are one finding."""
+
 DOUBT = "either end or the path between, no other pair tells which"
+NOBODY_GOOD = "hardly a pair is good, so nothing tells them apart: look at what they have in common, such as MTU, PFC, TLS or the floor"
 
 
 class Ends:
@@ -134,6 +138,11 @@ class Ends:
 
     def _open(self, suspects: Sequence[int]) -> None:
         """Cells between two ends of which neither is cleared nor blamed: who has more of them, or is accused by the other, or both."""
+        if self._is_whole(suspects):
+            links = _first(link for end in suspects for link in self.layer.links(end))[:1]
+            self._take(Finding(FABRIC, "the whole fabric", self.layer.state, list(suspects), links, sum(map(self.layer.bad, suspects)), [], certain=False,
+                               note=NOBODY_GOOD), suspects)
+            return
         for end in suspects:
             accusers = [link for link in self.layer.links(end) if self.layer.accused.get(link) == end and not self.blamed.intersection(link)]
             if accusers and end not in self.blamed:
@@ -152,6 +161,14 @@ class Ends:
             doubt = end not in alone
             self._take(Finding(NPU, str(self.table.ends[end]), self.layer.state, [end], links[:SHOWN], len(links), [], certain=not doubt,
                                note=DOUBT if doubt else ""), [end])
+
+    def _is_whole(self, suspects: Sequence[int]) -> bool:
+        """Is nearly everybody bad, and nobody cleared who could tell one from another?"""
+        if len(suspects) <= MOST_NPUS or any(self.cleared) or self._hosts(suspects) < LEAST_HOSTS:
+            return False
+        measured = sum(self.layer.total(end) > 0 and end not in self.blamed for end in range(len(self.table.ends)))
+        bad, total = (sum(map(count, suspects)) for count in (self.layer.bad, self.layer.total))
+        return len(suspects) >= NEARLY_ALL * measured and bad >= MOST * total
 
     def _counts(self, link: Link) -> bool:
         """A slow cell without a second one must be beyond doubt."""

@@ -11,8 +11,8 @@ from .rating import Link
 
 NPU, NODE, RAIL, LEAF, SUPER_POD, RACK, PATH, PAIR, FABRIC = "npu", "node", "rail", "leaf", "super_pod", "rack", "path", "pair", "fabric"
 
-ON_HOST = (NPU, NODE)
-"""Kinds for which a host answers; the others lie in the fabric."""
+ON_HOST = (NPU, NODE, FABRIC)
+"""Kinds for which a host answers; the others lie in the fabric. FABRIC: all of it, so that every host has its part."""
 
 SOURCE, TARGET, BOTH = "source", "target", ""
 

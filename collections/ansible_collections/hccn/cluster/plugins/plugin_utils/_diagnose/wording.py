@@ -8,7 +8,7 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
-from .finding import NODE, NPU, ON_HOST, PAIR, SOURCE, TARGET, Finding
+from .finding import FABRIC, NODE, NPU, ON_HOST, PAIR, SOURCE, TARGET, Finding
 from .rating import BUSY, FAILED, SLOW, Rating
 
 PARTNERS_SHOWN = 4
@@ -19,6 +19,9 @@ _ARE = {SLOW: "are slow", FAILED: "fail", BUSY: "do other work"}
 
 def sentence(finding: Finding, rating: Rating) -> str:
     """Without the name of the host where one host answers for it: the verdict stands beside that."""
+    if finding.kind == FABRIC:
+        hosts = {rating.table.ends[end].host for end in finding.ends}
+        return _note(f"{finding.name}, {len(finding.ends)} NPUs of {len(hosts)} hosts, {_IS[finding.state]}", finding)
     if finding.kind in ON_HOST:
         return _note(f"{_who(finding, rating)}{_direction(finding)} {_with(finding, rating)}{_drop(finding, rating)}", finding)
     words = f"{finding.bad} of its pairs {_ARE[finding.state]}"
@@ -38,7 +41,7 @@ def as_dict(finding: Finding, rating: Rating) -> dict[str, Any]:
     hosts = sorted({rating.table.ends[end].host for end in finding.ends})
     message = sentence(finding, rating)
     found: dict[str, Any] = {"kind": finding.kind, "name": finding.name, "class": finding.state, "certain": finding.certain, "hosts": hosts,
-                             "message": f"{hosts[0]}: {message}" if finding.kind in ON_HOST else message}
+                             "message": message if finding.kind == FABRIC or finding.kind not in ON_HOST else f"{hosts[0]}: {message}"}
     if finding.kind not in ON_HOST:
         found["evidence"] = evidence(finding, rating)
     if finding.direction:

@@ -24,7 +24,11 @@ LABELS: Mapping[str, Sequence[str]] = {
 """Labels of Kubernetes nodes, the first that is there counts (sources: Volcano, network topology discovery by label; MindCluster, labels of nodes).
 ``topology.kubernetes.io/rack`` is not of Kubernetes itself, but in wide use."""
 
+GROUPS = ("leaf", "rail", "super_pod", "rack")
+"""What an entry of the option groups may say of a host."""
+
 NAME_LIMIT = 64
+NAMES_TOLD = 4
 
 Topology = dict[str, dict[str, Any]]
 """By host: ``super_pod``, ``rack``, and ``devices``: by id, as a string, ``rail``, ``address`` and ``leaf``. What is not known is absent."""
@@ -48,6 +52,8 @@ def find_groups(hosts: Sequence[Host], table: Any = None) -> dict[str, Groups]:
     """The groups of all hosts. ``table``: by host, ``leaf``, ``rail``, ``super_pod`` and ``rack``, before all else. Raises InputError."""
     if table is not None and not isinstance(table, Mapping):
         raise InputError("groups is not a dictionary with an entry for each host")
+    if table and not any(host.name in table for host in hosts):
+        raise InputError("groups has none of the hosts", f"it has {', '.join(map(str, list(table)[:NAMES_TOLD]))}")
     switches = Switches(host.entry for host in hosts)
     return {host.name: _groups(host, _table_of(table or {}, host.name), switches) for host in hosts}
 
@@ -94,6 +100,9 @@ def _table_of(table: Mapping[str, Any], host: str) -> Mapping[str, Any]:
     entry = table.get(host, {})
     if not isinstance(entry, Mapping):
         raise InputError(f"groups: the entry of host {host} is not a dictionary")
+    strange = next((key for key in entry if key not in GROUPS), None)
+    if strange is not None:
+        raise InputError(f"groups: host {host} has {strange!r}, which is none of {', '.join(GROUPS)}")
     return entry
 
 

@@ -9,6 +9,9 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import I
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import as_dicts
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.drift import drift
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Group, Model, Server, one_group
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.writers import read
+
+from ansible_collections.hccn.cluster.tests.unit.plugins.module_utils._rank_table import tables
 
 
 def node(*addresses, pod=None):
@@ -67,3 +70,24 @@ def test_virtual_nics_and_several_addresses_of_one_npu():
     model = Model((Group("prefill", (Server("n1", "n1", (Device(0, "192.23.2.199"),)),)),
                    Group("decode", (Server("n1", "n1", (Device(1, "192.168.1.2,192.168.9.2"),)),)), Group("0", (Server("c", "c"),))), "1.2")
     assert told({"n1": node("192.168.1.1", "192.168.1.2", pod=(0, 23))}, model) == []
+
+
+def test_an_ipv6_address_spelled_otherwise_is_the_same():
+    model = one_group((Server("s1", "192.0.2.1", (Device(0, "fd00:0:0::000A"), Device(1, "fd00::c"))),), "1.0")
+    assert told({"n1": node("fd00::a", "fd00::b")}, model) == [("drift_address", "error", "n1", "device 1 has the address fd00::b, the table fd00::c")]
+
+
+def test_servers_of_version_2_0_are_found_by_the_addresses_of_any_layer():
+    nodes = {"n%d" % server: node(*(tables.address(server, device) for device in range(2))) for server in range(2)}
+    assert told(nodes, read(tables.rank_list())) == []
+    del nodes["n0"]["devices"][1]
+    assert told({"n0": nodes["n0"]}, read(tables.rank_list())) == [
+        ("drift_device", "error", "n0", "the table has device 1, which the host does not show"),
+        ("drift_host", "warning", None, "no host has an address of the devices in net instance rack-1: they cannot be compared")]
+
+
+def test_endpoints_are_compared_by_their_addresses_alone():
+    nodes = {"n0": node(tables.address(0, 0), tables.address(0, 1)), "n1": node(tables.address(1, 0))}
+    assert told(nodes, read(tables.endpoints())) == []
+    nodes["n0"] = node(tables.address(0, 0), "172.31.0.9")
+    assert told(nodes, read(tables.endpoints())) == [("drift_address", "error", None, "the endpoint 172.17.0.1 is the address of no NPU of the hosts")]

@@ -86,6 +86,14 @@ def test_super_pods_that_hccl_ignores():
     assert found(dict(tables.super_pods(), version="1.0"), "hccl") == [("hccl", "super_pod_list", "warning", "super_pod_list")]
 
 
+def test_one_sdid_twice_in_a_table_of_version_1_0():
+    """Nothing reads it there, until somebody puts the version right."""
+    table = dict(tables.super_pods(), version="1.0")
+    del table["super_pod_list"]
+    table["server_list"][0]["device"][1]["super_device_id"] = table["server_list"][0]["device"][0]["super_device_id"]
+    assert found(table, "hccl") == [("hccl", "super_device_id", "warning", "server_list[0].device[1].super_device_id")]
+
+
 def test_all_servers_in_super_pod_0():
     """PyMotor's hccl_tools.py always writes "0": servers of two super pods then share SDIDs."""
     table = tables.super_pods(servers=4, pods=2)

@@ -281,3 +281,20 @@ def test_one_measurement_a_little_low_is_no_proof():
     assert (named(found), bad_hosts(found)) == ([], {})
     assert found.states["p0"] == "bad", "its ends are to be measured again"
     assert found.verdicts[0].message == "pairs: 0 with 1 of the other hosts; a little low, which is no proof: 1"
+
+
+@pytest.mark.parametrize("bad, state, is_", [(0.8, "slow", "is slow"), ("retry_exceeded", "failed", "fails")])
+def test_where_nobody_is_good_the_whole_fabric_is_one_finding(bad, state, is_):
+    found = judge_records(records(lambda source, target, device: bad), floor_gbit_s=180.0, plan=topology(LEAVES))
+    component, = found.components
+    assert (component["kind"], component["class"], component["certain"], component["hosts"]) == ("fabric", state, False, HOSTS)
+    assert component["message"].startswith("the whole fabric, 24 NPUs of 12 hosts, %s: hardly a pair is good, so nothing tells them apart" % is_)
+    assert bad_hosts(found) == dict.fromkeys(HOSTS, state)
+    assert {len(verdict.evidence) for verdict in found.verdicts} == {1}
+    assert (found.fabric(), len(found.doubtful)) == ([], 1)
+
+
+def test_three_hosts_that_are_good_with_each_other_tell_the_others_apart():
+    found = judge_records(records(lambda source, target, device: 1.0 if {source, target} < set(HOSTS[:3]) else "retry_exceeded"), plan=topology(LEAVES))
+    assert {entry["kind"] for entry in found.components} == {"leaf", "node"}
+    assert {host for entry in found.components for host in entry["hosts"]} == set(HOSTS[3:])

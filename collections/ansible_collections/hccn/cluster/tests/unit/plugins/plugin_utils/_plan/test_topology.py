@@ -75,6 +75,8 @@ def test_rails_are_the_ids_unless_said_otherwise():
     (host(1, {"rail": "x"}), None, "host n1 npu 0: rail is 'x', not a whole number"),
     (host(1, {}), [], "groups is not a dictionary with an entry for each host"),
     (host(1, {}), {"n1": "leaf-1"}, "groups: the entry of host n1 is not a dictionary"),
+    (host(1, {}), {"n1": {"leav": "leaf-1"}}, "groups: host n1 has 'leav', which is none of leaf, rail, super_pod, rack"),
+    (host(1, {}), {"N1": {"leaf": "leaf-1"}}, "groups has none of the hosts"),
 ])
 def test_groups_that_are_none(given, table, message):
     with pytest.raises(InputError) as raised:
