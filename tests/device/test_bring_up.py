@@ -86,6 +86,15 @@ def test_a_host_at_work_is_left_alone_and_the_others_are_done(cluster: Path) -> 
     assert "address_1" not in conf(cluster, "n2") and "address_1=10.79.0.3\n" in conf(cluster, "n1")
 
 
+def test_no_switch_is_touched_where_a_host_was_lost_before(cluster: Path) -> None:
+    set_state(cluster / "n2", "1.process=4711:python3:100")
+    done = bring_up(cluster, {**SUBNETS, "bring_up_tls_state": "enabled"})
+    assert done.returncode == 2
+    assert "TLS left as it was, since not every host can follow. Failed: n2" in done.stdout, done.stdout
+    assert ["tls_enable_0=0\n" in conf(cluster, name) for name in HOSTS] == [True, False, True]
+    assert not re.search(r"TASK \[[^]]*Make the TLS switch[^]]*\] \*+\s+(ok|changed)", done.stdout), done.stdout
+
+
 def test_in_batches(cluster: Path) -> None:
     done = bring_up(cluster, {**SUBNETS, "hccn_serial": 1})
     assert done.returncode == 0, done.stdout + done.stderr

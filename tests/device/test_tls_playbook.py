@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.simulator.hccn_sim.node import Node
 from tests.support import ansible_environment, node, set_state, tools
 
 HOSTS = ("n1", "n2", "n3", "n4")
@@ -62,6 +63,20 @@ def test_a_host_that_cannot_follow_stops_all_before_any_set(cluster: Path, state
     assert switches(cluster) == [OFF] * 4
 
 
+@pytest.mark.parametrize(("host", "state", "message"), [
+    ("n3", "1.tls_nocert=1", "No certificate found, please set certs firstly!"),
+    ("n2", "*.tls_issuer=/CN=other", "The CA certificates differ over the hosts"),
+])
+def test_certificates_are_looked_at_where_the_file_has_no_switch_yet(cluster: Path, host: str, state: str, message: str) -> None:
+    for name in HOSTS:
+        (cluster / name / "etc/hccn.conf").write_text("")
+    set_state(cluster / host, state)
+    done = tls(cluster, "-e", "tls_state=enabled")
+    assert (done.returncode, message in done.stdout) == (2, True), done.stdout
+    assert "TASK [hccn.cluster.tls : Make the TLS switch" not in done.stdout
+    assert "=1" not in "".join(switches(cluster)), "no more than a query writes"
+
+
 def test_other_authorities_stop_all_before_any_set(cluster: Path) -> None:
     set_state(cluster / "n2", "*.tls_issuer=/CN=other")
     done = tls(cluster, "-e", "tls_state=enabled")
@@ -86,6 +101,25 @@ def test_one_host_that_fails_in_the_middle_puts_the_others_back(cluster: Path) -
     for name in ("n1", "n3", "n4"):
         assert f"{name}: TLS put back as it was on 2 NPUs. Failed: n2" in done.stdout, done.stdout
     assert "n2: TLS put back as it was on 1 NPUs. 1 of 2 devices failed: 1 (The Certificate has expired! (set a valid certificate" in done.stdout
+
+
+def test_a_device_that_was_set_and_not_written_down_is_put_back_too(cluster: Path) -> None:
+    set_state(cluster / "n2", "1.conf_refused=1")
+    done = tls(cluster, "-e", "tls_state=enabled")
+    assert done.returncode == 2
+    assert switches(cluster) == [OFF] * 4
+    assert [Node(str(cluster / name)).state.get(device, "tls") for name in HOSTS for device in range(2)] == ["0"] * 8
+    assert "n1: TLS put back as it was on 2 NPUs. Failed: n2" in done.stdout, done.stdout
+    assert "n2: TLS put back as it was on 2 NPUs. 1 of 2 devices failed: 1 (Write configurations to config file failed." in done.stdout, done.stdout
+
+
+def test_what_cannot_be_put_back_is_told(cluster: Path) -> None:
+    set_state(cluster / "n2", "1.tls_badcert=-107")
+    set_state(cluster / "n3", "0.killed_late=9")
+    done = tls(cluster, "-e", "tls_state=enabled")
+    assert done.returncode == 2
+    assert "n3: TLS could not be put back as it was: 1 of 2 devices failed: 0 (hccn_tool was ended by signal 9" in done.stdout, done.stdout
+    assert "Failed: n2, n3" in done.stdout and "n1: TLS put back as it was on 2 NPUs" in done.stdout
 
 
 def test_what_was_set_stays_on_demand(cluster: Path) -> None:

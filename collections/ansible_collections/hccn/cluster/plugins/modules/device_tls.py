@@ -18,8 +18,9 @@ description:
   - Two NPUs whose switches differ cannot connect. HCCL reports it as EI0016 or, after its connection timeout, as EI0006.
   - Devices are set one after the other, and only where the device or C(hccn.conf) differs from what is wanted. Each is read again afterwards.
   - A device that fails does not stop the others. All results are returned.
-  - A device whose certificates have expired, that has none, or that is at work is not switched on. In check mode this is found out too, so a
-    run in check mode over all hosts before the real one keeps a cluster from ending half and half. The playbook C(hccn.cluster.tls) does so.
+  - A device whose certificates have expired, that has none, or that is at work is not switched on. In check mode this is found out too, where the
+    switch may be queried, so a look with O(only_look=true) over all hosts before the real run keeps a cluster from ending half and half. The
+    playbook C(hccn.cluster.tls) does so.
   - New connections use the new state, running jobs keep theirs (inferred from the tool's source).
 extends_documentation_fragment:
   - hccn.cluster._devices
@@ -44,6 +45,13 @@ options:
     type: str
     choices: [enabled, disabled]
     required: true
+  only_look:
+    description:
+      - Set nothing, and tell what would hinder it, such as certificates that are missing or have expired.
+      - Other than in check mode, with O(state=enabled) also NPUs without a key in C(hccn.conf) are asked. The query writes the key, which is
+        returned in RV(side_effects).
+    type: bool
+    default: false
   fail_on:
     default: any
 seealso:
@@ -63,6 +71,11 @@ EXAMPLES = r"""
     state: enabled
   check_mode: true
   diff: true
+
+- name: Can TLS be switched on here? Certificates, work and hccn.conf are looked at, nothing is set
+  hccn.cluster.device_tls:
+    state: enabled
+    only_look: true
 """
 
 RETURN = r"""
@@ -79,10 +92,10 @@ devices:
       description: The switch as it was. C(enabled) is the device, C(persistent) what C(hccn.conf) makes of it at boot. V(null) is not known or not set.
       type: dict
     after:
-      description: The switch as it is now, or would be in check mode.
+      description: The switch as it is now, or would be in check mode and with O(only_look=true).
       type: dict
     changed:
-      description: Was it set without error?
+      description: Was the device or C(hccn.conf) changed? Also V(true) when it was and something failed, or when it cannot be read any more.
       type: bool
     authorities:
       description: Subjects of the CA certificates on the device, sorted. With TLS on they must be the same on all hosts.
@@ -99,6 +112,11 @@ devices:
       changed: true
       authorities: [/C=CN/O=Huawei/CN=Huawei IT Product CA]
       errors: []
+side_effects:
+  description: Keys that the queries wrote into C(hccn.conf), with C(device), C(path), C(key), C(value) and C(cause).
+  returned: O(only_look=true)
+  type: list
+  elements: dict
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -110,7 +128,8 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import sessio
 
 def main() -> None:
     state = {"type": "str", "choices": ["enabled", "disabled"], "required": True}
-    module = AnsibleModule(argument_spec=session.options("any", state=state, allow_busy=session.ALLOW_BUSY), supports_check_mode=True)
+    only_look = {"type": "bool", "default": False}
+    module = AnsibleModule(argument_spec=session.options("any", state=state, only_look=only_look, allow_busy=session.ALLOW_BUSY), supports_check_mode=True)
     try:
         with Guard():
             result = switch.switch(module.params, module.check_mode)

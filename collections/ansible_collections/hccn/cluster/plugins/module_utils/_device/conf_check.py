@@ -9,12 +9,14 @@ the real front end).
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import re
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .._core.problems import Problem
 from .conf import MIN_LINE, REPEATABLE_KEYS, Setting, ends_well, lines_of, settings
+from .network_config import MTU
 
 MAX_LINE = 384
 """Characters of a line that the tool reads (hicann/driver cfg.c)."""
@@ -94,10 +96,32 @@ def _switch(value: str) -> Optional[str]:
     return None if value in ("0", "1") else "%r is neither 0 nor 1" % value
 
 
+def _mtu(value: str) -> Optional[str]:
+    return None if value.isdigit() and MTU[0] <= int(value) <= MTU[1] else "%r is not a number of %d to %d" % ((value,) + MTU)
+
+
 VALUE_RULES: Dict[str, Callable[[str], Optional[str]]] = {
     "address": _address, "netmask": _netmask, "gateway": _address, "netdetect": _address, "IPv6address": _address6, "IPv6netmask": _prefix,
-    "IPv6gateway": _address6, "IPv6netdetect": _address6, "tls_enable": _switch, "send_arp_status": _switch,
+    "IPv6gateway": _address6, "IPv6netdetect": _address6, "tls_enable": _switch, "send_arp_status": _switch, "mtu": _mtu,
 }
+
+
+KEYS = (
+    *VALUE_RULES, *REPEATABLE_KEYS, "bond_address", "bond_netmask", "send_arp_period", "tls_ca_recovered", "mac_addr", "bw_limit", "encoding",
+    "static_speed", "auto_adapt", "dscp_tc", "bitmap", "tc_cfg", "prio_tc", "tsa", "tcbw", "roce_port", "udp_port_mode", "multi_qp_count",
+    "multi_qp_udp_ports", "nslb_dp_listen_port", "udhcpc_enable", "udhcpc_ipv6_enable", "xsfp_reset_max_times", "xsfp_reset_wait_times", "lldp_portid_type",
+)
+"""Keys that the tool is known to read (hicann/driver cfg.c, tool_recovery.c). There are more, so an unknown one is no problem of its own."""
+_ROUTES = ("route_address_", "IPv6route_address_")
+_VERY_LIKE = 0.85
+
+
+def _misspelt(setting: Setting) -> Iterator[Problem]:
+    """A key that nobody reads, and that is a slip away from one that is read."""
+    like = [] if setting.key in KEYS or setting.key.startswith(_ROUTES) else difflib.get_close_matches(setting.key, KEYS, 1, _VERY_LIKE)
+    if like:
+        yield Problem("misspelt_key", "warning", "%s: hccn_tool is not known to read the key %s" % (setting.full_key, setting.key), device=setting.device,
+                      where="line %d" % setting.line, hint="did you mean %s?" % like[0])
 
 
 def _value(setting: Setting) -> Iterator[Problem]:
@@ -169,7 +193,7 @@ def check(text: str, present: Optional[Sequence[int]] = None) -> List[Problem]:
     problems = list(_no_final_newline(text)) + list(_carriage_returns(text)) + list(_lines(text))
     for setting in found:
         glued = list(_glued(setting))
-        problems += glued or list(_value(setting))
+        problems += glued or [*_value(setting), *_misspelt(setting)]
     problems += list(_duplicate_keys(found)) + list(_pairs(found)) + list(_duplicate_addresses(found))
     if present is not None:
         problems += list(_absent_devices(found, present))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -15,13 +16,15 @@ from .host import expand
 from .read import failed, sentence
 from .smi import NpuSmi
 
+_NUMBERED = re.compile(r"_\d+$")
+
 Wishes = Dict[Tuple[int, str], List[str]]
 
 
 def _values(where: str, key: str, value: Any) -> List[str]:
     values = value if isinstance(value, list) else [value]
     texts = [str(int(one)) if isinstance(one, bool) else str(one) for one in values]
-    if not key or any(character in key for character in "=# \t\r\n"):
+    if not key or any(character in key for character in "=# \t\r\n") or _NUMBERED.search(key):
         raise InputError("%s: %r is not a key of hccn.conf: give it without '=' and without the device's number" % (where, key))
     if len(texts) > 1 and key not in conf.REPEATABLE_KEYS:
         raise InputError("%s: %s takes one value, %d are given; only %s may stand on several lines" % (

@@ -16,6 +16,7 @@ from .._core.process import Result
 
 SUCCESS = "Cmd executed successfully!"
 BUSY = "tool_busy"
+NOT_PERSISTED = "conf_not_persisted"  # the device did change
 NO_PASSWD_ENTRY_EXIT = 234
 
 
@@ -53,7 +54,7 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("The number of configuration exceed the limit!", "too_many_entries"),
     Failure("The number of pfc priority queues exceeds the maximum value", "too_many_pfc_queues"),
     Failure("The mac address you configured is invalid or saved by system", "invalid_mac"),
-    Failure("Write configurations to config file failed.", "conf_not_persisted",
+    Failure("Write configurations to config file failed.", NOT_PERSISTED,
             "the device did change, but hccn.conf did not: the setting is lost at the next boot; make the file writable and set it again"),
     Failure("The hccn.conf can't access", "conf_inaccessible", "create /etc/hccn.conf (root, readable and writable); the tool never creates it"),
     Failure("The hccn.conf has no enough space", "conf_full", "the file has reached its limit of about 1 MB"),

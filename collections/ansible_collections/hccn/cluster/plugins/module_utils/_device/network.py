@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
 from . import conf, conf_file, network_config, session
+from .failures import NOT_PERSISTED
 from .network_forecast import Forecast, forecast
 from .network_items import BOUND, Item, Values, items_of, part
 from .read import MAX_PARALLEL, failed, sentence
@@ -166,7 +167,7 @@ class Setter:
             try:
                 self._item(port, item)
             except HccnError as error:
-                port.changed = port.changed or error.code == "conf_not_persisted"
+                port.changed = port.changed or error.code == NOT_PERSISTED
                 port.fail(error, item.options[0])
                 return
 

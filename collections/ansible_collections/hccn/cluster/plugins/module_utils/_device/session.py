@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from .._core.errors import InputError
 from . import busy, conf_file, host
 from .parse_950 import is_950_help
 from .smi import NpuSmi
@@ -54,6 +55,8 @@ class Session:
 
 def start(params: Mapping[str, Any]) -> Session:
     """Finds the tool and the devices. Raises HccnError: tool missing, no device, or a bad option."""
+    if params["timeout"] < 1:
+        raise InputError("timeout: %d leaves no call any time: give 1 second or more" % params["timeout"])
     tool = HccnTool(find_program(params["hccn_tool"], (DRIVER_TOOLS,)), float(params["timeout"]))
     smi = NpuSmi(params["npu_smi"])
     seen = host.look(smi)

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 from .._core.errors import HccnError
 from . import conf_file, session, tls
-from .read import TlsReader, failed, sentence
+from .read import TlsReader, failed, sentence, side_effects
 
 
 def _diff(changes: Sequence[tls.Change]) -> Dict[str, str]:
@@ -27,20 +27,27 @@ def _word(value: Any) -> str:
 def switch(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """The return values of device_tls. Raises HccnError where nothing could be done."""
     wanted = params["state"] == "enabled"
+    only_look = params["only_look"]
     here = session.start(params)
     here.host.refuse_950()
     text = here.conf_text()
-    changes = tls.plan(TlsReader(here.tool, text, here.path, check_mode), text, here.devices, wanted)
+    # Certificates are asked for at the price of a key that the query writes; to switch off none is needed.
+    reader = TlsReader(here.tool, text, here.path, check_mode or (only_look and not wanted))
+    changes = tls.plan(reader, text, here.devices, wanted)
     try:
         conf_file.require_end(here.path, text)
     except HccnError as error:
         tls.refuse_all(changes, error)
     tls.spare_busy(changes, here.refusals([change.device for change in changes if change.needed], params["allow_busy"]))
-    if not check_mode:
+    if not (check_mode or only_look):
         tls.apply(here.tool, changes, wanted)
         text = here.conf_text()
         tls.verify(TlsReader(here.tool, text, here.path, False), text, changes, wanted)
-    return _result(changes, params["fail_on"])
+    result = _result(changes, params["fail_on"])
+    if only_look:
+        effects = side_effects(here.path, text, here.conf_text())
+        result.update(side_effects=effects, changed=bool(effects))
+    return result
 
 
 def _result(changes: Sequence[tls.Change], fail_on: str) -> Dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
 from . import conf
+from .failures import NOT_PERSISTED
 from .read import TlsReader
 from .tool import HccnTool
 
@@ -42,7 +43,8 @@ class Change:
     authorities: Sequence[str] = ()
 
     def as_dict(self) -> Dict[str, Any]:
-        return {"id": self.device, "before": self.before.as_dict(), "after": self.after.as_dict(), "changed": self.needed and not self.errors,
+        changed = self.needed and (not self.errors or self.after != self.before)
+        return {"id": self.device, "before": self.before.as_dict(), "after": self.after.as_dict(), "changed": changed,
                 "authorities": list(self.authorities), "errors": self.errors}
 
 
@@ -117,6 +119,8 @@ def verify(reader: TlsReader, text: Optional[str], changes: Sequence[Change], wa
             continue
         answer = reader.read(change.device)
         change.after = Switch(answer["tls"]["enabled"], _persistent(text, change.device))
+        if change.after == Switch(wanted, wanted):  # what could not be written stood there already
+            change.errors = [error for error in change.errors if error["code"] != NOT_PERSISTED]
         if not change.errors and change.after != Switch(wanted, wanted):
             change.errors += answer["errors"] or [HccnError(
                 "not_applied", "the tool said that it was successful, but the switch is %s and hccn.conf says %s"

@@ -17,6 +17,7 @@ HEAD = "| NPU     Chip              | Process id    | Process name             |
 IDLE = HEAD + "| No running processes found in NPU 0       |\n| No running processes found in NPU 1       |\n"
 AT_WORK = HEAD + "| 1       0                 | 4711          | python3                  | 19502                   |\n"
 OK = (0, "Cmd executed successfully!\n", "")
+NOT_WRITTEN = (4, "", "Write configurations to config file failed. User configurations cannot be persisted! pls check cmd run permission.\n")
 
 
 class Npus:
@@ -27,6 +28,7 @@ class Npus:
         self.switches = dict(switches)
         self.broken = {}
         self.calls = []
+        self.unwritten = False
         self.smi = {"info": IDLE}
 
     def __call__(self, argv, timeout):
@@ -46,6 +48,8 @@ class Npus:
             return 0, "dev_id:%d, tls switch[%d](0:disable, 1:enable), tls alarm time threshold[60]days\n" % (device, self.switches[device]), ""
         if words.startswith("-tls -s enable"):
             self.switches[device] = int(words[-1])
+            if self.unwritten:
+                return NOT_WRITTEN
             lines = [line for line in self.path.read_text().splitlines(True) if not line.startswith("tls_enable_%d=" % device)]
             self.path.write_text("".join(lines) + "tls_enable_%d=%s\n" % (device, words[-1]))
             return OK
@@ -157,8 +161,8 @@ def test_certificates_that_cannot_be_read(npus):
     assert (first["tls"]["reason"], first["errors"][0]["topic"], first["errors"][0]["code"]) == ("no_certificate", "tls", "no_certificate")
 
 
-def set_tls(state="disabled", check_mode=False, fail_on="any", allow_busy=False):
-    return switch.switch({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy}, check_mode)
+def set_tls(state="disabled", check_mode=False, fail_on="any", allow_busy=False, only_look=False):
+    return switch.switch({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "only_look": only_look}, check_mode)
 
 
 def test_the_switch_is_set_where_it_differs(npus):
@@ -231,6 +235,9 @@ def test_a_session_finds_tool_and_devices(tmp_path, monkeypatch):
     monkeypatch.setattr(host, "look", lambda smi: PRODUCT)
     here = session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "devices": ["1"], "timeout": 7, "hccn_conf": str(tmp_path / "none")})
     assert (here.tool.path, here.tool.timeout, here.devices, here.conf_text()) == ("/x/hccn_tool", 7.0, [1], None)
+    with pytest.raises(InputError) as caught:
+        session.start({"timeout": 0})
+    assert caught.value.message == "timeout: 0 leaves no call any time: give 1 second or more"
 
 
 @pytest.fixture
@@ -305,6 +312,8 @@ def test_a_host_that_cannot_be_looked_at(conf, monkeypatch):
      "settings: mtu takes one value, 2 are given; only arp, ip_rule, ip_route, IPv6neigh, IPv6route_address may stand on several lines"),
     ({"settings": {"mtu\n": 1}}, "settings: 'mtu\\n' is not a key of hccn.conf: give it without '=' and without the device's number"),
     ({"settings": {"": 1}}, "settings: '' is not a key of hccn.conf: give it without '=' and without the device's number"),
+    ({"settings": {"mtu_0": 1500}}, "settings: 'mtu_0' is not a key of hccn.conf: give it without '=' and without the device's number"),
+    ({"settings": {"mtu": "lots"}}, "settings: mtu: 'lots' is not a number of 68 to 9702"),
     ({"settings": {"arp": ["a\nb"]}}, "settings: the value of arp does not fit on one line of 384 characters"),
     ({"settings": {"arp": "a" * 400}}, "settings: the value of arp does not fit on one line of 384 characters"),
     ({"config": [{"id": 0, "settings": {"address": "10.0.0.1/24"}}]}, "config[0].settings: address: '10.0.0.1/24' is not an IPv4 address"),
@@ -389,6 +398,33 @@ def test_an_expired_certificate_is_not_switched_on(npus):
     assert (first["errors"][0]["code"], first["errors"][0]["message"]) == ("certificate_expired", "expired on device 0: pub cert, ca1 cert")
     assert first["authorities"] == ["/CN=ca, issued by /CN=root"]
     assert set_tls("disabled")["devices"][0]["errors"] == []
+
+
+def test_a_look_finds_certificates_where_the_file_has_no_key(npus):
+    npus.path.write_text("tls_enable_0=0\n")
+    npus.broken[(1, "-tls -g")] = (14, "", "No certificate found, please set certs firstly!\n")
+    assert "failed" not in set_tls("enabled", check_mode=True)
+    assert [error["code"] for error in set_tls("enabled", only_look=True)["devices"][1]["errors"]] == ["no_certificate"]
+    del npus.broken[(1, "-tls -g")]
+    result = set_tls("enabled", only_look=True)
+    assert (result["changed"], [effect["key"] for effect in result["side_effects"]], result["devices"][0]["after"]["enabled"]) == (True, ["tls_enable_1"], True)
+    assert npus.switches == {0: 0, 1: 1}
+    assert not [words for _device, words in npus.calls if "-s" in words]
+
+
+def test_a_look_before_switching_off_leaves_the_file_as_it_is(npus):
+    npus.path.write_text("tls_enable_0=0\n")
+    result = set_tls(only_look=True)
+    assert (result["changed"], result["side_effects"], npus.path.read_text()) == (False, [], "tls_enable_0=0\n")
+
+
+def test_a_device_that_was_set_and_not_written_down_has_changed(npus):
+    npus.unwritten = True
+    refused = set_tls()["devices"][1]
+    assert ([error["code"] for error in refused["errors"]], refused["changed"], refused["after"]) == (
+        ["conf_not_persisted"], True, {"enabled": False, "persistent": True})
+    back = set_tls("enabled")["devices"][1]
+    assert (back["errors"], back["changed"], back["after"]) == ([], True, {"enabled": True, "persistent": True}), "the file says so already"
 
 
 POD = "0::/kubepods/burstable/pod12345678-1234-1234-1234-123456789abc/%s\n" % ("a" * 64)
