@@ -109,6 +109,19 @@ def test_a_wrong_address_beside_a_gateway_is_told_once():
     assert problems("address_0=10.0.0.x\nnetmask_0=255.255.255.0\ngateway_0=10.0.1.1\n") == [("invalid_value", "error", "line 1", 0)]
 
 
+@pytest.mark.parametrize("key, meant", [("adress", "address"), ("gatway", "gateway"), ("ip_rout", "ip_route"), ("tls_enabled", "tls_enable")])
+def test_a_key_that_is_a_slip_away_from_one_that_is_read(key, meant):
+    (problem,) = conf_check.check("%s_3=1\n" % key)
+    assert (problem.rule, problem.severity, problem.device, problem.where) == ("misspelt_key", "warning", 3, "line 1")
+    assert problem.message == "%s_3: hccn_tool is not known to read the key %s" % (key, key)
+    assert problem.hint == "did you mean %s?" % meant
+
+
+@pytest.mark.parametrize("key", ["dcqcn_alpha", "mem_reserve", "down_fault_time", "route_address_10.0.0.0_netmask_255.0.0.0", "IPv6route_address_fd00::/64"])
+def test_other_keys_are_left_to_the_tool(key):
+    assert conf_check.check("%s_3=1\n" % key) == []
+
+
 def test_settings_for_devices_that_are_not_there():
     assert problems(TEXT, [0]) == [("absent_device", "warning", "line 8", 11)]
     assert problems(TEXT, [0, 11]) == []
