@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import exp
 from statistics import median
 
-from .cells import Table
+from .cells import INFERRED_CODES, Table
 from .ends import MOST, NEARLY_ALL, Ends
 from .finding import BOTH, LEAF, NODE, NPU, PAIR, PATH, SHOWN, SOURCE, TARGET, Finding
 from .noise import RISK
@@ -171,8 +171,9 @@ class Links:
         return None
 
     def _is_significant(self, links: Sequence[Link], ends: Sequence[int], chance: float) -> bool:
-        """A failure does not come by chance; slow cells do, so there must be more than chance gives an NPU of so many cells (Poisson)."""
-        if self.layer.state != SLOW:
+        """A failure does not come by chance; slow cells do, so there must be more than chance gives an NPU of so many cells (Poisson), or all of
+        one direction, and each beyond doubt."""
+        if self.layer.state != SLOW or (self.layer.mild.isdisjoint(links) and self._direction(links, ends) != BOTH):
             return True
         expected = chance * sum(map(self.layer.total, ends))
         return _poisson_tail(len(links), expected) < RISK / max(1, len(self.table.ends))
@@ -221,6 +222,8 @@ class Links:
         cells = [*self.rating.cells(*link), *self.rating.cells(link[1], link[0])]
         ways = {cell.way for cell in cells}
         good = [cell for cell in cells if not self.rating.is_bad(cell)]
+        if good and all(cell.code in INFERRED_CODES for cell in cells if self.rating.is_bad(cell)):
+            return "a runner did not answer then, good at another time: it comes and goes", False
         if len(ways) > 1:
             if good:
                 return "good with another source port or number of queue pairs: where the packets are hashed to, not the node", True

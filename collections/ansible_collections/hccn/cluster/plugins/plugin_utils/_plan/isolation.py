@@ -48,10 +48,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Retest:
-    """``again``: rounds of the same pairs, to be run with these ``options`` of rdma_perf; ``others``: rounds of their ends with other partners."""
+    """``again``: rounds of the same pairs, each with ``options`` of its own; ``others``: rounds of their ends with other partners."""
 
     again: list[list[Entry]]
-    options: Mapping[str, int]
     others: list[list[Entry]]
 
 
@@ -80,6 +79,8 @@ def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: i
 def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, str], seed: int = 0, qps: int = RETEST_QPS) -> Retest:
     """Is it the path? These pairs once more with more queue pairs, and both of their ends with other, proven partners where there are any.
 
+    The source stays a source and the target a target, since an NPU may be bad in one direction only.
+
     A path is to blame where the ends are good with others, and the pair is bad again; where it is good with more queue pairs, one of several links
     of a path is. Raises InputError for an id that is not in the plan.
     """
@@ -94,15 +95,15 @@ def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, s
     proven = [end for end in _weights(topology, seed) if end in evidence.proven]
     served: dict[End, int] = {}
     chosen: dict[frozenset[End], EndPair] = {}
-    for end, avoided in ((end, other) for one, two in same for end, other in ((one, two), (two, one))):
+    for end, avoided, sends in (part for one, two in same for part in ((one, two, True), (two, one, False))):
         fit = [other for other in proven if other[1] == end[1] and other not in (end, avoided) and frozenset((end, other)) not in chosen]
         if fit:
             partner = min(fit, key=lambda other: served.get(other, 0))
             served[partner] = served.get(partner, 0) + 1
-            chosen[frozenset((end, partner))] = (end, partner)
+            chosen[frozenset((end, partner))] = (end, partner) if sends else (partner, end)
     again = coloured_rounds(same)
     entries = _entries(plan, [*again, *coloured_rounds(list(chosen.values()))], ends)
-    return Retest(entries[:len(again)], {"qps": qps}, entries[len(again):])
+    return Retest([[{**entry, "options": {"qps": qps}} for entry in one] for one in entries[:len(again)]], entries[len(again):])
 
 
 def _ends(topology: Topology) -> dict[End, str]:

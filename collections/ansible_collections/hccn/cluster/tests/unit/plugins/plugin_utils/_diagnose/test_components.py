@@ -163,6 +163,14 @@ def test_a_single_pair_that_is_measured_again(again, certain, ending):
     assert bad_hosts(found) == {}
 
 
+def test_a_runner_that_did_not_answer_once_is_no_path():
+    cells = records(lambda source, target, device: "peer_lost" if {source, target} == {"n01", "n02"} and device == 0 else 1.0)
+    found = judge_records([*cells, record("again", "n01", "n02", 0, 1.0, options={"qps": 4})], plan=topology(LEAVES))
+    assert [(kind, sure) for kind, _name, _class, _direction, sure in named(found)] == [("pair", False)]
+    assert found.components[0]["message"].endswith(": a runner did not answer then, good at another time: it comes and goes")
+    assert bad_hosts(found) == {}
+
+
 def test_the_other_direction_is_good():
     found = judged(lambda source, target, device: 0.8 if (source, target, device) == ("n01", "n02", 0) else 1.0, both=True)
     assert named(found) == [("pair", "path n01 npu 0 to n02 npu 0", "slow", None, True)]

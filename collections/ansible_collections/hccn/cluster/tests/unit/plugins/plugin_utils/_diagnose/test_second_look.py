@@ -76,6 +76,17 @@ def test_a_bad_pair_between_good_hosts_is_measured_again_and_with_others():
     assert (component["kind"], component["name"], component["certain"]) == ("pair", "path a npu 0 to b npu 0", True)
 
 
+def test_an_npu_that_is_bad_as_a_target_only_is_no_path():
+    plan = make_plan(HOSTS, "pairs", pairs=[["a", "b"], ["b", "c"], ["c", "d"], ["d", "e"], ["e", "f"], ["f", "g"], ["g", "h"], ["h", "a"]])
+    ways = {ends[0][0] + ends[1][0] for _name, ends in pairs_of(plan)}
+    assert {"ab", "bc"} <= ways, "b sends once and receives once"
+    receives_badly = {name + "b" for name in NAMES}
+    _found, further = look(results(plan, slow=receives_badly), plan)
+    whole = extended(plan, further.rounds)
+    found = diagnose(NAMES, results(whole, slow=receives_badly), plan=whole)
+    assert [(component["kind"], component["name"], component["direction"]) for component in found.components] == [("npu", "b npu 0", "target")]
+
+
 def test_hosts_without_a_result_are_left_alone():
     quick = {**PLAN, "plan": "quick"}
     measured = results(quick, slow=["b", "d"], silent=["c"])

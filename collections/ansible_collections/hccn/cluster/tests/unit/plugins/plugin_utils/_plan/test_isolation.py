@@ -149,7 +149,8 @@ def test_a_path_is_tried_again_and_its_ends_with_others():
     bad = next(name for name, pair in pairs_of(plan) if {end[0] for end in pair} == {"n0", "n1"})
     states = {name: "bad" if name == bad else "good" for name, _pair in pairs_of(plan)}
     found = retest(plan, [bad], states)
-    assert found.options == {"qps": 4}
+    assert [entry["options"] for one in found.again for entry in one] == [{"qps": 4}]
+    assert not any("options" in entry for one in found.others for entry in one)
     (again,), others = ends(found.again), ends(found.others)
     assert [{name for name, _device in pair} for pair in again] == [{"n0", "n1"}]
     assert found.again[0][0]["id"] == "p0016"
@@ -157,13 +158,16 @@ def test_a_path_is_tried_again_and_its_ends_with_others():
     assert len(named) == 2
     assert all(len(pair & {"n0", "n1"}) == 1 for pair in named)
     assert len({name for pair in named for name in pair}) == 4, "each end has a partner of its own"
+    source, target = dict(pairs_of(plan))[bad]
+    roles = [(entry["source"]["host"], entry["target"]["host"]) for one in found.others for entry in one]
+    assert (sum(sender == source[0] for sender, _other in roles), sum(other == target[0] for _sender, other in roles)) == (1, 1)
 
 
 def test_pairs_of_a_path_that_are_many():
     plan = make_plan(hosts(8), "full")
     wanted = [name for name, pair in pairs_of(plan) if {int(end[0][1:]) // 4 for end in pair} == {0, 1}]
     found = retest(plan, wanted, {name: "bad" if name in wanted else "good" for name, _pair in pairs_of(plan)}, qps=8)
-    assert (len(wanted), found.options) == (16, {"qps": 8})
+    assert (len(wanted), {entry["options"]["qps"] for one in found.again for entry in one}) == (16, {8})
     for rounds in (found.again, found.others):
         assert all(len({end for pair in one for end in pair}) == 2 * len(one) for one in ends(rounds))
     assert sum(map(len, found.again)) == 16
