@@ -126,7 +126,7 @@ def test_an_absent_device_is_not_one_of_all(host: Host) -> None:
 
 
 def test_a_link_that_is_down_is_a_value(host: Host) -> None:
-    host.fault("1.link=0")
+    host.fault("1.link=0", "*.speed=200000")
     devices = host.info("link", "health", "speed")["devices"]
     assert [(device["link"], device["health"], device["speed"]) for device in devices] == [
         ("up", "success", 200000), ("down", "unreachable", None), ("up", "success", 200000)]

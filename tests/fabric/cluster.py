@@ -131,12 +131,16 @@ class Cluster:
             "npu_smi": f"{self.root(name)}/bin/npu-smi", "state_dir": f"{self.root(name)}/runs"}
         return result(self.start("rdma_perf", {"run_id": "r1", "state": "absent", **node, **options}))
 
-    def info(self, name: str, wait: float = 0) -> dict[str, Any]:
-        return result(self.start("rdma_perf_info", {"run_id": "r1", "state_dir": f"{self.root(name)}/runs", "wait": wait}))
+    def info(self, name: str, wait: float = 0, **options: Any) -> dict[str, Any]:
+        return result(self.start("rdma_perf_info", {"run_id": "r1", "state_dir": f"{self.root(name)}/runs", "wait": wait, **options}))
 
     def journal(self, name: str) -> list[dict[str, Any]]:
-        path = Path(self.root(name)) / "runs" / "r1" / "journal.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return self.lines(Path(self.root(name)) / "runs" / "r1" / "journal.jsonl")
+
+    @staticmethod
+    def lines(path: Path) -> list[dict[str, Any]]:
+        """Of a journal, those that are whole."""
+        return [json.loads(line) for line in path.read_text().split("\n")[:-1]] if path.exists() else []
 
     def testing(self, name: str) -> bool:
         """Does a device of the node have a test in hand, or one that was not reset?"""

@@ -148,7 +148,9 @@ def speed(tool: Tool, args: list[str]) -> None:
         raise Refused("option")
     get_only(args)
     tool.device.call("speed")
-    tool.info(f"Speed: {tool.device.get('speed', '200000')} Mb/s" if tool.device.link_up else "Speed: Unknown!")
+    # real traffic over a link of this machine is not what a port of 200GE gets through, so it tells no speed unless one is given
+    known = tool.device.get("speed", "200000" if tool.node.fabric == "fixed" else "")
+    tool.info(f"Speed: {known} Mb/s" if known and tool.device.link_up else "Speed: Unknown!")
 
 
 def duplex(tool: Tool, args: list[str]) -> None:

@@ -116,6 +116,6 @@ def _returned(found: judge.Diagnosis, run_id: str) -> dict[str, Any]:
                samples=[{"class": verdict.verdict, "message": verdict.message, "evidence": verdict.evidence}], started_at=now)
         for verdict in found.verdicts
     ]
-    records += [record("verdict", f"{run_id}/verdict/fabric/{number}", "failed", samples=[component], started_at=now)
+    records += [record("verdict", f"{run_id}/verdict/fabric/{number}", "failed", hosts=component["hosts"], samples=[component], started_at=now)
                 for number, component in enumerate(found.fabric(), 1)]
     return {"changed": False, "run_id": run_id, **found.as_dict(), "measurements": records}

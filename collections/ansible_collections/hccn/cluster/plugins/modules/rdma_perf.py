@@ -63,6 +63,8 @@ options:
       - The pair plan, with C(hosts) and C(rounds), or C(schedule) in place of the rounds. Pairs in C(rounds) that do not concern this host may be left
         out.
       - Required for O(state=present).
+      - A pair in C(rounds) may have C(options) of its own, C(qps) or, for V(iperf3), C(source_port). What was bad is measured again by another way through
+        the fabric like that.
     type: dict
   host:
     description:
@@ -105,6 +107,36 @@ options:
         measured again.
       - It must be of the same plan with the same options and at most seven days old, else the module fails. A host without such a run measures all.
     type: str
+  reporters:
+    description:
+      - Hosts of the plan that all others tell how far they are, for M(hccn.cluster.fabric_progress). Give the same to all hosts, best two of them, should one
+        die.
+      - With O(wait=false) a reporter goes on listening until all others are over, or were silent for a while. The next call on the host ends it.
+    type: list
+    elements: str
+    default: []
+  context:
+    description:
+      - What is known of this host and its devices, for C(context) of the measurements.
+    type: dict
+    suboptions:
+      product:
+        description: Product name.
+        type: str
+      driver:
+        description: Version of the driver.
+        type: str
+      firmware:
+        description: Version of the firmware.
+        type: str
+      leaf:
+        description: Leaf switch of all devices, or a dictionary by device id.
+        type: raw
+      line_rate_gbit_s:
+        description:
+          - Line rate of all devices in Gbit/s, or a dictionary by device id. A measurement tells that of its slower end.
+          - V(perftest) reads it off the RDMA devices where these are hardware.
+        type: raw
   root:
     description:
       - Folder below which C(sys) and C(proc) are, such as C(/host) in a container that sees the host's there.
@@ -204,6 +236,7 @@ options:
     default: any
 seealso:
   - module: hccn.cluster.rdma_perf_info
+  - module: hccn.cluster.fabric_progress
   - module: hccn.cluster.fabric_verdict
   - plugin: hccn.cluster.pair_plan
     plugin_type: filter
@@ -277,6 +310,9 @@ measurements:
   description:
     - One record for each pair of which this host is the source, in the order of the plan.
     - In C(context), C(failed_end) tells at which end a failure is known to lie.
+    - With more than 200 pairs, rows of kind C(matrix) instead, one for each NPU as source, with the values by C(hosts), three digits each. Beside them
+      there are full records of what is not V(ok), 100 at the most. C(failed) and C(not_run) of a row name the others by the code of the error, as places in
+      C(hosts). The journal on the host keeps all.
   returned: always
   type: list
   elements: dict
@@ -297,6 +333,10 @@ measurements:
       command: [hccn_tool, -i, "0", -roce_test, ib_write_bw, -s, "2097152", -D, "5", address, 10.0.0.11, -tcp]
       started_at: "2026-01-04T10:00:00.000Z"
       duration_s: 12.1
+not_returned:
+  description: Numbers of pairs by status that are in the journal only, since a result has 256 kB at the most.
+  returned: when there are any
+  type: dict
 commands:
   description: The command lines that this host would run, servers and clients, in the order of the plan.
   returned: in check mode
@@ -330,6 +370,10 @@ def main() -> None:
         cpu_governor={"type": "str", "choices": ["keep", "performance"], "default": "keep"},
         bidirectional={"type": "bool", "default": False},
         resume={"type": "str"},
+        reporters={"type": "list", "elements": "str", "default": []},
+        context={"type": "dict", "options": {
+            "product": {"type": "str"}, "driver": {"type": "str"}, "firmware": {"type": "str"}, "leaf": {"type": "raw"},
+            "line_rate_gbit_s": {"type": "raw"}}},
         root={"type": "path", "default": "/"},
         operation={"type": "str", "choices": list(roce_test.OPERATIONS), "default": "write"},
         measure={"type": "str", "choices": list(roce_test.MEASURES), "default": "bandwidth"},

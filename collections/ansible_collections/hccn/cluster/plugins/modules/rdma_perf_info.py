@@ -35,8 +35,14 @@ options:
       - Seconds to wait for the end of the run on this host. The run's state is returned then, whatever it is.
     type: float
     default: 0
+  fabric:
+    description:
+      - Whether to return RV(fabric) and no measurements. O(wait) then waits for the end of the run on all hosts.
+    type: bool
+    default: false
 seealso:
   - module: hccn.cluster.rdma_perf
+  - module: hccn.cluster.fabric_progress
 notes:
   - The module does not fail for what was measured. Judge that with M(hccn.cluster.fabric_verdict).
 """
@@ -76,6 +82,35 @@ measurements:
   returned: always
   type: list
   elements: dict
+not_returned:
+  description: Numbers of pairs by status that are in the journal only, since a result has 256 kB at the most.
+  returned: when there are any
+  type: dict
+alive:
+  description: Whether the runner of this host is there.
+  returned: with O(fabric)
+  type: bool
+fabric:
+  description:
+    - How far all hosts are, as they have told this one, a reporter of the run. None where it is not, or has heard nothing yet.
+    - C(hosts), C(hosts_heard), C(hosts_over) and C(hosts_silent) are numbers of hosts, C(silent) names some of the last. C(pairs_done) and C(pairs_failed) are
+      those of all, C(round) is where half of the hosts are, C(slowest) the slowest measurement so far. C(over) tells that nobody is at work any more,
+      C(age) how many seconds ago all this was written.
+  returned: with O(fabric)
+  type: dict
+  sample:
+    hosts: 64
+    hosts_heard: 64
+    hosts_over: 0
+    hosts_silent: 0
+    silent: []
+    pairs_done: 340
+    pairs_failed: 2
+    round: 12
+    slowest: {value: 50.2, unit: Gbit/s, source: n3 npu 1, target: n7 npu 1}
+    seconds: 96.1
+    over: false
+    age: 0.7
 error:
   description: Why the run failed as a whole, with C(code), C(message) and C(hint).
   returned: when RV(state) is V(failed)
@@ -86,7 +121,7 @@ error:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import results
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
 
 
@@ -96,11 +131,13 @@ def main() -> None:
             "run_id": {"type": "str", "required": True},
             "state_dir": {"type": "path", "default": DEFAULT_STATE_DIR},
             "wait": {"type": "float", "default": 0},
+            "fabric": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     try:
-        module.exit_json(changed=False, **session.look_until_over(module.params))
+        look = results.look_at_all if module.params["fabric"] else results.look_until_over
+        module.exit_json(changed=False, **look(module.params))
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), run_id=module.params["run_id"], measurements=[])
 

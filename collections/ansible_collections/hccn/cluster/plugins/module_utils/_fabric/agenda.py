@@ -83,6 +83,22 @@ class Agenda:
             self._lost.pop(host, None)
             self._changed.notify_all()
 
+    def seen(self, host: str) -> None:
+        """Its runner is there, by its own word: whether it can be called is another matter."""
+        with self._changed:
+            self._met.add(host)
+
+    def told_of(self, hosts: Iterable[str]) -> None:
+        """Others have met their runners: to wait for these to start is over."""
+        with self._changed:
+            self._met.update(hosts)
+            self._changed.notify_all()
+
+    def came(self, hosts: Iterable[str]) -> List[str]:
+        """Those of the hosts whose runners were met, by this host or by one that said so."""
+        with self._changed:
+            return [host for host in hosts if host in self._met]
+
     def lost(self, host: str) -> None:
         """Its runner did not answer: later pairs do not wait for it."""
         with self._changed:

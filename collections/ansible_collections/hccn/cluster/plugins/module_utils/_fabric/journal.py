@@ -23,6 +23,8 @@ from .plan import check_name
 DEFAULT_STATE_DIR = "/var/lib/hccn.cluster"
 KEPT_SECONDS = 7 * 24 * 3600
 NAME = "journal.jsonl"
+FABRIC = "fabric.json"
+"""What a reporter has heard of all hosts, see reports.py; beside the journal."""
 
 RUNNING, FINISHED, FAILED, UNKNOWN = "running", "finished", "failed", "unknown"
 
@@ -162,6 +164,9 @@ def remove(state_dir: str, run_id: str) -> bool:
     path = path_of(state_dir, run_id)
     try:
         os.unlink(path)
+        beside = os.path.join(os.path.dirname(path), FABRIC)
+        if os.path.lexists(beside):
+            os.unlink(beside)
         os.rmdir(os.path.dirname(path))
         return True
     except FileNotFoundError:

@@ -1,197 +1,29 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""How runners talk: one TCP connection a pair, a JSON object a line, each with version, run id and an HMAC under the run's key.
-
-The listener speaks first, with a nonce; the caller adds its own; every later line is bound to both, its direction and its number, so
-that nothing can be replayed or sent back. What does not prove the key within HELLO_SECONDS is dropped; the run goes on.
-"""
+"""The listening side of one host. What does not prove the key within HELLO_SECONDS is dropped; the run goes on. How they talk: channel.py."""
 
 from __future__ import annotations
 
 import errno
-import hashlib
-import hmac
-import json
-import os
-import select
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Callable, Dict, Optional, Tuple
 
 from .._core.errors import HccnError
+from . import strangers
+from .channel import HELLO_SECONDS, Body, Channel, shut
 from .plan import Control
 
-VERSION = 1
-LINE_LIMIT = 64 * 1024
-HELLO_SECONDS = 5.0
-STRANGERS = 32
-"""Connections that have not proved the key yet; the oldest makes room for the next."""
+LEAVING = 32
+"""Threads of strangers that were crowded out and have not ended yet: a flood must not make them faster than they end."""
 GUESTS = 1024
-"""Connections that have: one for each pair in work, so far fewer."""
-
-_NONCE_BYTES = 16
-_KEEPALIVE = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 20000))
-
-Body = Dict[str, Any]
-
-
-def sign(key: bytes, fields: Mapping[str, Any]) -> str:
-    """HMAC-SHA256 of the fields, without ``mac``, in one canonical form."""
-    text = json.dumps({name: value for name, value in fields.items() if name != "mac"}, sort_keys=True, separators=(",", ":"))
-    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
-
-
-class Channel:
-    """One connection. ``calling``: this side connected."""
-
-    def __init__(self, sock: socket.socket, key: bytes, run_id: str, calling: bool) -> None:
-        self._sock = sock
-        self._key = key
-        self._run_id = run_id
-        self._calling = calling
-        self._session = ""
-        self._sent = 0
-        self._received = 0
-        self._buffer = b""
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in _KEEPALIVE:
-            if hasattr(socket, name):
-                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-
-    def greet(self) -> None:
-        """The listener's first line, with its nonce."""
-        self._session = os.urandom(_NONCE_BYTES).hex()
-        self.send({"type": "hello"})
-
-    def answer_greeting(self, timeout: float) -> None:
-        """The caller's part: checks the listener's first line, adds its own nonce to the session. Raises HccnError."""
-        body = self.receive(timeout)
-        if body.get("type") != "hello":
-            raise HccnError("bad_line", "expected a greeting")
-        self._session += os.urandom(_NONCE_BYTES).hex()
-
-    def send(self, body: Body) -> None:
-        """Raises HccnError ``peer_lost``."""
-        fields = {"v": VERSION, "run": self._run_id, "session": self._session, "caller": self._calling, "n": self._sent, "body": body}
-        fields["mac"] = sign(self._key, fields)
-        self._sent += 1
-        try:
-            self._sock.settimeout(HELLO_SECONDS)
-            self._sock.sendall(json.dumps(fields).encode() + b"\n")
-        except OSError as error:
-            raise HccnError("peer_lost", "the connection broke: %s" % (error.strerror or error)) from None
-
-    def receive(self, timeout: float) -> Body:
-        """The next line's body, within ``timeout`` however slowly it comes.
-
-        Raises HccnError ``peer_silent``, ``peer_lost``, ``bad_line``, ``wrong_run`` or ``wrong_key``.
-        """
-        end = time.monotonic() + timeout
-        while b"\n" not in self._buffer:
-            if len(self._buffer) > LINE_LIMIT:
-                raise HccnError("bad_line", "a line of more than %d bytes" % LINE_LIMIT)
-            self._buffer += self._some(end - time.monotonic())
-        line, self._buffer = self._buffer.split(b"\n", 1)
-        if len(line) > LINE_LIMIT:
-            raise HccnError("bad_line", "a line of more than %d bytes" % LINE_LIMIT)
-        return self._open(line)
-
-    def _some(self, seconds: float) -> bytes:
-        try:
-            if seconds <= 0:
-                raise socket.timeout()
-            self._sock.settimeout(seconds)
-            data = self._sock.recv(65536)
-        except socket.timeout:
-            raise HccnError("peer_silent", "no answer in time") from None
-        except OSError as error:
-            raise HccnError("peer_lost", "the connection broke: %s" % (error.strerror or error)) from None
-        if not data:
-            raise HccnError("peer_lost", "the connection was closed")
-        return data
-
-    def _open(self, line: bytes) -> Body:
-        try:
-            fields = json.loads(line.decode())
-        except (ValueError, RecursionError):
-            raise HccnError("bad_line", "a line that is no JSON") from None
-        if not isinstance(fields, dict) or fields.get("v") != VERSION or not isinstance(fields.get("body"), dict):
-            raise HccnError("bad_line", "a line of another protocol or version")
-        if fields.get("run") != self._run_id:
-            raise HccnError("wrong_run", "a line of another run: %s" % str(fields.get("run"))[:64])
-        if not hmac.compare_digest(str(fields.get("mac")).encode("utf-8", "replace"), sign(self._key, fields).encode()):
-            raise HccnError("wrong_key", "a line signed with another key")
-        self._bind(fields)
-        return dict(fields["body"])
-
-    def _bind(self, fields: Mapping[str, Any]) -> None:
-        """Is it the next line of this very conversation? The first one of the other side sets the rest of the session."""
-        session = str(fields.get("session"))
-        if self._received == 0 and len(session) == len(self._session) + 2 * _NONCE_BYTES and session.startswith(self._session):
-            self._session = session
-        if session != self._session or fields.get("caller") is self._calling or fields.get("n") != self._received:
-            raise HccnError("bad_line", "a line of another conversation")
-        self._received += 1
-
-    def waiting(self, timeout: float) -> bool:
-        """Is there something to receive (a line, or the end), now or within ``timeout``?"""
-        if self._buffer:
-            return True
-        poll = select.poll()
-        poll.register(self._sock, select.POLLIN)
-        return bool(poll.poll(timeout * 1000))
-
-    def close(self) -> None:
-        _shut(self._sock)
-
-
-def _shut(sock: socket.socket) -> None:
-    """Also wakes a thread that waits there; closing alone would not."""
-    try:
-        sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
-    sock.close()
-
-
-def call(host: str, control: Control, key: bytes, run_id: str, timeout: float) -> Channel:
-    """Connects to the runner of ``host``.
-
-    Raises HccnError ``peer_unreachable`` (nothing listens or answers there), ``wrong_run`` or ``wrong_key``, naming host and port.
-    """
-    where = "%s (%s)" % (host, control)
-    end = time.monotonic() + timeout
-    try:
-        sock = socket.create_connection((control.address, control.port), timeout)
-    except OSError as error:
-        raise HccnError("peer_unreachable", "the runner of %s cannot be reached: %s" % (where, _reason(error)), _hint(control)) from None
-    channel = Channel(sock, key, run_id, calling=True)
-    try:
-        channel.answer_greeting(end - time.monotonic())
-        return channel
-    except HccnError as error:
-        channel.close()
-        if error.code in ("wrong_run", "wrong_key"):
-            raise HccnError(error.code, "another runner answers at %s: %s" % (where, error.message),
-                            "end the other run, or take another port") from None
-        raise HccnError("peer_unreachable", "the runner of %s does not answer: %s" % (where, error.message), _hint(control)) from None
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, socket.timeout):
-        return "no answer"
-    return (error.strerror or str(error)).lower()
-
-
-def _hint(control: Control) -> str:
-    return "is the host up, did rdma_perf start there, and is TCP port %d open between the hosts?" % control.port
+"""Connections that have proved the key: one for each pair in work, so far fewer."""
 
 
 class Meeting:
-    """The listening side of one host. Made before the runner forks, so that a port in use is told at once."""
+    """Made before the runner forks, so that a port in use is told at once."""
 
     def __init__(self, control: Control) -> None:
         """Raises HccnError ``control_port_in_use`` or ``control_address_unusable``."""
@@ -205,8 +37,9 @@ class Meeting:
         except OSError as error:
             raise _cannot_listen(control, error) from None
         self._lock = threading.Lock()
-        self._strangers: List[socket.socket] = []
+        self._strangers = strangers.Strangers()
         self._guests = 0
+        self._door = threading.Semaphore(strangers.MOST + LEAVING)
         self._closed = False
         self.refused: Dict[str, int] = {}
 
@@ -220,51 +53,59 @@ class Meeting:
     def _accept(self, key: bytes, run_id: str, handle: Callable[[Channel, Body], None]) -> None:
         while not self._closed:
             try:
-                sock, _address = self._sock.accept()
+                sock, address = self._sock.accept()
             except OSError:
                 if not self._closed:
                     time.sleep(0.05)
                 continue
-            self._make_room(sock)
+            self._make_room(sock, str(address[0]))
+            self._door.acquire()
             try:
                 threading.Thread(target=self._welcome, args=(sock, key, run_id, handle), daemon=True).start()
             except RuntimeError:
                 self._leave(sock)
+                self._door.release()
 
-    def _make_room(self, sock: socket.socket) -> None:
+    def _make_room(self, sock: socket.socket, address: str) -> None:
         with self._lock:
-            self._strangers.append(sock)
-            oldest = self._strangers.pop(0) if len(self._strangers) > STRANGERS else None
+            oldest = self._strangers.add(sock, address)
         if oldest is not None:
             self._count("crowded_out")
-            _shut(oldest)
+            shut(oldest)
 
     def _welcome(self, sock: socket.socket, key: bytes, run_id: str, handle: Callable[[Channel, Body], None]) -> None:
-        channel: Optional[Channel] = None
+        """A stranger's thread, and the guest's that it may become."""
+        try:
+            said = self._hear(sock, key, run_id)
+        finally:
+            self._door.release()
+        try:
+            if said is not None and self._admit(sock):
+                self._entertain(said[0], said[1], handle)
+        finally:
+            self._leave(sock)
+
+    def _hear(self, sock: socket.socket, key: bytes, run_id: str) -> Optional[Tuple[Channel, Body]]:
+        """The first line, None where it does not prove the key."""
         try:
             channel = Channel(sock, key, run_id, calling=False)
             channel.greet()
-            body = channel.receive(HELLO_SECONDS)
-            if self._admit(sock):
-                self._entertain(channel, body, handle)
+            return channel, channel.receive(HELLO_SECONDS)
         except HccnError as error:
             self._count(error.code)
         except OSError:
             self._count("peer_lost")
-        finally:
-            self._leave(sock)
+        return None
 
     def _leave(self, sock: socket.socket) -> None:
         with self._lock:
-            if sock in self._strangers:
-                self._strangers.remove(sock)
-        _shut(sock)
+            self._strangers.remove(sock)
+        shut(sock)
 
     def _admit(self, sock: socket.socket) -> bool:
         with self._lock:
-            if sock not in self._strangers or self._guests >= GUESTS:
+            if not self._strangers.remove(sock) or self._guests >= GUESTS:
                 return False
-            self._strangers.remove(sock)
             self._guests += 1
             return True
 
@@ -284,7 +125,7 @@ class Meeting:
 
     def close(self) -> None:
         self._closed = True
-        _shut(self._sock)
+        shut(self._sock)
 
     def abandon(self) -> None:
         """Leaves listening to a process forked from this one."""

@@ -13,6 +13,9 @@ from .._core.errors import InputError
 from .._device.host import MAX_DEVICE_ID
 from .schedule import Schedule, Slot, ip_text, parse_schedule
 
+OPTIONS = ("qps", "source_port")
+"""What a listed pair may have of its own: see _perf.perftest_options."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _CONTROL_ADDRESS = re.compile(r"[A-Za-z0-9._:%-]{1,255}")
 
@@ -33,13 +36,14 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Pair:
-    """``round`` counts from 1; ``order`` is the place in the whole plan, the same on every host."""
+    """``round`` counts from 1; ``order`` is the place in the whole plan, the same on every host; ``options``: of the tool, for this pair alone."""
 
     id: str
     round: int
     order: int
     source: Endpoint
     target: Endpoint
+    options: Tuple[Tuple[str, int], ...] = ()
 
     @property
     def rail(self) -> Optional[int]:
@@ -182,7 +186,7 @@ def _pair(entry: Any, number: int, order: int, controls: Mapping[str, Control]) 
         raise InputError("plan: round %d holds something that is no pair: %r" % (number, entry))
     name = check_name("plan: the pair id", entry.get("id"))
     source, target = (_endpoint(name, side, entry.get(side), controls) for side in ("source", "target"))
-    pair = Pair(name, number, order, source, target)
+    pair = Pair(name, number, order, source, target, _options(name, entry.get("options")))
     if pair.source.host == pair.target.host:
         raise InputError("plan: both ends of pair %s lie on %s" % (name, pair.source.host))
     return pair
@@ -200,6 +204,15 @@ def _endpoint(pair: str, side: str, value: Any, controls: Mapping[str, Control])
     if address is None:
         raise InputError("plan: the %s of pair %s has the address %r, which is no IP address" % (side, pair, value.get("address")))
     return Endpoint(value["host"], device, address)
+
+
+def _options(pair: str, value: Any) -> Tuple[Tuple[str, int], ...]:
+    """What makes the packets of a second try take another way."""
+    if value is None:
+        return ()
+    if not isinstance(value, dict) or not set(value) <= set(OPTIONS) or any((_whole(number) or 0) < 1 for number in value.values()):
+        raise InputError("plan: the options of pair %s are %r, they may hold numbers for %s" % (pair, value, " and ".join(OPTIONS)))
+    return tuple(sorted((name, _whole(number) or 0) for name, number in value.items()))
 
 
 def _whole(value: Any) -> Optional[int]:

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
-from typing import List, Mapping
+from typing import List, Mapping, Optional
 
 from .._core.errors import HccnError
 from .._core.guard import end_marked
@@ -19,6 +20,7 @@ from .journal import Journal, Snapshot
 
 RESET_SECONDS = 30.0
 GUARD_SECONDS = 60.0
+DISMISS_SECONDS = 5.0
 
 
 def saved_governor(state_dir: str, run_id: str) -> str:
@@ -28,11 +30,7 @@ def saved_governor(state_dir: str, run_id: str) -> str:
 
 def dead_runs(state_dir: str) -> List[str]:
     """Runs of this user that did not end and are not at work, or left the governor changed."""
-    try:
-        names = sorted(os.listdir(state_dir))
-    except OSError:
-        return []
-    return [name for name in names if _is_dead(state_dir, name)]
+    return [name for name in _listed(state_dir) if _is_dead(state_dir, name)]
 
 
 def _is_dead(state_dir: str, run_id: str) -> bool:
@@ -44,6 +42,41 @@ def _is_dead(state_dir: str, run_id: str) -> bool:
         return bool(snapshot.start) and not snapshot.alive and (not snapshot.end or os.path.exists(saved_governor(state_dir, run_id)))
     except (OSError, HccnError):
         return False
+
+
+def dismiss(state_dir: str, run_id: Optional[str] = None) -> List[str]:
+    """Ends the reporters that only wait for others, of one run or of all, since they hold the port; returns their runs."""
+    names = [name for name in ([run_id] if run_id else _listed(state_dir)) if _reported(state_dir, name)]
+    found = {name: snapshot for name, snapshot in ((name, _readable(state_dir, name)) for name in names)
+             if snapshot is not None and snapshot.end.get("lingers") and snapshot.alive}
+    for snapshot in found.values():
+        try:
+            os.kill(snapshot.start["pid"], signal.SIGKILL)
+        except OSError:
+            continue  # another user's, or it has ended just now
+    end = time.monotonic() + DISMISS_SECONDS
+    while any(snapshot.alive for snapshot in found.values()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return sorted(found)
+
+
+def _reported(state_dir: str, run_id: str) -> bool:
+    """Was this host a reporter of the run?"""
+    return os.path.exists(os.path.join(state_dir, run_id, journals.FABRIC))
+
+
+def _readable(state_dir: str, run_id: str) -> Optional[Snapshot]:
+    try:
+        return journals.read(state_dir, run_id)
+    except HccnError:
+        return None
+
+
+def _listed(state_dir: str) -> List[str]:
+    try:
+        return sorted(os.listdir(state_dir))
+    except OSError:
+        return []
 
 
 def await_guard(snapshot: Snapshot) -> None:

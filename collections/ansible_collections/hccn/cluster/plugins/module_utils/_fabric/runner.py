@@ -18,16 +18,21 @@ from .._core.errors import HccnError
 from .._core.guard import Cleanup, Guard
 from .._core.record import record, utc
 from . import journal as journals
-from .ends import (ANSWER_SECONDS, CONNECT_SECONDS, PARKED_SECONDS, SOURCE, TARGET, Bench, Busy, EndError, Outcome, Settings, as_fields, measure,
-                   serve)
+from .bench import ANSWER_SECONDS, CONNECT_SECONDS, PARKED_SECONDS, Bench, Settings
+from .channel import Body, Channel, call
+from .herald import Herald
 from .journal import Journal
-from .meeting import Body, Channel, Meeting, call
+from .meeting import Meeting
+from .outcome import SOURCE, TARGET, EndError, Outcome, as_fields
 from .plan import Pair, Plan
+from .reports import Counts
+from .source import Busy, measure
+from .target import serve
 from .tools import PairTool
 
 ASK_SECONDS = 1.0
 ASKED_AT_ONCE = 500
-"""Pair ids in one line of at most meeting.LINE_LIMIT bytes, at 64 characters each."""
+"""Pair ids in one line of at most channel.LINE_LIMIT bytes, at 64 characters each."""
 PATIENCE_SECONDS = 1.0
 WAIT_SECONDS = 0.02
 BUSY_SECONDS = 0.01
@@ -40,15 +45,24 @@ GUARD_MARGIN_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class About:
-    """What a run has beside its plan. ``refused``: the errors of pairs, by id, that this host does not serve since their device does other work;
-    ``measured``: pairs that an earlier run has measured; ``start``: more fields of the journal's first line; ``prepare`` is called once that line is
-    written, ``restore`` at the end, whatever happens."""
+    """What a run has beside its plan.
 
+    ``total``: pairs that this host measures, also those that are settled; ``refused``: the errors of pairs, by id, that this host does not serve since
+    their device does other work; ``settled``: records that are in the journal already, those of an earlier run with their ``measured`` pairs; ``told``: by
+    device, for the context of records; ``start``: more fields of the journal's first line; ``prepare`` is called once that line is written, ``restore``
+    at the end, whatever happens; ``reporters``: who is told how far this host is, ``sum_path``: where one of them keeps that.
+    """
+
+    total: Optional[int] = None
     refused: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    settled: Sequence[Mapping[str, Any]] = ()
     measured: Sequence[Pair] = ()
+    told: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     start: Mapping[str, Any] = field(default_factory=dict)
     prepare: Callable[[], object] = lambda: None
     restore: Callable[[], object] = lambda: None
+    reporters: Sequence[str] = ()
+    sum_path: str = ""
 
 
 def time_limit(plan: Plan, settings: Settings) -> float:
@@ -67,25 +81,45 @@ class Runner:
         self._plan = plan
         self._about = about
         self._settings = settings
-        self._bench = Bench(plan, tool, settings, key)
+        self._bench = Bench(plan, tool, settings, key, about.told)
         self._agenda = self._bench.agenda
         self._left_out = self._bench.left_out
         self._meeting = meeting
         self._journal = journal
         self._lock = threading.Lock()
         self._broken: List[HccnError] = []
+        self._over = False
         self._started = time.monotonic()
         self._limit = time_limit(plan, settings)
+        self._total = len(plan.sources) if about.total is None else about.total
+        self._counts = Counts(plan.host, self._total, about.settled)
+        self._herald = Herald(self._bench, self._counts, about.reporters, about.sum_path, settings.meeting_timeout)
 
-    def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """From the guard to the last line of the journal. ``ready`` is called when the run has begun."""
+    def run(self) -> None:
+        """From the guard to the last line of the journal."""
+        try:
+            self._run(lambda: None)
+            self._herald.end()
+        finally:
+            self._meeting.close()
+
+    def run_detached(self, ready: Callable[[], None]) -> None:
+        """The same; ``ready`` is called when the run has begun. A reporter then waits for the others, since nobody waits for it."""
+        try:
+            self._run(ready)
+            self._herald.end()
+            self._herald.linger(self._started + self._limit)
+        finally:
+            self._meeting.close()
+
+    def _run(self, ready: Callable[[], None]) -> None:
         resets = [self._bench.tool.cleanup(device) for device in self._plan.devices]
         try:
             cleanup: List[Cleanup] = [*filter(None, resets), self._about.restore]
             with Guard(cleanup, self._limit + GUARD_MARGIN_SECONDS) as guard:
                 self._journal.start(run_id=self._plan.run_id, host=self._plan.host, mark=guard.mark, guard=guard.pid,
                                     guard_identity=journals.identity(guard.pid), devices=list(self._plan.devices),
-                                    pairs_total=len(self._plan.sources), control=str(self._plan.controls[self._plan.host]), **self._about.start)
+                                    pairs_total=self._total, control=str(self._plan.controls[self._plan.host]), **self._about.start)
                 ready()
                 self._about.prepare()
                 self._agenda.settle(self._about.measured)
@@ -94,22 +128,24 @@ class Runner:
             self._broken.append(error)
         except Exception as error:  # detached, there is no other place to say it
             self._broken.append(HccnError("runner_failed", "the runner ended by %s: %s" % (type(error).__name__, error)))
+        lingers = {"lingers": True} if self._herald.reports else {}
         if self._broken:
-            self._journal.end(journals.FAILED, error=self._broken[0].as_dict())
+            self._journal.end(journals.FAILED, error=self._broken[0].as_dict(), **lingers)
         else:
-            self._journal.end(journals.FINISHED, refused=self._meeting.refused)
+            self._journal.end(journals.FINISHED, refused=self._meeting.refused, **lingers)
 
     def _work(self) -> None:
         self._started = time.monotonic()
         self._meeting.serve(self._bench.key, self._plan.run_id, self._handle)
+        self._herald.start()
         for pairs in self._by_slot():
             threading.Thread(target=self._measure_all, args=(pairs,), daemon=True).start()
         try:
             while not self._agenda.wait_done(ASK_SECONDS) and time.monotonic() - self._started < self._limit:
                 self._look_after_partners()
         finally:
+            self._over = True
             self._bench.close()
-            self._meeting.close()
         for pair in self._agenda.open_sources():
             self._finish(pair, self._not_worked(HccnError(
                 "run_timeout", "the run ended after %.0f s, before pair %s was over" % (self._limit, pair.id), "raise pair_timeout")))
@@ -197,17 +233,27 @@ class Runner:
                 return
             whole = record(
                 "rdma", "%s/%s/forward/%d" % (self._plan.run_id, pair.id, outcome.attempt), status if outcome.error else "ok",
-                started_at=utc(outcome.started_at), **self._bench.tool.describe(), **as_fields(pair, outcome))
+                started_at=utc(outcome.started_at), **self._bench.tool_for(pair).describe(),
+                **as_fields(pair, outcome, self._bench.about(pair.source.device)))
             try:
                 self._journal.record(whole)
             except OSError as error:
                 self._broken.append(HccnError("journal_unwritable", "the journal cannot be written: %s" % error.strerror, "is the disk full?"))
+            self._counts.add(whole)
             self._left_out.over(pair)
             self._agenda.settle([pair])
 
     # -- as target
 
     def _handle(self, channel: Channel, body: Body) -> None:
+        if body.get("type") == "report":
+            if isinstance(body.get("host"), str) and body["host"] in self._plan.controls:
+                self._agenda.seen(body["host"])
+            self._bench.hear(body)
+            self._herald.take(channel, body)
+            return
+        if self._over:
+            return  # who asks for more is told by the end of the connection, as if nobody listened any more
         self._bench.hear(body)
         if body.get("type") == "claim":
             pair = next((pair for pair in self._plan.pairs if pair.id == body.get("pair") and pair.target.host == self._plan.host), None)

@@ -20,11 +20,12 @@ from .._device.smi import NpuSmi
 from .._perf import governor, iperf3, perftest_options, roce_test
 from .._perf.sizes import parse_size
 from . import journal as journals
-from . import repair, resume, tools
+from . import context, repair, reports, results, resume, tools
+from .bench import Settings
 from .detach import detach
-from .ends import SOURCE, EndError, Outcome, Settings, as_fields
 from .journal import Journal, Snapshot
 from .meeting import Meeting
+from .outcome import SOURCE, EndError, Outcome, as_fields
 from .plan import Pair, Plan, parse_plan
 from .runner import About, Runner
 
@@ -34,8 +35,6 @@ DEFAULT_ITERATIONS = 5000
 SLOWEST = 125e6
 """Bytes a second that any link in use gets through, 1 Gbit/s."""
 
-_LOOK_SECONDS = 0.2
-
 Params = Mapping[str, Any]
 
 
@@ -43,7 +42,9 @@ def perform(params: Params, check_mode: bool) -> Dict[str, Any]:
     """rdma_perf as a whole. Raises HccnError."""
     if params["state"] == "absent":
         return end_run(params, check_mode)
-    return judged(run_pairs(params, check_mode), params["fail_on"])
+    result = run_pairs(params, check_mode)
+    records = [] if check_mode else journals.read(params["state_dir"], params["run_id"]).records
+    return results.judged(result, records, params["fail_on"])
 
 
 def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
@@ -51,10 +52,15 @@ def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
     plan = parse_plan(params["plan"], params["host"], params["run_id"])
     plan = plan.limited(expand(params["devices"], plan.devices))
     tool = tools.make(params, plan)
+    for changes in {pair.options for pair in plan.pairs}:
+        tool.varied(dict(changes))
+    told = context.told(params["context"], plan.devices)
+    reporters = _reporters(params, plan)
     settings = _settings(params)
     key = _key(params["key"])
     if check_mode:
         return {"changed": False, "run_id": plan.run_id, "commands": commands(plan, tool), "measurements": []}
+    repair.dismiss(params["state_dir"])
     repair.repair_all(params["state_dir"], params["root"])
     planned = resume.plan_hash(params["plan"], tool.describe())
     earlier = resume.earlier(params["state_dir"], params["resume"], plan.run_id, planned)
@@ -62,23 +68,25 @@ def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
     journals.prune(params["state_dir"])
     meeting = Meeting(plan.controls[plan.host])
     journal = Journal.create(params["state_dir"], plan.run_id)
-    for entry in earlier:
+    measured = set(resume.measured(earlier, plan.sources))
+    settled = earlier + [left_alone(plan.run_id, pair, at_work[pair.source.device]) for pair in plan.sources
+                         if pair.source.device in at_work and pair not in measured]
+    for entry in settled:
         journal.record(entry)
-    measured = resume.measured(earlier, plan.sources)
-    for pair in plan.sources:
-        if pair.source.device in at_work and pair not in measured:
-            journal.record(left_alone(plan.run_id, pair, at_work[pair.source.device]))
     refused = {pair.id: at_work[pair.target.device] for pair in plan.pairs if pair.target.host == plan.host and pair.target.device in at_work}
+    total = len(plan.sources)
     plan = plan.limited(device for device in plan.devices if device not in at_work)
-    about = About(refused, measured, _start_fields(params, planned, earlier), *_governor(params))
+    prepare, restore = _governor(params)
+    about = About(total, refused, settled, tuple(measured), told, _start_fields(params, planned, earlier), prepare, restore, reporters,
+                  reports.path_of(params["state_dir"], plan.run_id))
     runner = Runner(plan, tool, settings, key, meeting, journal, about)
     if params["wait"]:
         runner.run()
     else:
-        detach(runner.run, (meeting.fileno(), journal.fileno()))
+        detach(runner.run_detached, (meeting.fileno(), journal.fileno()))
         meeting.abandon()
     journal.close()
-    return {"changed": False, **look(params)}
+    return {"changed": False, **results.look(params)}
 
 
 def _start_fields(params: Params, planned: str, earlier: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
@@ -87,6 +95,13 @@ def _start_fields(params: Params, planned: str, earlier: Sequence[Mapping[str, A
     if params["tool"] == tools.ROCE_TEST:
         fields["hccn_tool"] = tools.hccn_tool(params).path
     return fields
+
+
+def _reporters(params: Params, plan: Plan) -> Sequence[str]:
+    unknown = [host for host in params["reporters"] if host not in plan.controls]
+    if unknown:
+        raise InputError("reporters: %s is not among the hosts of the plan" % unknown[0])
+    return tuple(dict.fromkeys(params["reporters"]))
 
 
 def _governor(params: Params) -> Tuple[Callable[[], object], Callable[[], object]]:
@@ -144,54 +159,10 @@ def _key(text: str) -> bytes:
 def commands(plan: Plan, tool: tools.PairTool) -> List[List[str]]:
     """What this host would run for its pairs, in order: servers where it is the target, clients where it is the source."""
     return [
-        list(tool.client(pair.source.device, pair.target.address, pair.target.device) if pair.source.host == plan.host
-             else tool.server(pair.target.device, pair.target.address))
+        list(tool.varied(dict(pair.options)).client(pair.source.device, pair.target.address, pair.target.device) if pair.source.host == plan.host
+             else tool.varied(dict(pair.options)).server(pair.target.device, pair.target.address))
         for pair in plan.pairs
     ]
-
-
-def look(params: Params) -> Dict[str, Any]:
-    """The run as it is: ``run_id``, ``state``, ``progress``, ``measurements``, and ``error`` where it failed as a whole."""
-    snapshot = journals.read(params["state_dir"], params["run_id"])
-    result = {"run_id": params["run_id"], "state": snapshot.state, "progress": snapshot.progress(), "measurements": returned(snapshot.records)}
-    error = snapshot.error()
-    return {**result, "error": error} if error else result
-
-
-def look_until_over(params: Params) -> Dict[str, Any]:
-    """``look`` as soon as the run is not running any more, at the latest after ``wait`` seconds."""
-    end = time.monotonic() + params["wait"]
-    while time.monotonic() < end and journals.read(params["state_dir"], params["run_id"]).state == journals.RUNNING:
-        time.sleep(_LOOK_SECONDS)
-    return look(params)
-
-
-def returned(records: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
-    """The records as a module returns them, in the order of the plan: the one place where large runs are to become matrix rows."""
-    return sorted(records, key=lambda record: (record["context"]["round"], len(record["id"]), record["id"]))
-
-
-def failed_devices(records: Sequence[Mapping[str, Any]]) -> Dict[int, List[str]]:
-    """The devices of this host whose pairs were measured, each with what failed."""
-    devices: Dict[int, List[str]] = {}
-    for entry in records:
-        found = devices.setdefault(entry["source"]["device"], [])
-        if entry["status"] != "ok":
-            found.append("%s npu %d: %s" % (entry["target"]["host"], entry["target"]["device"], entry["error"]["message"]))
-    return devices
-
-
-def judged(result: Dict[str, Any], fail_on: str) -> Dict[str, Any]:
-    """The result with ``failed`` and ``msg`` where the run failed as a whole, or its devices did, by ``fail_on: any|all|none``."""
-    if "error" in result:
-        return {**result, "failed": True, "msg": result["error"]["message"]}
-    devices = failed_devices(result["measurements"])
-    bad = {device: errors for device, errors in devices.items() if errors}
-    if not bad or fail_on == "none" or (fail_on == "all" and len(bad) < len(devices)):
-        return result
-    first = sorted(bad)[0]
-    return {**result, "failed": True, "msg": "pairs of %d of %d devices failed: npu %d with %s%s" % (
-        len(bad), len(devices), first, bad[first][0], "" if sum(map(len, bad.values())) == 1 else "; see measurements for the others")}
 
 
 def end_run(params: Params, check_mode: bool) -> Dict[str, Any]:
@@ -199,6 +170,8 @@ def end_run(params: Params, check_mode: bool) -> Dict[str, Any]:
     snapshot = journals.read(params["state_dir"], params["run_id"])
     unfinished = bool(snapshot.start) and not snapshot.end
     changed = unfinished or (params["purge"] and os.path.exists(journals.path_of(params["state_dir"], params["run_id"])))
+    if not check_mode:
+        repair.dismiss(params["state_dir"], params["run_id"])
     if not check_mode and unfinished:
         _end(params, snapshot)
     if not check_mode:

@@ -12,7 +12,7 @@ from typing import Any, Dict, Mapping, Union
 from .._core import process
 from .._core.errors import HccnError, InputError
 from .._device.tool import DRIVER_TOOLS, HccnTool, find_program
-from .._perf import iperf3, perftest_preflight
+from .._perf import iperf3, packages, perftest_preflight
 from .._perf.iperf3 import Iperf3
 from .._perf.perftest import Perftest
 from .._perf.perftest_options import Options
@@ -67,5 +67,5 @@ def _perftest(params: Params, plan: Plan, options: Options) -> Perftest:
 
 def _iperf3_version() -> str:
     if shutil.which("iperf3") is None:
-        raise HccnError("tool_missing", "iperf3 is not in PATH", "install iperf3")
+        raise HccnError("tool_missing", "iperf3 is not in PATH", packages.hint(packages.IPERF3))
     return iperf3.parse_version(process.run(("iperf3", "--version"), perftest_preflight.VERSION_SECONDS).stdout)

@@ -30,7 +30,8 @@ def test_what_is_returned():
              "samples": [{"class": "good", "message": "fine", "evidence": []}]},
             {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/n2", "kind": "verdict", "status": "failed", "source": {"host": "n2"},
              "samples": [{"class": "slow", "message": "npu 3 is slow with n1", "evidence": ["x"]}]},
-            {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/fabric/1", "kind": "verdict", "status": "failed", "samples": [rail]},
+            {"schema": "hccn.cluster/measurement/1", "id": "r1/verdict/fabric/1", "kind": "verdict", "status": "failed", "hosts": ["n1", "n2"],
+             "samples": [rail]},
         ],
     }
 

@@ -78,6 +78,16 @@ def test_when_a_partner_is_given_up():
     assert agenda.is_hopeless("x", late=False)
 
 
+def test_one_who_only_reports_cannot_be_waited_for_without_end():
+    now = [100.0]
+    agenda = agenda_of(pair(0, "me", "x"), clock=lambda: now[0])
+    for _failure in range(3):
+        agenda.lost("x")
+        agenda.seen("x")
+    now[0] += 2.0
+    assert agenda.is_hopeless("x", late=False)
+
+
 def test_waiting_ends_with_the_last_pair():
     only = pair(0, "me", "x")
     agenda = agenda_of(only)

@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import session
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.ends import Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.bench import Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.left_out import LeftOut
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 

@@ -11,8 +11,10 @@ import time
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import meeting
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.meeting import Channel, Meeting, call
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import channel as channels
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import meeting, strangers
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.channel import Channel, call
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.meeting import Meeting
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control
 
 KEY = bytes(range(16))
@@ -101,8 +103,8 @@ def test_a_line_signed_with_another_key_is_refused(place):
     (b'{"v": 1, "body": []}\n', "bad_line"),
     (b'{"v": 1, "run": "r2", "body": {}}\n', "wrong_run"),
     (b'{"v": 1, "run": "r1", "body": {}, "mac": "\\ud800"}\n', "wrong_key"),
-    (b"x" * (2 * meeting.LINE_LIMIT), "bad_line"),
-    (b"x" * (meeting.LINE_LIMIT + 1) + b"\n", "bad_line"),
+    (b"x" * (2 * channels.LINE_LIMIT), "bad_line"),
+    (b"x" * (channels.LINE_LIMIT + 1) + b"\n", "bad_line"),
     (b"", "peer_lost"),
 ])
 def test_garbage_is_refused_and_the_meeting_goes_on(place, line, reason):
@@ -163,14 +165,21 @@ def test_a_slow_sender_is_dropped(place, monkeypatch):
 
 
 def test_a_flood_of_silent_callers_leaves_room_for_a_true_one(place):
-    flood = [socket.create_connection(("127.0.0.1", place.control.port), SOON) for _number in range(meeting.STRANGERS + 20)]
+    flood = [socket.create_connection(("127.0.0.1", place.control.port), SOON) for _number in range(strangers.MOST + 20)]
     try:
         until(lambda: place.refused.get("crowded_out", 0) >= 20)
         assert works(place)
-        assert len(place._strangers) <= meeting.STRANGERS
+        assert len(place._strangers) <= strangers.MOST
     finally:
         for sock in flood:
             sock.close()
+
+
+def test_the_address_with_most_makes_room():
+    room = strangers.Strangers(3)
+    assert [room.add(name, address) for name, address in (("a", "x"), ("b", "y"), ("c", "y"))] == [None, None, None]
+    assert [room.add(name, address) for name, address in (("d", "y"), ("e", "x"), ("f", "z"))] == ["b", "a", "c"]
+    assert (len(room), room.remove("d"), room.remove("d"), len(room)) == (3, True, False, 2)
 
 
 def test_more_guests_than_allowed_are_sent_away(place, monkeypatch):
@@ -328,6 +337,6 @@ def test_sending_to_one_who_is_gone():
 
 def test_the_signature_is_over_every_field_but_itself():
     fields = {"v": 1, "body": {"b": 1, "a": 2}}
-    assert meeting.sign(KEY, fields) == meeting.sign(KEY, json.loads(json.dumps({"body": {"a": 2, "b": 1}, "v": 1, "mac": "x"})))
-    assert meeting.sign(KEY, fields) != meeting.sign(KEY, {**fields, "v": 2})
-    assert meeting.sign(bytes(16), {"v": 1}) == "c6fc71ee267004b4d3d9d6a6daf417bc7f0363ba065fce38c55ed83b345982a8"
+    assert channels.sign(KEY, fields) == channels.sign(KEY, json.loads(json.dumps({"body": {"a": 2, "b": 1}, "v": 1, "mac": "x"})))
+    assert channels.sign(KEY, fields) != channels.sign(KEY, {**fields, "v": 2})
+    assert channels.sign(bytes(16), {"v": 1}) == "c6fc71ee267004b4d3d9d6a6daf417bc7f0363ba065fce38c55ed83b345982a8"

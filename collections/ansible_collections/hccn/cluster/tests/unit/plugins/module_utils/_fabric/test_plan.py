@@ -53,6 +53,22 @@ def test_devices_of_this_host_may_be_left_out():
     assert [pair.id for pair in parse_plan(PLAN, "b", "r1").limited([0]).pairs] == ["p0001", "p0003"]
 
 
+def test_a_pair_may_have_options():
+    plan = copy.deepcopy(PLAN)
+    plan["rounds"][0][0]["options"] = {"source_port": 50000, "qps": "4"}
+    assert parse_plan(plan, "a", "r1").pairs[0].options == (("qps", 4), ("source_port", 50000))
+    assert parse_plan(plan, "a", "r1").pairs[1].options == ()
+
+
+@pytest.mark.parametrize("options", [[], {"qps": 0}, {"qps": "many"}, {"mtu": 4096}])
+def test_options_that_no_pair_may_have(options):
+    plan = copy.deepcopy(PLAN)
+    plan["rounds"][0][1]["options"] = options
+    with pytest.raises(InputError) as raised:
+        parse_plan(plan, "c", "r1")
+    assert raised.value.message == "plan: the options of pair p0002 are %r, they may hold numbers for qps and source_port" % (options,)
+
+
 def test_a_plan_without_run_id_is_anybodys():
     plan = {key: value for key, value in PLAN.items() if key != "run_id"}
     assert parse_plan(plan, "a", "other").run_id == "other"

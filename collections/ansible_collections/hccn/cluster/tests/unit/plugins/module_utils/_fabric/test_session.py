@@ -12,8 +12,8 @@ import time
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import detach, runner, session
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.ends import Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import detach, results, runner, session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.bench import Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
 
 KEY = "0123456789abcdef0123456789ABCDEF"
@@ -40,6 +40,7 @@ def params(tmp_path):
         "server_start_delay": 0.0, "pair_timeout": 5.0, "meeting_timeout": 0.0, "wait": True, "state_dir": str(tmp_path / "state"), "purge": False,
         "devices": ["all"], "hccn_tool": str(tool), "npu_smi": str(tmp_path / "npu-smi"), "timeout": 5, "fail_on": "any", "allow_busy": True,
         "rdma_device": "auto", "cpu_governor": "keep", "bidirectional": False, "resume": None, "root": "/",
+        "reporters": [], "context": None,
     }
 
 
@@ -51,6 +52,17 @@ def test_check_mode_tells_what_would_run(params):
         [tool, "-i", "1", "-roce_test", "ib_write_bw", "-s", "65536", "-n", "100", "-tcp"],
     ]}
     assert not os.path.exists(params["state_dir"])
+
+
+def test_a_pair_with_options_of_its_own(params):
+    for entry, options in zip(params["plan"]["rounds"][0], ({"qps": 4}, {"qps": "2"})):
+        entry["options"] = options
+    assert [" ".join(argv[1:]) for argv in session.perform(params, True)["commands"]] == [
+        "-i 0 -roce_test ib_write_bw -s 65536 -n 100 -q 4 address 10.0.0.2 -tcp", "-i 1 -roce_test ib_write_bw -s 65536 -n 100 -q 2 -tcp"]
+    params["plan"]["rounds"][0][1]["options"] = {"source_port": 50000}
+    with pytest.raises(InputError) as raised:
+        session.perform(params, False)
+    assert raised.value.message == "source_port means nothing to roce_test, whose queue pairs choose it"
 
 
 def test_check_mode_with_some_devices_and_all_sizes(params):
@@ -69,6 +81,8 @@ def test_check_mode_with_some_devices_and_all_sizes(params):
     ({"iterations": None, "duration": 10}, "pair_timeout is 5 s, but a pair takes 10 s by duration and server_start_delay alone"),
     ({"server_start_delay": -1.0}, "server_start_delay and meeting_timeout must not be negative"),
     ({"devices": ["0-x"]}, "devices: '0-x' is neither an id, nor a range such as 0-7, nor all alone"),
+    ({"reporters": ["a", "z"]}, "reporters: z is not among the hosts of the plan"),
+    ({"context": {"line_rate_gbit_s": {"1": "fast"}}}, "context: the line rate of device 1 is 'fast', which is no number of Gbit/s"),
     ({"run_id": "a/b"}, "run_id 'a/b' is not a name of up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit"),
 ])
 def test_options_are_checked_before_anything_is_done(params, changes, message):
@@ -103,7 +117,7 @@ def test_a_partner_that_is_not_there(params, wait):
     result = session.perform(params, False)
     if not wait:
         assert result["state"] == "running"
-        result = session.look_until_over({**params, "wait": 60.0})
+        result = results.look_until_over({**params, "wait": 60.0})
     assert result["state"] == "finished"
     assert result["progress"]["pairs_total"] == 1
     (record,) = result["measurements"]
@@ -144,9 +158,9 @@ def test_ending_a_detached_run(params, tmp_path):
     session.perform(params, False)
     absent = {**params, "state": "absent"}
     assert session.perform(absent, True)["changed"] is True
-    assert session.look(params)["state"] == "running"
+    assert results.look(params)["state"] == "running"
     assert session.perform(absent, False)["changed"] is True
-    over = session.look(params)
+    over = results.look(params)
     assert (over["state"], over["error"]["code"]) == ("failed", "run_cancelled")
     assert {"-i 0 -roce_test reset", "-i 1 -roce_test reset"} == set((tmp_path / "calls").read_text().splitlines())
     assert session.perform(absent, False)["changed"] is False
@@ -154,13 +168,13 @@ def test_ending_a_detached_run(params, tmp_path):
     assert session.perform(purge, True)["changed"] is True
     assert session.perform(purge, False)["changed"] is True
     assert session.perform(purge, False)["changed"] is False
-    assert session.look(params)["state"] == "unknown"
+    assert results.look(params)["state"] == "unknown"
 
 
 def test_waiting_for_the_end_is_bounded(params):
     params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
     session.perform(params, False)
-    assert session.look_until_over({**params, "wait": 0.3})["state"] == "running"
+    assert results.look_until_over({**params, "wait": 0.3})["state"] == "running"
     session.perform({**params, "state": "absent"}, False)
 
 
@@ -168,12 +182,6 @@ def record(pair, device, status="ok", number=1):
     made = {"id": "r1/%s/forward/1" % pair, "status": status, "context": {"round": number}, "source": {"device": device},
             "target": {"host": "b", "device": device}}
     return made if status == "ok" else {**made, "error": {"message": "it broke"}}
-
-
-def test_records_come_in_the_order_of_the_plan():
-    records = [record("p0003", 0, number=2), record("p10000", 0), record("p0002", 0), record("p0001", 0)]
-    assert [entry["id"] for entry in session.returned(records)] == [
-        "r1/p0001/forward/1", "r1/p0002/forward/1", "r1/p10000/forward/1", "r1/p0003/forward/1"]
 
 
 ONE_BAD = [record("p1", 0), record("p2", 1, "failed"), record("p3", 1)]
@@ -189,12 +197,12 @@ ALL_BAD = [record("p1", 0, "failed"), record("p2", 1, "failed"), record("p3", 1)
     ([], "all", None),
 ])
 def test_when_the_module_fails(records, fail_on, message):
-    result = session.judged({"measurements": records}, fail_on)
+    result = results.judged({"measurements": []}, records, fail_on)
     assert (result.get("failed"), result.get("msg")) == (None if message is None else True, message)
 
 
 def test_a_run_that_failed_as_a_whole_fails_the_module():
-    result = session.judged({"measurements": [], "error": {"code": "x", "message": "the disk is full"}}, "none")
+    result = results.judged({"error": {"code": "x", "message": "the disk is full"}}, [], "none")
     assert (result["failed"], result["msg"]) == (True, "the disk is full")
 
 

@@ -36,6 +36,7 @@ def params(tmp_path, monkeypatch):
         "server_start_delay": 4.0, "pair_timeout": 60.0, "meeting_timeout": 0.0, "wait": True, "state_dir": str(tmp_path / "state"), "purge": False,
         "devices": ["all"], "hccn_tool": "hccn_tool", "npu_smi": "npu-smi", "timeout": 5, "fail_on": "any", "allow_busy": False,
         "rdma_device": "auto", "cpu_governor": "keep", "bidirectional": False, "resume": None, "root": str(tmp_path),
+        "reporters": [], "context": None,
     }
 
 

@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Tells the reporters of a run how far this host is, and is one itself where it is named: then it stays until all others are over, or gone.
+
+Every report goes to every reporter and holds all counts, so that a reporter that dies takes nothing along that the next one does not know. It also
+carries who is left out, both ways: so all hosts hear of one that died within a few seconds, also those that have not met it yet.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Dict, Optional, Sequence, Set
+
+from .._core.errors import HccnError
+from .bench import Bench
+from .channel import Body, Channel, call
+from .reports import Counts, Reports
+
+LEAST_SECONDS = 2.0
+HOSTS_A_SECOND = 50
+"""A reporter measures, too: with more hosts each reports more seldom."""
+SILENT_REPORTS = 4
+SLOW_SECONDS = 1.0
+SELDOM = 10
+"""A reporter whose host does not even refuse takes its time, so it is tried every tenth time only."""
+LAST_TRIES = 3
+LAST_PAUSE_SECONDS = 0.5
+CONNECT_SECONDS = 3.0
+LINGER_LOOK_SECONDS = 0.25
+
+
+def interval(hosts: int) -> float:
+    """Seconds between two reports of a host."""
+    return max(LEAST_SECONDS, hosts / HOSTS_A_SECOND)
+
+
+class Herald:
+    """``reporters``: hosts of the plan; ``path``: of the file where this host keeps the sum, should it be a reporter."""
+
+    def __init__(self, bench: Bench, counts: Counts, reporters: Sequence[str], path: str, meeting_timeout: float) -> None:
+        plan = bench.plan
+        self._bench = bench
+        self._plan = plan
+        self._counts = counts
+        self._others = [host for host in reporters if host != plan.host]
+        self._interval = interval(len(plan.controls))
+        self._mute: Dict[str, bool] = {}
+        self._stop = threading.Event()
+        self._thread: Optional[threading.Thread] = None
+        silent_after = SILENT_REPORTS * self._interval + CONNECT_SECONDS
+        self.reports = Reports(plan.controls, path, silent_after, max(meeting_timeout, silent_after)) if plan.host in reporters else None
+
+    def start(self) -> None:
+        if self._others or self.reports:
+            self._thread = threading.Thread(target=self._tell_again_and_again, daemon=True)
+            self._thread.start()
+
+    def take(self, channel: Channel, body: Body) -> None:
+        """Another host's report. Raises HccnError."""
+        if self.reports is None:
+            channel.send({"type": "refused", "error": HccnError("peer_refused", "%s is no reporter" % self._plan.host).as_dict()})
+            return
+        self.reports.take(body)
+        self._bench.say(channel, {"type": "noted"})
+
+    def _tell_again_and_again(self) -> None:
+        turn = 0
+        while not self._stop.wait(self._interval if turn else 0.0):
+            for host in self._others:
+                if not self._mute.get(host) or turn % SELDOM == 0:
+                    self._tell(host)
+            self._keep()
+            turn += 1
+
+    def _keep(self) -> None:
+        if self.reports is not None:
+            self.reports.take(self._counts.as_body())
+            self.reports.write()
+
+    def _tell(self, host: str) -> bool:
+        began = time.monotonic()
+        try:
+            channel = call(host, self._plan.controls[host], self._bench.key, self._plan.run_id, CONNECT_SECONDS)
+            try:
+                self._bench.say(channel, self._counts.as_body())
+                self._bench.hear(channel.receive(CONNECT_SECONDS))
+            finally:
+                channel.close()
+            self._mute[host] = False
+            return True
+        except HccnError:
+            self._mute[host] = time.monotonic() - began > SLOW_SECONDS
+            return False
+
+    def end(self) -> None:
+        """This host is over: the last report, at once; one that is just going down or coming up is tried again."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(3 * CONNECT_SECONDS)
+        self._counts.end()
+        told: Set[str] = set()
+        for number in range(LAST_TRIES):
+            open_ones = [host for host in self._others if host not in told and not self._mute.get(host)]
+            if not open_ones:
+                break
+            if number:
+                time.sleep(LAST_PAUSE_SECONDS)
+            told.update(host for host in open_ones if self._tell(host))
+        self._keep()
+
+    def linger(self, until: float) -> None:
+        """A reporter goes on listening until all hosts are over or gone, at the latest at ``until`` on the monotonic clock."""
+        if self.reports is None:
+            return
+        written = 0.0
+        while time.monotonic() < until and not self.reports.is_over():
+            time.sleep(LINGER_LOOK_SECONDS)
+            if time.monotonic() - written > 1.0:
+                self.reports.write()
+                written = time.monotonic()
+        self.reports.write()

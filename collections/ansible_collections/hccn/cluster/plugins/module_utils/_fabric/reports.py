@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""How far a run is: each runner counts its own pairs, a reporter knows the counts of all and keeps their sum in STATE_DIR/RUN_ID/fabric.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
+
+from . import journal as journals
+from .rows import GBIT, Worth, worth
+
+NUMBERS = ("total", "done", "failed", "round")
+NAMES_SHOWN = 8
+
+Body = Dict[str, Any]
+
+
+class Counts:
+    """Of the pairs that this host measures. Counts only grow, so that a later report makes up for one that was lost."""
+
+    def __init__(self, host: str, total: int, records: Iterable[Mapping[str, Any]] = ()) -> None:
+        """``records``: what is settled already."""
+        self._host = host
+        self._lock = threading.Lock()
+        self._total = total
+        self._done = self._failed = self._round = 0
+        self._slowest: Optional[Body] = None
+        self._over = False
+        for entry in records:
+            self.add(entry)
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """A record was written."""
+        found = worth(entry.get("samples") or ())
+        with self._lock:
+            self._done += 1
+            self._failed += entry["status"] != "ok"
+            self._round = max(self._round, entry["context"]["round"])
+            if found is not None and (self._slowest is None or is_slower(found.unit, found.value, self._slowest["value"])):
+                self._slowest = _slowest(found, entry)
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        with self._lock:
+            self._over = True
+
+    def as_body(self) -> Body:
+        """The line for a reporter."""
+        with self._lock:
+            found: Body = {"type": "report", "host": self._host, "total": self._total, "done": self._done, "failed": self._failed, "round": self._round,
+                           "over": self._over}
+            return found if self._slowest is None else {**found, "slowest": dict(self._slowest)}
+
+
+def is_slower(unit: str, value: float, than: float) -> bool:
+    return value < than if unit == GBIT else value > than
+
+
+def _slowest(found: Worth, entry: Mapping[str, Any]) -> Body:
+    ends = {side: "%s npu %d" % (entry[side]["host"], entry[side]["device"]) for side in ("source", "target")}
+    return {"value": found.value, "unit": found.unit, **ends}
+
+
+class Reports:
+    """What a reporter has heard. ``silent_after``: seconds without a word after which a host is taken for gone; ``never_after``: one that never said any."""
+
+    def __init__(self, hosts: Iterable[str], path: str, silent_after: float, never_after: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._hosts = frozenset(hosts)
+        self._path = path
+        self._silent_after = silent_after
+        self._never_after = never_after
+        self._clock = clock
+        self._began = clock()
+        self._lock = threading.Lock()
+        self._heard: Dict[str, Body] = {}
+        self._when: Dict[str, float] = {}
+
+    def take(self, body: Mapping[str, Any]) -> None:
+        """A host's counts. They come from the network: what has not the form of ``Counts.as_body`` is left aside."""
+        host = body.get("host")
+        if not isinstance(host, str) or host not in self._hosts or any(not _is_count(body.get(name)) for name in NUMBERS):
+            return
+        kept: Body = {name: body[name] for name in NUMBERS}
+        kept.update(over=body.get("over") is True, slowest=_checked(body.get("slowest")))
+        with self._lock:
+            self._heard[host] = kept
+            self._when[host] = self._clock()
+
+    def summary(self) -> Body:
+        """The sum, as rdma_perf_info returns it."""
+        with self._lock:
+            heard, silent = dict(self._heard), self._silent()
+        rounds = sorted(one["round"] for one in heard.values() if one["total"])
+        return {
+            "hosts": len(self._hosts), "hosts_heard": len(heard), "hosts_over": sum(one["over"] for one in heard.values()),
+            "silent": silent[:NAMES_SHOWN], "hosts_silent": len(silent), "over": self._all_over(heard, silent),
+            "pairs_done": sum(one["done"] for one in heard.values()), "pairs_failed": sum(one["failed"] for one in heard.values()),
+            "round": rounds[len(rounds) // 2] if rounds else 0, "slowest": _worst([one["slowest"] for one in heard.values() if one["slowest"]]),
+            "seconds": round(self._clock() - self._began, 1),
+        }
+
+    def is_over(self) -> bool:
+        """Is every host over, or gone?"""
+        with self._lock:
+            return self._all_over(self._heard, self._silent())
+
+    def _all_over(self, heard: Mapping[str, Body], silent: Sequence[str]) -> bool:
+        return all(host in heard and heard[host]["over"] for host in self._hosts.difference(silent))
+
+    def _silent(self) -> List[str]:
+        now = self._clock()
+        late = {host for host, when in self._when.items() if now - when > self._silent_after and not self._heard[host]["over"]}
+        return sorted(late.union(self._hosts.difference(self._heard) if now - self._began > self._never_after else ()))
+
+    def write(self) -> None:
+        """Puts the summary where ``read`` finds it. A full disk is no reason to stop measuring."""
+        try:
+            with open(self._path + ".new", "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as stream:
+                json.dump({**self.summary(), "written_at": time.time()}, stream)
+            os.replace(self._path + ".new", self._path)
+        except OSError:
+            pass
+
+
+def path_of(state_dir: str, run_id: str) -> str:
+    return os.path.join(os.path.dirname(journals.path_of(state_dir, run_id)), journals.FABRIC)
+
+
+def read(state_dir: str, run_id: str) -> Optional[Body]:
+    """The summary with its ``age`` in seconds, None where this host is no reporter of the run, or has written nothing yet."""
+    try:
+        with open(path_of(state_dir, run_id), encoding="utf-8") as stream:
+            found = json.load(stream)
+    except (OSError, ValueError):
+        return None
+    written_at = found.pop("written_at")
+    return {**found, "age": round(max(0.0, time.time() - written_at), 1)}
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40
+
+
+def _checked(said: Any) -> Optional[Body]:
+    if not isinstance(said, dict) or said.get("unit") not in (GBIT, "us"):
+        return None
+    value, ends = said.get("value"), {side: str(said.get(side))[:128] for side in ("source", "target")}
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e12:
+        return None
+    return {"value": float("%.3g" % value), "unit": said["unit"], **ends}
+
+
+def _worst(found: Sequence[Body]) -> Optional[Body]:
+    worst: Optional[Body] = None
+    for one in found:
+        if worst is None or is_slower(str(one["unit"]), one["value"], worst["value"]):
+            worst = one
+    return worst
