@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Logins from the launching host to the others, the way mpirun makes them: same program, same options, many at once.
+
+MPICH waits for ever on a host that takes no login, so each of them is asked before.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import socket
+import time
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .._core import process
+from .._core.errors import HccnError
+from .known_errors import LAUNCH, Known, known, search
+from .mpirun import MPICH
+
+CONNECT_SECONDS = 5
+ANSWER_SECONDS = 5
+"""A host that has taken the login and then says nothing for so long hangs."""
+AT_ONCE = 64
+_POLL_SECONDS = 0.02
+_ADDRESS = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
+SHOWN = 20
+"""Hosts that a message names; the others are counted."""
+
+_OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=%d" % CONNECT_SECONDS, "-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=2")
+_BATCH_SYSTEMS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PJM_JOBID")
+"""Inside their jobs mpirun starts the ranks by the batch system, not by ssh."""
+_ARGUMENTS = {"mpich": ("HYDRA_LAUNCHER_EXTRA_ARGS",), "openmpi": ("OMPI_MCA_plm_rsh_args", "PRTE_MCA_plm_ssh_args")}
+"""Where each launcher reads more options for ssh; Open MPI's name changed with release 5."""
+_PROGRAM = {"mpich": ("HYDRA_LAUNCHER_EXEC",), "openmpi": ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent")}
+
+# What ssh says on its way, in the order of the way. The launchers' own table knows most of it.
+_SSH: Tuple[Known, ...] = tuple(one for one in LAUNCH if one.code in ("host_unresolvable", "host_unreachable", "ssh_host_key", "ssh_refused")) + (
+    known("host_unreachable", r"[Cc]onnection (?:timed out|reset|closed)|Connection to \S+ port [0-9]+ timed out|kex_exchange_identification",
+          "something listens there, but its sshd does not answer: the host hangs or is overloaded"),
+    known("ssh_refused", r"Permission denied|Too many authentication failures", "the user who runs mpirun must log in by key, without a password"),
+)
+_SILENT_HINT = "the host takes connections and does not answer: it hangs, or its login shell waits for something"
+
+
+class Refusal(NamedTuple):
+    """One host that cannot be used."""
+
+    host: str
+    error: HccnError
+
+
+@dataclass(frozen=True)
+class Login:
+    """``argv``: ssh with all of its options, to which a host and a command are added."""
+
+    argv: Tuple[str, ...]
+
+    def command(self, host: str, words: Sequence[str]) -> List[str]:
+        return list(self.argv) + [host, " ".join(shlex.quote(word) for word in words)]
+
+
+def trust_arguments(identity: str, known_hosts: str) -> List[str]:
+    """Options of ssh for a key and hosts of this run alone; either may be empty. The paths hold no blanks, since launchers split at them."""
+    found = ["-i", identity, "-o", "IdentitiesOnly=yes"] if identity else []
+    if known_hosts:
+        found += ["-o", "UserKnownHostsFile=" + known_hosts, "-o", "GlobalKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=yes"]
+    return found
+
+
+def environment_with(flavour: str, environment: Mapping[str, str], arguments: Sequence[str]) -> Dict[str, str]:
+    """The variables by which the launcher gives these options to ssh, behind those that are there."""
+    found = {}
+    for name in _ARGUMENTS[flavour] if arguments else ():
+        found[name] = " ".join(filter(None, [environment.get(name, ""), *arguments]))
+    return found
+
+
+def login_of(flavour: str, environment: Mapping[str, str]) -> Optional[Login]:
+    """How the launcher of this flavour would log in; None where it starts ranks in another way than by ssh."""
+    if flavour == MPICH and environment.get("HYDRA_LAUNCHER", environment.get("HYDRA_BOOTSTRAP", "ssh")) != "ssh":
+        return None
+    if any(name in environment for name in _BATCH_SYSTEMS):
+        return None
+    program = next((environment[name] for name in _PROGRAM[flavour] if environment.get(name)), "ssh")
+    arguments = next((environment[name] for name in _ARGUMENTS[flavour] if environment.get(name)), "")
+    return Login(tuple(program.split()) + tuple(arguments.split()) + _OPTIONS)
+
+
+def is_here(host: str) -> bool:
+    """Is this one of this host's own addresses, or its name? The launcher does not log in to itself. Loopback is 127.0.0.1 alone here."""
+    own = os.uname().nodename
+    if host in ("localhost", "127.0.0.1", own, own.split(".")[0]):
+        return True
+    return _ADDRESS.fullmatch(host) is not None and not host.startswith("127.") and _can_bind(host)
+
+
+def _can_bind(address: str) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True
+
+
+def ask(login: Login, hosts: Sequence[str], words: Sequence[str], seconds: float = CONNECT_SECONDS + ANSWER_SECONDS) -> Dict[str, process.Result]:
+    """Runs one command on each host, at once; this host itself is asked without a login. Each has ``seconds``.
+
+    Raises HccnError where there is no ssh. The children do not carry the run's mark: the command may end those that do.
+    """
+    waiting = [(host, list(words) if is_here(host) else login.command(host, words)) for host in hosts]
+    running: Dict[str, process.Child] = {}
+    done: Dict[str, process.Result] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < AT_ONCE:
+                host, argv = waiting.pop(0)
+                running[host] = process.Child(argv, seconds, env={process.MARK: ""})
+            for host in [host for host, child in running.items() if child.poll()]:
+                done[host] = running.pop(host).wait()
+            if running:
+                time.sleep(_POLL_SECONDS)
+    finally:
+        for child in running.values():
+            child.kill()
+    return {host: done[host] for host in hosts}
+
+
+def refusals(answers: Mapping[str, process.Result], here: str = "") -> List[Refusal]:
+    """Of the answers to a command that ends with 0: who did not take the login, and why."""
+    found = []
+    for host, result in answers.items():
+        if result.rc != 0 and host != here:
+            found.append(Refusal(host, reason(result)))
+    return found
+
+
+def reason(result: process.Result) -> HccnError:
+    """Why a login failed, in ssh's own words."""
+    if result.timed_out:
+        return HccnError("host_silent", "no answer within %d s" % round(result.duration_s), _SILENT_HINT)
+    errors = search(_SSH, result.stderr)
+    if errors:
+        return errors[0]
+    said = [line.strip() for line in (result.stderr + "\n" + result.stdout).splitlines() if line.strip()]
+    return HccnError("login_failed", said[-1][:300] if said else "the login ended with status %d" % result.rc, "log in there by ssh as the same user")
+
+
+def refused(found: Sequence[Refusal], asked: int) -> HccnError:
+    """All that take no login, in one error with the code of the first."""
+    shown = ["%s: %s" % (one.host, _without(one.error.message, one.host)) for one in found[:SHOWN]]
+    more = " and %d more" % (len(found) - SHOWN) if len(found) > SHOWN else ""
+    hints = list(dict.fromkeys(one.error.hint for one in found[:SHOWN]))
+    return HccnError(found[0].error.code, "%d of %d hosts take no login from %s: %s%s" % (len(found), asked, os.uname().nodename, "; ".join(shown), more),
+                     "; ".join(hints[:2]))
+
+
+def _without(message: str, host: str) -> str:
+    """ssh names the host at the beginning of its line itself."""
+    return re.sub(r"^%s: " % re.escape(host), "", message)

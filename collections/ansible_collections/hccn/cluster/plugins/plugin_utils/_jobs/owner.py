@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Who a run is of: the process of ansible-playbook, by boot, namespace of pids, pid and start, so that a later run can see whether it still lives."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PROC = Path("/proc")
+_START = 19  # of the fields of stat behind the name, which is field 2 (proc(5))
+
+
+def here(proc: Path = PROC) -> str:
+    """This machine since its boot, and this container; a pid means something in it alone. ``unknown`` where there is no /proc."""
+    try:
+        boot = (proc / "sys/kernel/random/boot_id").read_text().split("-")[0]
+        return f"{boot}.{os.stat(proc / 'self/ns/pid').st_ino}"
+    except OSError:
+        return "unknown"
+
+
+def started(pid: int, proc: Path = PROC) -> str | None:
+    """The start of a process that lives, in the kernel's ticks."""
+    try:
+        text = (proc / str(pid) / "stat").read_text()
+    except OSError:
+        return None
+    state, *rest = text.rpartition(")")[2].split()
+    return None if state in "ZX" else rest[_START - 1]
+
+
+def of_this_run() -> str:
+    """In a worker of Ansible, whose parent is ansible-playbook."""
+    pid = os.getppid()
+    return f"{here()}.{pid}.{started(pid) or 0}"
+
+
+def is_gone(owner: str) -> bool:
+    """True only where it is certain: an owner on this machine whose process is no more."""
+    place, _, rest = owner.rpartition(".")
+    place, _, pid = place.rpartition(".")
+    return place == here() != "unknown" and pid.isdigit() and started(int(pid)) != rest
