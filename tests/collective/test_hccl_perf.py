@@ -96,7 +96,7 @@ def test_a_host_that_is_down(site: Site) -> None:
     result = site.ansible(hosts=HOSTS, timeout=15, faults={"SIM_SSH_DOWN": HOSTS[1]})
     record = result["measurements"][0]
     assert (record["status"], record["error"]["code"]) == ("not_run", "host_unreachable")
-    assert record["error"]["message"] == "ssh: connect to host 127.77.0.2 port 22: Connection refused"
+    assert record["error"]["message"].endswith(": 127.77.0.2: ssh: connect to host 127.77.0.2 port 22: Connection refused")
     assert until(lambda: site.left() == ({}, []))
 
 

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import shlex
 
 import pytest
@@ -29,6 +31,18 @@ VERDICTS = {
     "104": ("rank_crashed", 0), "106": ("mpi_init_failed", 0), "108": ("hostfile_unreadable", 0), "110": (None, 2), "112": ("check_failed", 1),
     "114": ("check_failed", 1), "116": ("check_failed", 1), "118": ("check_failed", 1), "120": (None, 1), "122": (None, 1), "124": ("timed_out", 2),
 }
+# run: the last row of its table as size in bytes, time in us (None: not a number) and check result
+FIGURES = {
+    "002": (65536, 20.33, "success"), "004": (1048576, 25.24, "success"), "006": (10234, 20.05, "success"), "008": (16, 20.0, "success"),
+    "010": (4194304, 40.97, "NULL"), "012": (32768, 20.16, "success"), "014": (32768, 20.16, "success"), "016": (32768, 20.16, "success"),
+    "018": (65536, 20.33, "success"), "020": (65536, 20.33, "success"), "022": (65536, 20.33, "success"), "024": (65536, 20.33, "success"),
+    "026": (65536, 20.33, "success"), "028": (32768, 20.16, "success"), "030": (16384, 20.08, "success"), "032": (16384, None, "failed"),
+    "068": (8192, 20.04, "success"), "078": (2097152, 30.49, "success"), "094": (32768, 20.16, "failed"), "096": (32768, 20.16, "failed"),
+    "098": (32768, 20.16, "NULL"), "100": (8192, 20.04, "failed"), "110": (16384, 20.08, "success"), "112": (8192, 20.04, "failed"),
+    "114": (8192, 20.04, "failed"), "116": (8192, 20.04, "failed"), "118": (8192, 20.04, "failed"), "120": (8192, 20.04, "success"),
+    "122": (8192, 20.04, "NULL"), "124": (16384, 20.08, "success"),
+}
+RUNS = 62
 # file: (error code or None, rows)
 LOGS = {
     "all_reduce_8dev__doc.txt": (None, 14), "all_reduce_8dev__exact_format.txt": (None, 14), "all_reduce__check_off.txt": ("not_checked", 1),
@@ -80,14 +94,33 @@ def _verdict(run: dict) -> tuple[str | None, int]:
 
 def test_recorded_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runs = [json.loads(line) for line in shared("oracle/hccl_test.jsonl").read_text().splitlines()]
-    assert {run["id"]: _verdict(run) for run in runs} == VERDICTS
+    assert len(runs) >= RUNS
+    found = {run["id"]: _verdict(run) for run in runs}
+    assert {name: found[name] for name in VERDICTS} == VERDICTS
     with capsys.disabled():
         print(f"\nhccl_test: {len(runs)} recorded runs judged, {sum(code is None for code, _ in VERDICTS.values())} of them good")
 
 
+def test_recorded_figures() -> None:
+    found = {}
+    for line in shared("oracle/hccl_test.jsonl").read_text().splitlines():
+        run = json.loads(line)
+        rows = hccl_test.parse(run.get("stdout", ""), run.get("stderr", "")).rows
+        if rows and run["id"] in VERDICTS:
+            found[run["id"]] = (rows[-1].size_bytes, rows[-1].time_us if math.isfinite(rows[-1].time_us) else None, rows[-1].check)
+    assert found == FIGURES
+
+
+def test_all_programs_were_recorded_and_are_known() -> None:
+    commands = [json.loads(line)["command"] for line in shared("oracle/hccl_test.jsonl").read_text().splitlines()]
+    recorded = {match.group(1) for command in commands for match in re.finditer(r"bin/(\w+)_test", command)}
+    assert recorded - set(hccl_test.OPERATIONS) == set()
+    assert len(hccl_test.OPERATIONS) == 11
+
+
 def test_exit_status_alone_would_have_been_wrong() -> None:
     runs = [json.loads(line) for line in shared("oracle/hccl_test.jsonl").read_text().splitlines()]
-    assert sorted(run["id"] for run in runs if run["exit"] == "0" and VERDICTS[run["id"]][0] not in (None, "no_table")) == [
+    assert sorted(run["id"] for run in runs if run["exit"] == "0" and VERDICTS.get(run["id"], (None,))[0] not in (None, "no_table")) == [
         "032", "070", "072", "078", "080", "082", "084", "086", "088", "090", "092", "094", "096", "100", "112", "114", "116", "118",
     ]
 

@@ -23,11 +23,13 @@ description:
     with n ranks 2(n-1)/n for V(all_reduce), 1 for V(broadcast) and V(reduce), (n-1)/n for all others.
   - Nothing is left running, neither after a failure nor when the module itself is killed.
   - C(mpirun) logs in to the other hosts by C(ssh) itself. The user of this task needs to log in to them by key, without a password.
+    M(hccn.cluster.ssh_trust) makes it so for a single run.
 requirements:
   - C(hccl_test) built at the same path on every host
   - MPICH or Open MPI on every host
 extends_documentation_fragment:
   - hccn.cluster._attributes
+  - hccn.cluster._collective
 attributes:
   check_mode:
     support: full
@@ -67,13 +69,6 @@ options:
     type: list
     elements: str
     default: []
-  host_names:
-    description:
-      - What the record calls the hosts, one name for each of O(hosts) in the same order. One name where O(hosts) is empty.
-      - Give the inventory's names, so that history and report know whose result it is. By default O(hosts), or this host's own name.
-    type: list
-    elements: str
-    default: []
   ranks_per_host:
     description:
       - Ranks, and so NPUs, on each host. Also the C(-p) of the program.
@@ -102,11 +97,6 @@ options:
           - The factor from one size to the next, 2 or more.
         type: int
         default: 2
-  iterations:
-    description:
-      - Iterations of which a size's time is the mean.
-    type: int
-    default: 20
   warmup:
     description:
       - Iterations before these, not measured.
@@ -141,12 +131,6 @@ options:
       - By default C($ASCEND_HOME_PATH/tools/hccl_test), C(/usr/local/Ascend/cann/tools/hccl_test) or
         C(/usr/local/Ascend/ascend-toolkit/latest/tools/hccl_test), the first that holds the program on this host.
     type: path
-  mpirun:
-    description:
-      - Name or path of C(mpirun). A bare name is looked up in C(PATH), then in C(/usr/local/mpich/bin) and C(/usr/local/openmpi/bin).
-      - MPICH and Open MPI are told apart by what C(mpirun --version) says.
-    type: str
-    default: mpirun
   environment:
     description:
       - Variables for C(mpirun) and for the ranks. Names that begin with C(HCCL_), C(ASCEND_), C(UCX_), C(FI_), C(HYDRA_), C(MPICH_), C(MPIR_),
@@ -155,18 +139,6 @@ options:
       - Only those that begin with C(HCCL_) are kept in the record.
     type: dict
     default: {}
-  timeout:
-    description:
-      - Seconds that the collective may take. C(mpirun) ends the ranks on all hosts then. If it does not, it is killed 15 seconds later.
-      - Starting the ranks for O(check_hosts) may take up to 60 seconds more.
-    type: int
-    default: 600
-  check_hosts:
-    description:
-      - Whether C(printenv) is started on O(hosts) in the same way first, to see that every host starts its ranks and that the ranks are where they
-        were asked for. A host that cannot be reached is named within a minute, where MPICH would wait until O(timeout).
-    type: bool
-    default: true
   npu_smi:
     description:
       - Name or path of C(npu-smi). A bare name is looked up in C(PATH), then in C(/usr/local/sbin) and C(/usr/local/bin).
@@ -184,17 +156,8 @@ options:
       - Judge this output of C(hccl_test) instead of running it. Standard output and standard error may both be in it.
       - O(operation), O(hosts) and O(ranks_per_host) say how it was run. They are needed for the bus bandwidth.
     type: path
-  run_id:
-    description:
-      - The first part of the record's id. Records of one run share it.
-      - By default made of the time and a random number.
-    type: str
-  attempt:
-    description:
-      - The last part of the record's id. Tells runs of the same operation with the same O(run_id) apart.
-    type: int
-    default: 1
 seealso:
+  - module: hccn.cluster.ssh_trust
   - module: hccn.cluster.nccl_perf
   - module: hccn.cluster.rdma_perf
   - plugin: hccn.cluster.volcano_job
@@ -303,6 +266,49 @@ measurements:
       description: The options that matter for comparing, and the C(HCCL_) variables.
       type: dict
       sample: {begin_bytes: 8192, end_bytes: 67108864, factor: 2, iterations: 20, warmup: 10, data_type: fp32, reduction: sum}
+slow:
+  description: Whether the collective over all hosts, or one of its rails, is slow.
+  returned: with O(groups), O(isolate) or O(floor_gbyte_s), when all groups were measured
+  type: bool
+  sample: true
+limit_gbyte_s:
+  description: The bus bandwidth below which a group is slow.
+  returned: when there is one
+  type: float
+  sample: 120.4
+findings:
+  description: What makes it slow, each also as a record of the kind C(verdict).
+  returned: as RV(slow)
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description:
+        - V(group) for hosts that make good ones slow, and V(rail) for a device of all hosts. V(size) says that it is their number alone, V(everywhere) that all
+          groups are slow, V(too_few) that there are too few hosts to tell them apart.
+      type: str
+      sample: group
+    hosts:
+      description: The hosts.
+      type: list
+      elements: str
+      sample: [node5]
+    message:
+      description: The finding in one sentence.
+      type: str
+      sample: "node5: slow together with good hosts, which are good without it"
+    evidence:
+      description: Groups that show it, with their bus bandwidth.
+      type: list
+      elements: str
+      sample: ["slow over node1, node5: 61.2 GB/s", "good over node1, node2, node3, node4: 172 GB/s"]
+    device:
+      description: The device, of a rail.
+      type: int
+      sample: 3
+    stopped:
+      description: Why the search ended before it came to the smallest set.
+      type: str
 command:
   description: The command line that was run, or would be. Absent with O(log).
   returned: when it could be made

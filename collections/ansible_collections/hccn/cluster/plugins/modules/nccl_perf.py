@@ -25,6 +25,7 @@ description:
     for all others.
   - Nothing is left running, neither after a failure nor when the module itself is killed.
   - C(mpirun) logs in to the other hosts by C(ssh) itself. The user of this task needs to log in to them by key, without a password.
+    M(hccn.cluster.ssh_trust) makes it so for a single run.
   - The parser was checked against published output and C(nccl-tests)' source, the way of starting it against a real MPICH and a stand-in for the programs.
     It was not run on GPUs.
 requirements:
@@ -32,6 +33,7 @@ requirements:
   - MPICH or Open MPI on every host
 extends_documentation_fragment:
   - hccn.cluster._attributes
+  - hccn.cluster._collective
 attributes:
   check_mode:
     support: full
@@ -56,13 +58,6 @@ options:
     description:
       - The hosts in rank order, by the addresses or names that C(mpirun) is to log in to. MPICH takes names and IPv4 addresses only.
       - Empty stands for this host alone, without C(ssh). With O(log), the hosts and ranks are those that the log itself lists then.
-    type: list
-    elements: str
-    default: []
-  host_names:
-    description:
-      - What the record calls the hosts, one name for each of O(hosts) in the same order. One name where O(hosts) is empty.
-      - Give the inventory's names, so that history and report know whose result it is. By default O(hosts), or this host's own name.
     type: list
     elements: str
     default: []
@@ -99,11 +94,6 @@ options:
           - The factor from one size to the next, 2 or more.
         type: int
         default: 2
-  iterations:
-    description:
-      - Iterations of which a size's time is the mean.
-    type: int
-    default: 20
   warmup:
     description:
       - Iterations before these, not measured.
@@ -136,12 +126,6 @@ options:
       - The folder of C(nccl-tests), which holds C(build/all_reduce_perf) or C(all_reduce_perf), and the others.
       - By default the program is looked for in C(PATH), then in C(/opt/nccl-tests), C(/opt/nccl_tests) and C(/usr/local/nccl-tests) of this host.
     type: path
-  mpirun:
-    description:
-      - Name or path of C(mpirun). A bare name is looked up in C(PATH), then in C(/usr/local/mpich/bin) and C(/usr/local/openmpi/bin).
-      - MPICH and Open MPI are told apart by what C(mpirun --version) says.
-    type: str
-    default: mpirun
   environment:
     description:
       - Variables for C(mpirun) and for the ranks. Names that begin with C(NCCL_), C(CUDA_), C(UCX_), C(FI_), C(HYDRA_), C(MPICH_), C(MPIR_), C(OMPI_), C(PMIX_)
@@ -158,18 +142,6 @@ options:
         C(OMPI_MCA_rmaps_base_mapping_policy=slot) are C(-bind-to none -map-by slot).
     type: dict
     default: {}
-  timeout:
-    description:
-      - Seconds that the collective may take. C(mpirun) ends the ranks on all hosts then. If it does not, it is killed 15 seconds later.
-      - Starting the processes for O(check_hosts) may take up to 60 seconds more.
-    type: int
-    default: 600
-  check_hosts:
-    description:
-      - Whether C(printenv) is started on O(hosts) in the same way first, to see that every host starts its processes and that they are where they
-        were asked for. A host that cannot be reached is named within a minute, where MPICH would wait until O(timeout).
-    type: bool
-    default: true
   nvidia_smi:
     description:
       - Name or path of C(nvidia-smi).
@@ -189,17 +161,8 @@ options:
         nothing comes into the record.
       - O(operation) says what was run. O(hosts) and O(ranks_per_host) are needed where the log does not list its devices.
     type: path
-  run_id:
-    description:
-      - The first part of the record's id. Records of one run share it.
-      - By default made of the time and a random number.
-    type: str
-  attempt:
-    description:
-      - The last part of the record's id. Tells runs of the same operation with the same O(run_id) apart.
-    type: int
-    default: 1
 seealso:
+  - module: hccn.cluster.ssh_trust
   - module: hccn.cluster.hccl_perf
   - plugin: hccn.cluster.volcano_job
     plugin_type: filter
@@ -317,6 +280,49 @@ measurements:
       description: The options that matter for comparing, and the C(NCCL_) variables.
       type: dict
       sample: {begin_bytes: 33554432, end_bytes: 536870912, factor: 2, iterations: 20, warmup: 5, data_type: float, reduction: sum}
+slow:
+  description: Whether the collective over all hosts, or one of its rails, is slow.
+  returned: with O(groups), O(isolate) or O(floor_gbyte_s), when all groups were measured
+  type: bool
+  sample: true
+limit_gbyte_s:
+  description: The bus bandwidth below which a group is slow.
+  returned: when there is one
+  type: float
+  sample: 120.4
+findings:
+  description: What makes it slow, each also as a record of the kind C(verdict).
+  returned: as RV(slow)
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description:
+        - V(group) for hosts that make good ones slow, and V(rail) for a device of all hosts. V(size) says that it is their number alone, V(everywhere) that all
+          groups are slow, V(too_few) that there are too few hosts to tell them apart.
+      type: str
+      sample: group
+    hosts:
+      description: The hosts.
+      type: list
+      elements: str
+      sample: [node5]
+    message:
+      description: The finding in one sentence.
+      type: str
+      sample: "node5: slow together with good hosts, which are good without it"
+    evidence:
+      description: Groups that show it, with their bus bandwidth.
+      type: list
+      elements: str
+      sample: ["slow over node1, node5: 61.2 GB/s", "good over node1, node2, node3, node4: 172 GB/s"]
+    device:
+      description: The device, of a rail.
+      type: int
+      sample: 3
+    stopped:
+      description: Why the search ended before it came to the smallest set.
+      type: str
 command:
   description: The command line that was run, or would be. Absent with O(log).
   returned: when it could be made

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""One collective over hosts: find the tools, place the ranks, run, judge, one record."""
+"""One collective over hosts, from the request to the one record: run and judge it, or judge what somebody else ran."""
 
 from __future__ import annotations
 
@@ -9,73 +9,22 @@ import os
 import tempfile
 import time
 import uuid
-from dataclasses import dataclass, field
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from dataclasses import dataclass
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from .._core import process
 from .._core.errors import HccnError, InputError
 from .._core.guard import Guard
 from .._core.record import record, utc
-from . import mpirun
-from .hccl_collective import HCCL_TEST
-from .known_errors import CONSEQUENCES
-from .collective_options import Options
+from . import collective_hosts, mpirun
+from .collective_attempt import GRACE_SECONDS, PLACEMENT_SECONDS, Attempt
+from .collective_hosts import LOOK_SECONDS, NotPlaced
+from .collective_plan import KNOWN_HOSTS, VERSION_SECONDS, Plan, Request, find_launcher, find_program, plan, validate
+from .collective_tool import Ending, Judged
 from .sizes import parse_size
-from .collective_tool import Ending, Judged, Tool
+from .table import tail
 
-GRACE_SECONDS = 15
-"""Between the launcher's own time limit and the kill: it needs a moment to end the ranks of all hosts."""
-PLACEMENT_SECONDS = 60
-"""A host that starts nothing within this time would not start the collective either."""
-VERSION_SECONDS = 20
-OUTPUT_LIMIT = 8000
-"""Characters of a failed run's output that a result carries; the end tells why."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """One call. ``hosts`` empty: this host alone. ``names``: what the record calls the hosts. ``timeout``: seconds that the collective may take.
-
-    ``folder``: where the programs are (empty: look for them). ``smi``: the tool that tells whether the devices are at work.
-    """
-
-    options: Options
-    hosts: Tuple[str, ...] = ()
-    names: Tuple[str, ...] = ()
-    folder: str = ""
-    mpirun: str = "mpirun"
-    environment: Mapping[str, str] = field(default_factory=dict)
-    timeout: int = 600
-    check_hosts: bool = True
-    run_id: str = ""
-    attempt: int = 1
-    smi: str = "npu-smi"
-    allow_busy: bool = False
-    tool: Tool = HCCL_TEST
-
-    @property
-    def ranks(self) -> int:
-        return self.options.ranks_per_host * max(1, len(self.hosts))
-
-    @property
-    def processes_per_host(self) -> int:
-        return self.tool.processes_per_host(self.options)
-
-    @property
-    def processes(self) -> int:
-        return self.processes_per_host * max(1, len(self.hosts))
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What would be run: the command, the host file's text (empty: none), where, with which additions to the environment."""
-
-    launcher: mpirun.Launcher
-    argv: Tuple[str, ...]
-    hostfile: str
-    folder: str
-    environment: Mapping[str, str]
-    placement_argv: Tuple[str, ...] = ()
+__all__ = ["Outcome", "Plan", "Request", "find_launcher", "find_program", "judge_log", "judge_log_file", "new_run_id", "plan", "run", "validate"]
 
 
 @dataclass(frozen=True)
@@ -111,77 +60,6 @@ def new_run_id(moment: Optional[float] = None) -> str:
     return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(moment)) + "-" + uuid.uuid4().hex[:8]
 
 
-def validate(request: Request) -> None:
-    """Raises InputError before anything is looked at."""
-    if request.timeout < 1:
-        raise InputError("timeout is %d seconds, it must be 1 or more" % request.timeout)
-    if request.names and len(request.names) != max(1, len(request.hosts)):
-        raise InputError("host_names has %d names for %d hosts" % (len(request.names), max(1, len(request.hosts))), "give one for each, in the same order")
-    request.tool.validate(request.options, request.ranks)
-    mpirun.check_environment(request.environment, request.tool.variables)
-    mpirun.check_hosts(mpirun.OPENMPI, request.hosts)
-
-
-def plan(request: Request, hostfile_path: str = "hostfile") -> Plan:
-    """Finds the tools on this host and builds the command. Runs ``mpirun --version`` only.
-
-    Raises InputError; HccnError tool_missing, unknown_mpi, and the tool's own for programs that are not there.
-    """
-    validate(request)
-    program = find_program(request)
-    launcher = find_launcher(request)
-    mpirun.check_hosts(launcher.flavour, request.hosts)
-    environment = _environment(request, launcher, program)
-    hostfile = mpirun.hostfile_text(launcher.flavour, request.hosts, request.processes_per_host) if request.hosts else ""
-    whole = dict(os.environ, **environment)
-    names = [name for name in whole if name in environment or name == "LD_LIBRARY_PATH" or name.startswith(request.tool.recorded)]
-
-    def command(argv: Sequence[str], show_map: bool) -> Tuple[str, ...]:
-        path = hostfile_path if hostfile else ""
-        return tuple(mpirun.command(launcher, request.processes, argv, path, os.geteuid() == 0, names, show_map))
-
-    placement = command(mpirun.placement_argv(), True) if hostfile and request.check_hosts else ()
-    argv = command([program] + request.tool.arguments(request.options), False)
-    return Plan(launcher, argv, hostfile, request.tool.start_folder(program), environment, placement)
-
-
-def find_program(request: Request) -> str:
-    """The path of the program. With hosts, a folder that was given need not exist here. Raises the tool's own HccnError."""
-    operation = request.options.operation
-    given = request.tool.inside(request.folder, operation) if request.folder else []
-    if given and request.hosts and not os.path.isdir(request.folder):
-        return given[0]
-    paths = given or request.tool.places(operation, dict(os.environ, **request.environment))
-    for path in paths:
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    raise HccnError(request.tool.missing, "no such program: %s" % ", ".join(paths), request.tool.missing_hint)
-
-
-def find_launcher(request: Request) -> mpirun.Launcher:
-    """The mpirun and its flavour. Raises tool_missing, unknown_mpi."""
-    search = request.environment.get("PATH") or os.environ.get("PATH", os.defpath)
-    for path in mpirun.candidates(request.mpirun, search):
-        if os.access(path, os.X_OK) and os.path.isfile(path):
-            result = process.run([path, "--version"], VERSION_SECONDS)
-            return mpirun.parse_version(path, result.stdout + result.stderr)
-    raise HccnError("tool_missing", "%s: no such program" % request.mpirun,
-                    "install MPICH or Open MPI, or give its path in mpirun")
-
-
-def _environment(request: Request, launcher: mpirun.Launcher, program: str) -> Dict[str, str]:
-    """The user's variables; to LD_LIBRARY_PATH is appended what MPI and the tool need there, as far as it exists here."""
-    whole = dict(request.environment)
-    prefix = os.path.dirname(os.path.dirname(os.path.realpath(launcher.path)))
-    wanted = ([] if prefix == "/usr" else [os.path.join(prefix, "lib")]) + request.tool.libraries(program)
-    present = whole.get("LD_LIBRARY_PATH") or os.environ.get("LD_LIBRARY_PATH", "")
-    paths = [path for path in present.split(":") if path]
-    paths += [path for path in wanted if path not in paths and os.path.isdir(path)]
-    if paths:
-        whole["LD_LIBRARY_PATH"] = ":".join(paths)
-    return whole
-
-
 def run(request: Request) -> Outcome:
     """Runs the collective and judges it; whatever happens, nothing is left running and a record comes back.
 
@@ -190,73 +68,42 @@ def run(request: Request) -> Outcome:
     started = time.time()
     handle, path = tempfile.mkstemp(prefix="hccn-hostfile-")
     os.close(handle)
-    limit = request.timeout + PLACEMENT_SECONDS + 2 * GRACE_SECONDS + VERSION_SECONDS
-    with Guard(cleanup=[["rm", "-f", path]], deadline=limit + GRACE_SECONDS):
-        try:
-            made = plan(request, path)
-        except InputError:
+    files = ["rm", "-f", path, path + KNOWN_HOSTS]
+    try:
+        made = plan(request, path)
+    except HccnError as error:
+        process.run(files, VERSION_SECONDS)
+        if isinstance(error, InputError):
             raise
-        except HccnError as error:
-            return _outcome(request, None, error, "not_run", started)
-        with open(path, "w") as stream:
-            stream.write(made.hostfile)
-        try:
-            if not request.allow_busy:
-                request.tool.refuse_work(request.smi, request.options)
-            _check_placement(request, made)
-            result = _launch(made.argv, made, request.timeout)
-        except _NotPlaced as trouble:
-            return _outcome(request, made, trouble.error, "not_run", started, output=trouble.output)
-        except HccnError as error:
-            return _outcome(request, made, error, "not_run", started)
-    return _judged(request, made, result)
+        return _outcome(request, None, error, "not_run", started)
+    attempt = Attempt(request, made, path)
+    limit = request.timeout + PLACEMENT_SECONDS + 2 * GRACE_SECONDS + 2 * LOOK_SECONDS + VERSION_SECONDS
+    guard = Guard(cleanup=[attempt.clear, files], deadline=limit + GRACE_SECONDS)
+    attempt.mark = guard.mark
+    try:
+        with guard:
+            result = attempt.run()
+            judged = _judge(request, result)
+            attempt.over(judged.error)
+    except NotPlaced as trouble:
+        return _outcome(request, made, trouble.error, "not_run", started, output=trouble.output, hosts=attempt.names_of(trouble.hosts))
+    except HccnError as error:
+        return _outcome(request, made, error, "not_run", started)
+    return _judged(request, made, result, judged, attempt)
 
 
-class _NotPlaced(Exception):
-    def __init__(self, error: HccnError, output: str) -> None:
-        super().__init__(error.message)
-        self.error = error
-        self.output = output
-
-
-def _launch(argv: Sequence[str], made: Plan, seconds: int) -> process.Result:
-    environment = dict(made.environment)
-    environment.update(mpirun.timeout_environment(seconds))
-    # The ranks start in the launcher's folder, which must exist on every host.
-    folder = made.folder if os.path.isdir(made.folder) else "/"
-    return process.run(argv, seconds + GRACE_SECONDS, env=environment, cwd=folder)
-
-
-def _check_placement(request: Request, made: Plan) -> None:
-    """Starts a harmless program in the same way and compares where its ranks were. Raises _NotPlaced."""
-    if not made.placement_argv:
-        return
-    result = _launch(made.placement_argv, made, min(PLACEMENT_SECONDS, request.timeout))
-    placement = mpirun.parse_placement(made.launcher.flavour, result.stdout, request.hosts)
-    wrong = mpirun.misplaced(placement, request.hosts, request.processes_per_host)
-    known = request.tool.find_errors(result.stdout, result.stderr)
-    # A launcher under another name for the variables: nothing is known, and nothing speaks against it.
-    silent = result.rc == 1 and not result.stdout.strip() and not known
-    if not wrong or silent:
-        return
-    text = ", ".join("%s has %d" % pair for pair in wrong[:5]) + (" and %d more" % (len(wrong) - 5) if len(wrong) > 5 else "")
-    causes = [error for error in known if error.code not in CONSEQUENCES]
-    if causes:
-        raise _NotPlaced(causes[0], _tail(result.stdout, result.stderr))
-    if result.timed_out or known:
-        error = HccnError("hosts_not_started", "the ranks did not start on all hosts within the time: of %d ranks each, %s" % (
-            request.processes_per_host, text), "log in to each of them by ssh as the same user, without a password, and run this mpirun")
-    else:
-        error = HccnError("placement_mismatch", "the ranks were not placed as asked: of %d ranks each, %s" % (request.processes_per_host, text),
-                          "look for a batch system or a default host file that overrides the host file")
-    raise _NotPlaced(error, _tail(result.stdout, result.stderr))
-
-
-def _judged(request: Request, made: Plan, result: process.Result) -> Outcome:
+def _judge(request: Request, result: process.Result) -> Judged:
     ending = Ending(result.stdout, result.stderr, result.rc, result.timed_out)
-    judged = request.tool.judge_run(ending, request.options, request.ranks)
-    return _outcome(request, made, judged.error, "failed" if judged.error else "ok", result.started_at, result.duration_s, judged,
-                    "" if judged.error is None else _tail(result.stdout, result.stderr))
+    return request.tool.judge_run(ending, request.options, request.ranks)
+
+
+def _judged(request: Request, made: Plan, result: process.Result, judged: Judged, attempt: Attempt) -> Outcome:
+    if judged.error is None:
+        return _outcome(request, made, None, "ok", result.started_at, result.duration_s, judged)
+    error, hosts = collective_hosts.named(judged.error, judged.wrong_ranks, attempt.placed)
+    found = attempt.found()
+    error = collective_hosts.blamed(error, found)
+    return _outcome(request, made, error, "failed", result.started_at, result.duration_s, judged, tail(result.stdout, result.stderr), hosts or found.hosts)
 
 
 def judge_log_file(request: Request, path: str, sizes_given: bool) -> Outcome:
@@ -275,22 +122,24 @@ def judge_log_file(request: Request, path: str, sizes_given: bool) -> Outcome:
 def judge_log(request: Request, text: str, sizes_given: bool) -> Outcome:
     """The record of a run that somebody else made. ``sizes_given`` false: the sizes are read off the log itself."""
     judged = request.tool.judge_log(Ending(text), request.options, request.ranks if request.hosts else None, sizes_given)
-    return _outcome(request, None, judged.error, "failed" if judged.error else "ok", None, None, judged, "" if judged.error is None else _tail(text, ""))
+    return _outcome(request, None, judged.error, "failed" if judged.error else "ok", None, None, judged, "" if judged.error is None else tail(text, ""))
 
 
 def _outcome(request: Request, made: Optional[Plan], error: Optional[HccnError], status: str, started: Optional[float],
-             duration: Optional[float] = None, judged: Optional[Judged] = None, output: str = "") -> Outcome:
+             duration: Optional[float] = None, judged: Optional[Judged] = None, output: str = "", hosts: Sequence[str] = ()) -> Outcome:
+    """``hosts``: names of those that the error is of."""
     operation = request.options.operation
     told = judged or Judged(None, [], request.ranks)
     # Who took part is for the caller to say; a log without a caller's word says it itself.
-    hosts = request.names or request.hosts or (told.hosts if made is None else ()) or (os.uname().nodename,)
+    took_part = request.names or request.hosts or (told.hosts if made is None else ()) or (os.uname().nodename,)
+    context = dict(request.context, **({"suspects": list(hosts)} if hosts else {}))
     tool = {"name": request.tool.program(operation)}
     if told.version:
         tool["version"] = told.version
     whole = record(
         "collective", "%s/collective/%s/%d" % (request.run_id, operation, request.attempt), status,
-        tool=tool, operation=operation, measure="bandwidth", hosts=list(hosts), ranks=told.ranks, options=_options(request, made, judged),
-        samples=told.samples or None, error=error.as_dict() if error else None, command=list(made.argv) if made else None,
+        tool=tool, operation=operation, measure="bandwidth", hosts=list(took_part), ranks=told.ranks, options=_options(request, made, judged),
+        context=context or None, samples=told.samples or None, error=error.as_dict() if error else None, command=list(made.argv) if made else None,
         started_at=utc(started) if started is not None else None, duration_s=round(duration, 3) if duration is not None else None,
     )
     return Outcome(whole, output, told.warnings)
@@ -313,10 +162,3 @@ def _options(request: Request, made: Optional[Plan], judged: Optional[Judged]) -
     if kept:
         whole["environment"] = kept
     return whole
-
-
-def _tail(stdout: str, stderr: str) -> str:
-    """The end of both streams, bounded."""
-    half = OUTPUT_LIMIT // 2
-    parts = [text.strip()[-half:] for text in (stdout, stderr)]
-    return "\n".join(part for part in parts if part)

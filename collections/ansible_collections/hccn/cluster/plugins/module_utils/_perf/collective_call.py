@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import Any, Dict, Sequence
 
 from .._core.errors import HccnError
-from . import collective
+from . import collective, collective_study
+from .collective import Outcome
+from .collective_plan import Request, plan
+from .collective_study import Study, Wanted
 
 
 def argument_spec(operations: Sequence[str], data_types: Sequence[str], reductions: Sequence[str], defaults: Dict[str, Any], **own: Any) -> Dict[str, Any]:
@@ -33,6 +36,13 @@ def argument_spec(operations: Sequence[str], data_types: Sequence[str], reductio
         "environment": {"type": "dict", "default": {}},
         "timeout": {"type": "int", "default": 600},
         "check_hosts": {"type": "bool", "default": True},
+        "groups": {"type": "list", "elements": "str", "choices": list(collective_study.GROUPS), "default": [collective_study.ALL]},
+        "isolate": {"type": "bool", "default": False},
+        "floor_gbyte_s": {"type": "float"},
+        "relative_floor": {"type": "float", "default": collective_study.RELATIVE_FLOOR},
+        "isolate_budget": {"type": "int", "default": collective_study.BUDGET},
+        "ssh_identity": {"type": "path"},
+        "ssh_known_hosts": {"type": "list", "elements": "str", "default": []},
         "allow_busy": {"type": "bool", "default": False},
         "log": {"type": "path"},
         "run_id": {"type": "str"},
@@ -57,24 +67,47 @@ def request_fields(params: Dict[str, Any]) -> Dict[str, Any]:
         "hosts": tuple(params["hosts"]), "names": tuple(params["host_names"]), "mpirun": params["mpirun"],
         "environment": {name: str(value) for name, value in params["environment"].items()}, "timeout": params["timeout"],
         "check_hosts": params["check_hosts"], "run_id": params["run_id"] or collective.new_run_id(), "attempt": params["attempt"],
-        "allow_busy": params["allow_busy"],
+        "allow_busy": params["allow_busy"], "identity": params["ssh_identity"] or "", "known_hosts": tuple(params["ssh_known_hosts"]),
     }
 
 
-def call(module: Any, wanted: collective.Request) -> None:
+def wanted_groups(params: Dict[str, Any]) -> Wanted:
+    """Which groups of the hosts are measured."""
+    return Wanted(tuple(params["groups"]), params["isolate"], params["floor_gbyte_s"], params["relative_floor"], params["isolate_budget"])
+
+
+def call(module: Any, request: Request) -> None:
     """Ends the module. ``module``: Ansible's, with ``log`` and ``sizes`` among its options."""
     try:
+        wanted = wanted_groups(module.params)
         if module.params["log"]:
-            outcome = collective.judge_log_file(wanted, module.params["log"], bool(module.params["sizes"]))
+            _end(module, collective.judge_log_file(request, module.params["log"], bool(module.params["sizes"])), {})
         elif module.check_mode:
-            made = collective.plan(wanted)
+            wanted.check(request)
+            made = plan(request)
             module.exit_json(changed=False, measurements=[], command=list(made.argv), hostfile=made.hostfile)
+        elif wanted.plain:
+            _end(module, collective.run(request), {})
         else:
-            outcome = collective.run(wanted)
+            study = collective_study.run(request, wanted)
+            _end(module, study.failed or study.outcomes[0], _of_study(study, request.run_id))
     except HccnError as error:
         module.fail_json(msg=error.message, hint=error.hint)
+
+
+def _of_study(study: Study, run_id: str) -> Dict[str, Any]:
+    """What a study returns beside one run's result, and in its place: all records."""
+    records = [outcome.record for outcome in study.outcomes]
+    found: Dict[str, Any] = {"measurements": records + collective_study.verdicts(study, run_id), "findings": study.findings, "slow": study.slow}
+    if study.limit_gbyte_s is not None:
+        found["limit_gbyte_s"] = float("%.6g" % study.limit_gbyte_s)
+    return found
+
+
+def _end(module: Any, outcome: Outcome, more: Dict[str, Any]) -> None:
     for warning in outcome.warnings:
         module.warn(warning)
+    result = dict(outcome.result(), **more)
     if outcome.failed:
-        module.fail_json(msg=outcome.sentence, **outcome.result())
-    module.exit_json(**outcome.result())
+        module.fail_json(msg=outcome.sentence, **result)
+    module.exit_json(**result)

@@ -18,6 +18,7 @@ class Judged:
     """What an output proves. ``error`` None: a good run. ``samples`` as the record has them.
 
     ``told``: options that the output itself tells. ``ranks``: how many took part. ``hosts``, ``version``: who, and with which release, where it tells.
+    ``wrong_ranks``: those whose result was wrong.
     """
 
     error: Optional[HccnError]
@@ -27,6 +28,7 @@ class Judged:
     told: Mapping[str, Any] = field(default_factory=dict)
     hosts: Tuple[str, ...] = ()
     version: Optional[str] = None
+    wrong_ranks: Tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Tool(ABC):
 
     ``name``: for people. ``missing``: code of the error when its programs are not found, ``missing_hint`` what to do then.
     ``variables``: what the names of its environment variables begin with; ``recorded``: those of them that records keep.
+    ``device_variable``: names the devices of a host that take part, by their numbers.
     """
 
     name = ""
@@ -51,6 +54,7 @@ class Tool(ABC):
     missing_hint = ""
     variables: Tuple[str, ...] = ()
     recorded = ""
+    device_variable = ""
 
     @abstractmethod
     def program(self, operation: str) -> str:

@@ -29,6 +29,7 @@ class HcclTest(Tool):
     missing_hint = "build hccl_test from CANN's tools/hccl_test, or name its folder in hccl_test_dir"
     variables = ("HCCL_", "ASCEND_")
     recorded = "HCCL_"
+    device_variable = "HCCL_TEST_USE_DEVS"
 
     def program(self, operation: str) -> str:
         return hccl_test.program(operation)
@@ -90,7 +91,8 @@ def _judged(report: hccl_test.Report, ending: Ending, options: Options, ranks: i
         told = dict(zip(names, report.banner))
         iterations = report.banner[2]
     error = hccl_test.judge(report, expected, options.check, ending.rc, ending.timed_out)
-    return Judged(error, hccl_test.samples(report, options.operation, ranks, iterations), ranks, report.warnings, told)
+    wrong = hccl_test.wrong_ranks(report, options.root) if error and error.code == "check_failed" else ()
+    return Judged(error, hccl_test.samples(report, options.operation, ranks, iterations), ranks, report.warnings, told, wrong_ranks=wrong)
 
 
 HCCL_TEST = HcclTest()

@@ -217,6 +217,12 @@ def _wrong_result(report: Report) -> Optional[HccnError]:
                      "the data arrived wrong: run once more with the ranks named, then look at these NPUs' health and ECC counters")
 
 
+def wrong_ranks(report: Report, root: int) -> Tuple[int, ...]:
+    """Whose results were wrong: each says so itself, only the root in its table alone."""
+    said = {failure.rank for failure in report.rank_failures}
+    return tuple(sorted(said)) or ((root,) if any(row.check == "failed" for row in report.rows) else ())
+
+
 def _unchecked(report: Report, check: bool) -> Optional[HccnError]:
     if not check or report.unverified or all(row.check == "success" for row in report.rows):
         return None

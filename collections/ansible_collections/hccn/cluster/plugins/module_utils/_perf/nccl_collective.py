@@ -28,6 +28,7 @@ class NcclTests(Tool):
     missing_hint = "build nccl-tests with MPI=1, or name its folder in nccl_tests_dir"
     variables = ("NCCL_", "CUDA_")
     recorded = "NCCL_"
+    device_variable = "CUDA_VISIBLE_DEVICES"
 
     def program(self, operation: str) -> str:
         return nccl_tests.program(operation)

@@ -27,6 +27,17 @@ def incomplete(found: Sequence[int], expected: Sequence[int]) -> Optional[HccnEr
                      "the output is of another run, or of several")
 
 
+OUTPUT_LIMIT = 8000
+"""Characters of a failed run's output that a result carries; the end tells why."""
+
+
+def tail(stdout: str, stderr: str) -> str:
+    """The end of both streams, bounded."""
+    half = OUTPUT_LIMIT // 2
+    parts = [text.strip()[-half:] for text in (stdout, stderr)]
+    return "\n".join(part for part in parts if part)
+
+
 def rounded(value: float) -> float:
     """Six significant digits; the time that it is computed from has fewer."""
     return float("%.6g" % value)

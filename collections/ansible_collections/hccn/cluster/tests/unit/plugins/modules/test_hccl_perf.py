@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from ansible_collections.hccn.cluster.plugins.doc_fragments._collective import ModuleDocFragment
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
 from ansible_collections.hccn.cluster.plugins.modules import hccl_perf
 
@@ -30,7 +31,8 @@ def params(**changes: object) -> "dict[str, Any]":
 
 
 def test_argument_spec_is_the_documentation() -> None:
-    assert hccl_perf.argument_spec() == documented(yaml.safe_load(hccl_perf.DOCUMENTATION)["options"])
+    options = {**yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"], **yaml.safe_load(hccl_perf.DOCUMENTATION)["options"]}
+    assert hccl_perf.argument_spec() == documented(options)
 
 
 def test_defaults() -> None:

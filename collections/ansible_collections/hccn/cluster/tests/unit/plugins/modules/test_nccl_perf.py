@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from ansible_collections.hccn.cluster.plugins.doc_fragments._collective import ModuleDocFragment
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_collective import NCCL_TESTS
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests import NcclOptions
 from ansible_collections.hccn.cluster.plugins.modules import nccl_perf
@@ -31,7 +32,8 @@ def params(**changes: object) -> "dict[str, Any]":
 
 
 def test_argument_spec_is_the_documentation() -> None:
-    assert nccl_perf.argument_spec() == documented(yaml.safe_load(nccl_perf.DOCUMENTATION)["options"])
+    options = {**yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"], **yaml.safe_load(nccl_perf.DOCUMENTATION)["options"]}
+    assert nccl_perf.argument_spec() == documented(options)
 
 
 def test_defaults() -> None:

@@ -29,6 +29,13 @@ echo "$MPIEXEC_TIMEOUT $HCCL_BUFFSIZE $LD_LIBRARY_PATH" > environment
 cat output
 exit "$(cat status)"
 """
+SSH = """#!/bin/sh
+echo "$*" >> "${0%/*}/logins"
+while [ "${1#-}" != "$1" ]; do case "$1" in -[io]) shift ;; esac; shift; done
+grep "^$1 " "${0%/*}/refused" | cut -d" " -f2- >&2 && grep -q "^$1 " "${0%/*}/refused" && exit 255
+exit 0
+"""
+"""A login to each host is good, unless the file "refused" has a line with the host and what ssh says."""
 
 
 class Fake:
@@ -39,6 +46,10 @@ class Fake:
         self.path.write_text(SCRIPT)
         self.path.chmod(0o755)
         self.write(version=HYDRA, placement="n1\nn1\nn2\nn2\n", trouble="", output=BANNER + TABLE, status="0")
+        self.ssh = self.folder / "ssh"
+        self.ssh.write_text(SSH)
+        self.ssh.chmod(0o755)
+        self.write(refused="", logins="")
         self.hccl_test = folder / "cann" / "tools" / "hccl_test"
         (self.hccl_test / "bin").mkdir(parents=True)
         program = self.hccl_test / "bin" / "all_reduce_test"
@@ -65,7 +76,10 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
     scratch = tmp_path / "tmp"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    return Fake(tmp_path)
+    made = Fake(tmp_path)
+    monkeypatch.setenv("HYDRA_LAUNCHER_EXEC", str(made.ssh))
+    monkeypatch.setenv("OMPI_MCA_plm_rsh_agent", str(made.ssh))
+    return made
 
 
 def left(fake: Fake) -> "list[str]":
@@ -104,7 +118,7 @@ def test_two_hosts(fake: Fake) -> None:
     assert record["command"][1] == "-f" and record["command"][3:5] == ["-n", "4"]
     assert fake.read("hostfile") == "n1:2\nn2:2\n"
     assert fake.read("environment").split() == [
-        "20", "512", "/mine:%s:%s" % (fake.path.parents[1] / "lib", fake.hccl_test.parents[1] / "lib64")]
+        "28", "512", "/mine:%s:%s" % (fake.path.parents[1] / "lib", fake.hccl_test.parents[1] / "lib64")]
     assert (record["id"], record["hosts"], record["ranks"], record["status"]) == ("r1/collective/all_reduce/3", ["n1", "n2"], 4, "ok")
     assert record["options"]["environment"] == {"HCCL_BUFFSIZE": "512"}
     assert record["samples"][0]["busbw_gbyte_s"] == 0.3072
@@ -120,7 +134,7 @@ def test_open_mpi(fake: Fake) -> None:
     fake.write(version=OPEN_MPI, placement=" Data for node: n1\tNum slots: 2\tMax slots: 0\tNum procs: 2\n Data for node: n2\tNum procs: 2\n")
     command = collective.run(fake.request(hosts=("n1", "n2"), environment={"HCCL_BUFFSIZE": "512"})).record["command"]
     launcher = command[:command.index("-p") - 1]
-    assert [word for word in launcher[3:] if word != "--allow-run-as-root"] == ["-x", "HCCL_BUFFSIZE", "-n", "4"]
+    assert [word for word in launcher[3:] if word != "--allow-run-as-root"] == ["-x", "HCCL_BUFFSIZE", "-x", "HCCN_CLUSTER_GUARD", "-n", "4"]
     assert launcher[:2] == [str(fake.path), "--hostfile"]
 
 
@@ -150,6 +164,50 @@ def test_warnings(fake: Fake) -> None:
     fake.write(output=BANNER + warning + "\n" + TABLE.replace("success", "NULL"))
     outcome = collective.run(fake.request())
     assert (outcome.failed, outcome.warnings) == (False, (warning,))
+
+
+def test_every_host_that_takes_no_login_is_named(fake: Fake) -> None:
+    fake.write(refused="n2 ssh: connect to host n2 port 22: Connection refused\nn4 Host key verification failed.\n")
+    record = collective.run(fake.request(hosts=("n1", "n2", "n3", "n4"), names=("a", "b", "c", "d"))).record
+    assert (record["status"], record["error"]["code"], record["context"]) == ("not_run", "host_unreachable", {"suspects": ["b", "d"]})
+    assert record["error"]["message"] == (
+        "2 of 4 hosts take no login from %s: n2: ssh: connect to host n2 port 22: Connection refused; n4: Host key verification failed." % os.uname().nodename)
+    assert not (fake.folder / "arguments").exists()
+    assert left(fake) == []
+
+
+def test_a_key_and_known_hosts_of_this_run(fake: Fake) -> None:
+    made = collective.plan(fake.request(hosts=("n1", "n2"), identity="/k/id", known_hosts=("n1 ssh-ed25519 AAAA",), environment={
+        "HYDRA_LAUNCHER_EXTRA_ARGS": "-p 2222"}), "/t/hosts")
+    assert made.environment["HYDRA_LAUNCHER_EXTRA_ARGS"] == (
+        "-p 2222 -i /k/id -o IdentitiesOnly=yes -o UserKnownHostsFile=/t/hosts-known -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes")
+    assert collective.run(fake.request(hosts=("n1", "n2"), identity="/k/id", known_hosts=("n1 ssh-ed25519 AAAA",))).record["status"] == "ok"
+    assert "-i /k/id" in fake.read("logins")
+    assert left(fake) == []
+
+
+def test_who_holds_up_a_run_is_seen_while_it_hangs(fake: Fake) -> None:
+    """Two hosts, two ranks each; while mpirun waits, the second host tells that one of its ranks is stopped."""
+    fake.ssh.write_text("#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift 2; done\n[ \"$1\" = n1 ] && echo 'rank 0 S'\n"
+                        "case \"$1$2\" in n1*) echo 'rank 1 S' ;; *look*) echo 'rank 2 S'; echo 'rank 3 T' ;; esac\n")
+    fake.path.write_text(SCRIPT.replace("cat output\n", "cat output; sleep 2; echo '[mpiexec@n1] APPLICATION TIMED OUT, TIMEOUT = 9s' >&2\n"))
+    fake.write(output=BANNER, status="255")
+    record = collective.run(fake.request(hosts=("n1", "n2"), names=("a", "b"), timeout=1)).record
+    assert (record["status"], record["error"]["code"], record["context"]) == ("failed", "timed_out", {"suspects": ["b"]})
+    assert record["error"]["message"] == "[mpiexec@n1] APPLICATION TIMED OUT, TIMEOUT = 9s; b: rank 3 is stopped by a signal"
+    assert left(fake) == []
+
+
+def test_the_host_of_a_wrong_result_is_named(fake: Fake) -> None:
+    fake.write(output=BANNER + TABLE + "local rank_id 3, check result failed, 8192 | 40.00 | 0.2 | failed\n")
+    record = collective.run(fake.request(hosts=("n1", "n2"), names=("a", "b"))).record
+    assert (record["error"]["code"], record["context"]) == ("check_failed", {"suspects": ["b"]})
+    assert record["error"]["message"] == "check result failed on rank 3 for 8192 bytes, on b"
+
+
+def test_a_good_run_is_not_followed_by_logins(fake: Fake) -> None:
+    assert collective.run(fake.request(hosts=("n1", "n2"))).record["status"] == "ok"
+    assert [line.split()[-1] for line in fake.read("logins").splitlines()] == ["true", "true"]
 
 
 def test_host_without_ranks(fake: Fake) -> None:
@@ -246,6 +304,7 @@ def test_plan_of_check_mode(fake: Fake) -> None:
 @pytest.mark.parametrize(("changes", "message"), [
     ({"timeout": 0}, "timeout is 0 seconds, it must be 1 or more"),
     ({"hosts": ("n1", "n1")}, "hosts[1]: n1 stands at hosts[0] already"),
+    ({"identity": "id"}, "ssh_identity is 'id', it must be an absolute path without blanks"),
     ({"hosts": ("fd00::1",)}, "hosts[0]: MPICH's host file takes no IPv6 address (fd00::1)"),
     ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not passed on"),
     ({"options": Options(root=2, ranks_per_host=2)}, "root is 2, but the ranks are 0 to 1"),

@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The hosts of one collective, seen from the host that launches it: do they take logins, do they start ranks, and who holds up a run that does not end?"""
+
+from __future__ import annotations
+
+import time
+from typing import Callable, Dict, NamedTuple, Optional, Sequence, Tuple
+
+from .._core import process
+from .._core.errors import HccnError
+from . import mpirun, ranks, ssh_login
+from .collective_tool import Tool
+from .known_errors import CONSEQUENCES
+from .ranks import Suspects
+from .ssh_login import Login
+
+LOOK_SECONDS = 8
+"""Between the end of the time and the launcher's own limit: so long the ranks still stand, and all hosts are asked about them."""
+_FIRST_POLL, _LAST_POLL = 0.005, 0.1
+_NAMED = 5
+
+
+class NotPlaced(Exception):
+    """The ranks were not started, or not where they should be. ``output`` of the attempt, ``hosts`` that are to blame, by address."""
+
+    def __init__(self, error: HccnError, output: str = "", hosts: Sequence[str] = ()) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.output = output
+        self.hosts = tuple(hosts)
+
+
+class Placed(NamedTuple):
+    """Who runs which ranks: ``addresses`` as the launcher knows them and ``names`` as records do, in rank order; ``each``: ranks of one host."""
+
+    addresses: Tuple[str, ...]
+    names: Tuple[str, ...]
+    each: int
+
+    @property
+    def ranks(self) -> int:
+        return self.each * len(self.names)
+
+    def host_of(self, rank: int) -> str:
+        return self.names[rank // self.each]
+
+    @property
+    def name_of(self) -> Dict[str, str]:
+        return dict(zip(self.addresses, self.names))
+
+
+def check_logins(login: Optional[Login], addresses: Sequence[str]) -> None:
+    """One login to each other host, all at once. Raises NotPlaced, which names all that take none."""
+    others = [address for address in addresses if not ssh_login.is_here(address)]
+    if login is None or not others:
+        return
+    try:
+        found = ssh_login.refusals(ssh_login.ask(login, others, ["true"]))
+    except HccnError as error:
+        raise NotPlaced(error) from None
+    if found:
+        raise NotPlaced(ssh_login.refused(found, len(addresses)), hosts=[one.host for one in found])
+
+
+def check_placement(tool: Tool, flavour: str, result: process.Result, placed: Placed, tail: str) -> None:
+    """``result`` of ``mpirun.placement_argv``: are the ranks where they should be? Raises NotPlaced."""
+    placement = mpirun.parse_placement(flavour, result.stdout, placed.addresses)
+    wrong = mpirun.misplaced(placement, placed.addresses, placed.each)
+    known = tool.find_errors(result.stdout, result.stderr)
+    # A launcher under another name for the variables: nothing is known, and nothing speaks against it.
+    silent = result.rc == 1 and not result.stdout.strip() and not known
+    if not wrong or silent:
+        return
+    text = ", ".join("%s has %d" % pair for pair in wrong[:_NAMED]) + (" and %d more" % (len(wrong) - _NAMED) if len(wrong) > _NAMED else "")
+    causes = [error for error in known if error.code not in CONSEQUENCES]
+    hosts = [host for host, _count in wrong if host in placed.addresses]
+    if causes:
+        raise NotPlaced(causes[0], tail, hosts)
+    if result.timed_out or known:
+        error = HccnError("hosts_not_started", "the ranks did not start on all hosts within the time: of %d ranks each, %s" % (placed.each, text),
+                          "log in to each of them by ssh as the same user, without a password, and run this mpirun")
+    else:
+        error = HccnError("placement_mismatch", "the ranks were not placed as asked: of %d ranks each, %s" % (placed.each, text),
+                          "look for a batch system or a default host file that overrides the host file")
+    raise NotPlaced(error, tail, hosts)
+
+
+def watch(child: process.Child, seconds: float, late: Callable[[], None]) -> process.Result:
+    """The child's result. ``late`` is called once, when it has run for ``seconds`` and is still at work."""
+    end = time.monotonic() + seconds
+    pause = _FIRST_POLL
+    called = False
+    try:
+        while not child.poll():
+            if not called and time.monotonic() >= end:
+                called = True
+                late()
+            time.sleep(pause)
+            pause = min(_LAST_POLL, pause * 1.5)
+        return child.wait()
+    except BaseException:
+        child.kill()
+        raise
+
+
+def look(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
+    """Who holds up the run that is at work."""
+    if login is None:
+        return Suspects()
+    seen = ranks.look(login, placed.addresses, mark)
+    return ranks.suspects(seen, placed.ranks, placed.addresses, placed.host_of, placed.name_of)
+
+
+def clear(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
+    """Ends what a run left on the hosts; tells those that did not answer."""
+    if login is None:
+        return Suspects()
+    seen = ranks.end(login, placed.addresses, mark)
+    return ranks.suspects(ranks.Seen({}, seen.silent), placed.ranks, placed.addresses, placed.host_of, placed.name_of)
+
+
+VAGUE = ("no_table", "rows_missing", "exit_status", "tool_failed", "mpi_init_failed")
+"""Codes beside CONSEQUENCES that do not tell a cause."""
+
+
+def blamed(error: HccnError, found: Suspects) -> HccnError:
+    """The error with what is known of the hosts, where it says only how the run ended."""
+    if not found.sentence or error.code not in CONSEQUENCES + VAGUE:
+        return error
+    if error.code in VAGUE:
+        return HccnError("host_lost", "the run ended without a result; %s" % found.sentence, "look at these hosts, and run once more without them")
+    return HccnError(error.code, "%s; %s" % (error.message, found.sentence), error.hint)
+
+
+def named(error: HccnError, wrong: Sequence[int], placed: Optional[Placed]) -> Tuple[HccnError, Tuple[str, ...]]:
+    """The error of ranks with a wrong result, and on which hosts these are."""
+    hosts = tuple(dict.fromkeys(placed.host_of(rank) for rank in wrong if placed and rank < placed.ranks)) if placed else ()
+    if not hosts:
+        return error, ()
+    return HccnError(error.code, "%s, on %s" % (error.message, ", ".join(hosts)), error.hint), hosts

@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What one collective is asked for, and what would be run for it: the tools are found, the ranks placed, the command made. Nothing is measured here."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+
+from .._core import process
+from .._core.errors import HccnError, InputError
+from . import mpirun, ssh_login
+from .collective_options import Options
+from .collective_tool import Tool
+from .hccl_collective import HCCL_TEST
+from .ssh_login import Login
+
+VERSION_SECONDS = 20
+KNOWN_HOSTS = "-known"
+"""What the name of the file with the hosts' keys has behind that of the host file."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call. ``hosts`` empty: this host alone. ``names``: what the record calls the hosts. ``timeout``: seconds that the collective may take.
+
+    ``folder``: where the programs are (empty: look for them). ``smi``: the tool that tells whether the devices are at work.
+    ``identity``: path of the key to log in with (empty: ssh's own choice); ``known_hosts``: lines that say by which keys the hosts are known (empty: ssh's
+    own files). ``context``: what the record says about where this run belongs.
+    """
+
+    options: Options
+    hosts: Tuple[str, ...] = ()
+    names: Tuple[str, ...] = ()
+    folder: str = ""
+    mpirun: str = "mpirun"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    timeout: int = 600
+    check_hosts: bool = True
+    run_id: str = ""
+    attempt: int = 1
+    smi: str = "npu-smi"
+    allow_busy: bool = False
+    tool: Tool = HCCL_TEST
+    identity: str = ""
+    known_hosts: Tuple[str, ...] = ()
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ranks(self) -> int:
+        return self.options.ranks_per_host * max(1, len(self.hosts))
+
+    @property
+    def processes_per_host(self) -> int:
+        return self.tool.processes_per_host(self.options)
+
+    @property
+    def processes(self) -> int:
+        return self.processes_per_host * max(1, len(self.hosts))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would be run: the command, the host file's text (empty: none), where, with which additions to the environment.
+
+    ``login``: how the launcher gets to the hosts; None where it is not by ssh, or there are none.
+    """
+
+    launcher: mpirun.Launcher
+    argv: Tuple[str, ...]
+    hostfile: str
+    folder: str
+    environment: Mapping[str, str]
+    placement_argv: Tuple[str, ...] = ()
+    login: Optional[Login] = None
+
+
+def validate(request: Request) -> None:
+    """Raises InputError before anything is looked at."""
+    if request.timeout < 1:
+        raise InputError("timeout is %d seconds, it must be 1 or more" % request.timeout)
+    if request.names and len(request.names) != max(1, len(request.hosts)):
+        raise InputError("host_names has %d names for %d hosts" % (len(request.names), max(1, len(request.hosts))), "give one for each, in the same order")
+    request.tool.validate(request.options, request.ranks)
+    mpirun.check_environment(request.environment, request.tool.variables)
+    mpirun.check_hosts(mpirun.OPENMPI, request.hosts)
+    if request.identity and (" " in request.identity or not os.path.isabs(request.identity)):
+        raise InputError("ssh_identity is %r, it must be an absolute path without blanks" % request.identity)
+
+
+def plan(request: Request, hostfile_path: str = "hostfile") -> Plan:
+    """Finds the tools on this host and builds the command. Runs ``mpirun --version`` only.
+
+    Raises InputError; HccnError tool_missing, unknown_mpi, and the tool's own for programs that are not there.
+    """
+    validate(request)
+    program = find_program(request)
+    launcher = find_launcher(request)
+    mpirun.check_hosts(launcher.flavour, request.hosts)
+    environment = _environment(request, launcher, program)
+    trust = ssh_login.trust_arguments(request.identity, hostfile_path + KNOWN_HOSTS if request.known_hosts else "")
+    environment.update(ssh_login.environment_with(launcher.flavour, dict(os.environ, **environment), trust))
+    hostfile = mpirun.hostfile_text(launcher.flavour, request.hosts, request.processes_per_host) if request.hosts else ""
+    whole = dict(os.environ, **environment)
+    names = [name for name in whole if name in environment or name == "LD_LIBRARY_PATH" or name.startswith(request.tool.recorded)]
+    if hostfile:
+        names.append(process.MARK)  # by which the ranks are found on their hosts
+
+    def command(argv: Sequence[str], show_map: bool) -> Tuple[str, ...]:
+        path = hostfile_path if hostfile else ""
+        return tuple(mpirun.command(launcher, request.processes, argv, path, os.geteuid() == 0, names, show_map))
+
+    placement = command(mpirun.placement_argv(), True) if hostfile and request.check_hosts else ()
+    argv = command([program] + request.tool.arguments(request.options), False)
+    login = ssh_login.login_of(launcher.flavour, whole) if hostfile else None
+    return Plan(launcher, argv, hostfile, request.tool.start_folder(program), environment, placement, login)
+
+
+def find_program(request: Request) -> str:
+    """The path of the program. With hosts, a folder that was given need not exist here. Raises the tool's own HccnError."""
+    operation = request.options.operation
+    given = request.tool.inside(request.folder, operation) if request.folder else []
+    if given and request.hosts and not os.path.isdir(request.folder):
+        return given[0]
+    paths = given or request.tool.places(operation, dict(os.environ, **request.environment))
+    for path in paths:
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    raise HccnError(request.tool.missing, "no such program: %s" % ", ".join(paths), request.tool.missing_hint)
+
+
+def find_launcher(request: Request) -> mpirun.Launcher:
+    """The mpirun and its flavour. Raises tool_missing, unknown_mpi."""
+    search = request.environment.get("PATH") or os.environ.get("PATH", os.defpath)
+    for path in mpirun.candidates(request.mpirun, search):
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            result = process.run([path, "--version"], VERSION_SECONDS)
+            return mpirun.parse_version(path, result.stdout + result.stderr)
+    raise HccnError("tool_missing", "%s: no such program" % request.mpirun,
+                    "install MPICH or Open MPI, or give its path in mpirun")
+
+
+def _environment(request: Request, launcher: mpirun.Launcher, program: str) -> Dict[str, str]:
+    """The user's variables; to LD_LIBRARY_PATH is appended what MPI and the tool need there, as far as it exists here."""
+    whole = dict(request.environment)
+    prefix = os.path.dirname(os.path.dirname(os.path.realpath(launcher.path)))
+    wanted = ([] if prefix == "/usr" else [os.path.join(prefix, "lib")]) + request.tool.libraries(program)
+    present = whole.get("LD_LIBRARY_PATH") or os.environ.get("LD_LIBRARY_PATH", "")
+    paths = [path for path in present.split(":") if path]
+    paths += [path for path in wanted if path not in paths and os.path.isdir(path)]
+    if paths:
+        whole["LD_LIBRARY_PATH"] = ":".join(paths)
+    return whole

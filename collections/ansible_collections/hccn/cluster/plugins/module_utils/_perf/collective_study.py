@@ -1,0 +1,239 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""One collective over several groups of the same hosts: all, 2, 4, 8, ... of them, one device of each; and, where it is slow, the group that makes it so."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+from .._core.errors import InputError
+from .._core.record import record, utc
+from . import bisection, collective
+from .bisection import Finding, Search
+from .collective import Outcome
+from .collective_plan import Request
+
+ALL, SCALING, RAILS = "all", "scaling", "rails"
+GROUPS = (ALL, SCALING, RAILS)
+RELATIVE_FLOOR = 0.7
+"""Share of the best group's bus bandwidth below which another one is slow. More hosts cost some of it by themselves: latency grows with the ring."""
+BUDGET = 40
+"""Groups that the search may measure; for one slow host of 1000 it needs 26."""
+
+_FACTS = {
+    bisection.GROUP: "%(hosts)s: slow together with good hosts, which are good without %(it)s",
+    bisection.SIZE: "any %(count)d hosts together are slow, fewer are not: no host is to blame",
+    bisection.EVERYWHERE: "every group that was tried is slow: no host is to blame more than others",
+    bisection.TOO_FEW: "%(hosts)s are slow together: measure with a third host to tell which of them it is",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """``groups`` of GROUPS. ``floor_gbyte_s`` None: only ``relative_floor`` says what is slow. ``isolate``: search where it is."""
+
+    groups: Tuple[str, ...] = (ALL,)
+    isolate: bool = False
+    floor_gbyte_s: Optional[float] = None
+    relative_floor: float = RELATIVE_FLOOR
+    budget: int = BUDGET
+
+    def check(self, request: Request) -> None:
+        """Raises InputError."""
+        if not 0 < self.relative_floor < 1:
+            raise InputError("relative_floor is %g, it must lie between 0 and 1" % self.relative_floor)
+        if self.floor_gbyte_s is not None and self.floor_gbyte_s <= 0:
+            raise InputError("floor_gbyte_s is %g, it must be above 0" % self.floor_gbyte_s)
+        if self.budget < 1:
+            raise InputError("isolate_budget is %d, it must be 1 or more" % self.budget)
+        if len(request.hosts) < 2 and (self.isolate or set(self.groups) & {SCALING, RAILS}):
+            raise InputError("groups and isolate need 2 hosts or more, hosts names %d" % len(request.hosts))
+
+    @property
+    def plain(self) -> bool:
+        """One run over all hosts and nothing else?"""
+        return set(self.groups) <= {ALL} and not self.isolate and self.floor_gbyte_s is None
+
+
+@dataclass(frozen=True)
+class Group:
+    """``places`` of its hosts in the request's; ``device`` None: all of a host's."""
+
+    name: str
+    places: Tuple[int, ...]
+    device: Optional[int] = None
+
+
+@dataclass
+class Study:
+    """What was found. ``failed``: the run that ended it, None where all groups were measured. ``limit_gbyte_s`` None: nothing to compare with."""
+
+    outcomes: List[Outcome] = field(default_factory=list)
+    findings: List[Dict[str, Any]] = field(default_factory=list)
+    failed: Optional[Outcome] = None
+    limit_gbyte_s: Optional[float] = None
+    slow: bool = False
+
+
+def plan_groups(wanted: Wanted, hosts: int, ranks_per_host: int) -> List[Group]:
+    """All hosts first: only where they can be measured at all, parts of them are worth their time."""
+    whole = Group("all", tuple(range(hosts)))
+    found = [whole]
+    if SCALING in wanted.groups:
+        size = bisection.LEAST
+        while size < hosts:
+            found.append(Group("%d hosts" % size, whole.places[:size]))
+            size *= 2
+    if RAILS in wanted.groups:
+        found += [Group("device %d" % device, whole.places, device) for device in range(ranks_per_host)]
+    return found
+
+
+class _Runs:
+    """Runs groups one after another, each with an id of its own."""
+
+    def __init__(self, request: Request, run: Callable[[Request], Outcome]) -> None:
+        self._request = request
+        self._run = run
+        self.study = Study()
+        self.values: Dict[Tuple[int, ...], float] = {}
+        self.rails: Dict[int, float] = {}
+        self._largest = ""
+
+    def measure(self, group: Group, brief: bool = False) -> Optional[float]:
+        """Bus bandwidth at the largest size; None where it failed. ``brief``: that size alone."""
+        asked = self._asked(group, brief)
+        outcome = self._run(asked)
+        self.study.outcomes.append(outcome)
+        value = _bus_bandwidth(outcome)
+        if outcome.failed or value is None:
+            self.study.failed = outcome
+            return None
+        if group.device is None:
+            self.values[group.places] = value
+        else:
+            self.rails[group.device] = value
+        self._largest = self._largest or str(outcome.record["samples"][-1]["size_bytes"])
+        return value
+
+    def _asked(self, group: Group, brief: bool) -> Request:
+        request = self._request
+        names = request.names or request.hosts
+        options, environment = request.options, dict(request.environment)
+        if group.device is not None:
+            alone: Dict[str, Any] = {name: 1 for name in ("ranks_per_host", "gpus_per_process") if hasattr(options, name)}
+            options = replace(options, **alone)
+            environment[request.tool.device_variable] = str(group.device)
+        if brief and self._largest:
+            options = replace(options, begin=self._largest, end=self._largest)
+        if options.root >= options.ranks_per_host * len(group.places):
+            options = replace(options, root=0)
+        first = not self.study.outcomes
+        return replace(
+            request, options=options, environment=environment, hosts=tuple(request.hosts[place] for place in group.places),
+            names=tuple(names[place] for place in group.places), attempt=request.attempt + len(self.study.outcomes), context={"group": group.name},
+            # The first run is over all hosts: what it has proven need not be asked again.
+            check_hosts=request.check_hosts and first, allow_busy=request.allow_busy or not first)
+
+
+def _bus_bandwidth(outcome: Outcome) -> Optional[float]:
+    found = [sample["busbw_gbyte_s"] for sample in outcome.record.get("samples", ()) if "busbw_gbyte_s" in sample]
+    return float(found[-1]) if found else None
+
+
+def run(request: Request, wanted: Wanted, runner: Callable[[Request], Outcome] = collective.run) -> Study:
+    """Measures all groups, and searches what is slow. Ends at the first group that fails. Raises InputError."""
+    wanted.check(request)
+    runs = _Runs(request, runner)
+    for group in plan_groups(wanted, len(request.hosts), request.options.ranks_per_host) if request.hosts else [Group("all", ())]:
+        if runs.measure(group) is None:
+            return runs.study
+    whole = tuple(range(len(request.hosts)))
+    limit = _limit(runs, wanted, whole)
+    runs.study.limit_gbyte_s = limit
+    runs.study.slow = limit is not None and runs.values[whole] < limit
+    if runs.study.slow and limit is not None and wanted.isolate:
+        _isolate(runs, request, whole, limit, wanted.budget)
+    _rails(runs, request, wanted)
+    return runs.study
+
+
+def _limit(runs: _Runs, wanted: Wanted, whole: Tuple[int, ...]) -> Optional[float]:
+    """The floor as it was given, else a share of the best group of several hosts."""
+    if wanted.floor_gbyte_s is not None:
+        return wanted.floor_gbyte_s
+    if wanted.isolate and len(whole) > bisection.LEAST:
+        for places in (whole[:bisection.LEAST], whole[-bisection.LEAST:]):
+            if places not in runs.values and runs.measure(Group("reference", places), brief=True) is None:
+                return None
+    parts = [value for places, value in runs.values.items() if places != whole]
+    return wanted.relative_floor * max(parts + [runs.values[whole]]) if parts else None
+
+
+def _isolate(runs: _Runs, request: Request, whole: Tuple[int, ...], limit: float, budget: int, device: Optional[int] = None) -> None:
+    names = request.names or request.hosts
+    place_of = {name: place for place, name in enumerate(names)}
+    known = list(runs.values.items()) if device is None else [(whole, runs.rails[device])]
+
+    def measure(group: Sequence[str]) -> Optional[float]:
+        label = "bisection" if device is None else "bisection of device %d" % device
+        return runs.measure(Group(label, tuple(place_of[name] for name in group), device), brief=True)
+
+    rails = dict(runs.rails)
+    search = Search(names, measure, limit, [([names[place] for place in places], value) for places, value in known], budget)
+    for finding in search.findings():
+        runs.study.findings.append(_told(finding, limit, device))
+    runs.rails = rails
+
+
+def _rails(runs: _Runs, request: Request, wanted: Wanted) -> None:
+    """Devices with the same number on all hosts, compared with each other."""
+    if len(runs.rails) < 2:
+        return
+    limit = wanted.relative_floor * statistics.median(runs.rails.values())
+    for device, value in sorted(runs.rails.items()):
+        if value >= limit:
+            continue
+        runs.study.slow = True
+        if wanted.isolate and len(request.hosts) > bisection.LEAST:
+            _isolate(runs, request, tuple(range(len(request.hosts))), limit, wanted.budget, device)
+        else:
+            others = statistics.median(other for number, other in runs.rails.items() if number != device)
+            runs.study.findings.append({
+                "kind": "rail", "device": device, "hosts": list(request.names or request.hosts),
+                "message": "device %d of all hosts: %.4g GB/s, the others %.4g GB/s" % (device, value, others), "evidence": []})
+
+
+def _told(finding: Finding, limit: float, device: Optional[int]) -> Dict[str, Any]:
+    """A finding as the module returns it."""
+    hosts = finding.hosts
+    message = _FACTS[finding.kind] % {"hosts": _some(hosts), "it": "it" if len(hosts) == 1 else "all of them", "count": len(hosts)}
+    if finding.stopped:
+        message = "%s: it is among these, %s" % (_some(hosts), finding.stopped)
+    if device is not None:
+        message = "device %d: %s" % (device, message)
+    found: Dict[str, Any] = {
+        "kind": finding.kind, "hosts": list(hosts), "message": message, "limit_gbyte_s": float("%.6g" % limit),
+        "evidence": ["%s over %s: %.4g GB/s" % ("slow" if one.slow else "good", _some(one.hosts), one.value) for one in finding.tried]}
+    if device is not None:
+        found["device"] = device
+    if finding.stopped:
+        found["stopped"] = finding.stopped
+    return found
+
+
+def _some(hosts: Sequence[str]) -> str:
+    return ", ".join(hosts[:8]) + (" and %d more" % (len(hosts) - 8) if len(hosts) > 8 else "")
+
+
+def verdicts(study: Study, run_id: str) -> List[Dict[str, Any]]:
+    """The findings as records. One that names a single host is that host's."""
+    found = []
+    for number, finding in enumerate(study.findings, 1):
+        source = {"host": finding["hosts"][0]} if finding["kind"] == bisection.GROUP and len(finding["hosts"]) == 1 else None
+        found.append(record("verdict", "%s/verdict/collective/%d" % (run_id, number), "failed", source=source, started_at=utc(),
+                            samples=[dict(finding, **{"class": "slow"})]))
+    return found

@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The ranks of one run on all hosts, found by the run's mark in their environment: how they are, and their end.
+
+A collective in which one rank stands still stands still as a whole, and no rank's output tells which one it is. The state of the processes does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Callable, Dict, List, Mapping, Sequence, Set, Tuple
+
+from .._core import process
+from .._core.errors import HccnError
+from . import ssh_login
+from .ssh_login import Login
+
+STATES = {"T": "stopped by a signal", "t": "stopped by a debugger", "D": "stuck in the kernel"}
+"""States of a process (proc(5)) in which it does not work. A sleeping or running one may well wait for others."""
+
+_SCRIPT = (
+    'for file in $(grep -lzxF -- "$1" /proc/[0-9]*/environ 2>/dev/null); do folder=${file%/environ}; '
+    r"""rank=$(tr '\0' '\n' < "$file" 2>/dev/null | sed -n 's/^PMI_RANK=//p; s/^OMPI_COMM_WORLD_RANK=//p' | head -n 1); """
+    r"""state=$(sed -n 's/^[0-9]* (.*) \(.\) .*/\1/p' "$folder/stat" 2>/dev/null); """
+    'if [ "$2" = end ]; then kill -KILL "${folder#/proc/}" 2>/dev/null; fi; '
+    'if [ -n "$rank" ]; then echo "rank $rank $state"; fi; done; exit 0'
+)
+"""One line, since not every login shell takes more between quotes."""
+LOOK, END = "look", "end"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """``states``: of the processes of each rank that was found; ``silent``: hosts that could not be asked, and why."""
+
+    states: Mapping[int, Set[str]] = field(default_factory=dict)
+    silent: Mapping[str, HccnError] = field(default_factory=dict)
+
+
+def look(login: Login, hosts: Sequence[str], mark: str, what: str = LOOK) -> Seen:
+    """Asks all hosts; with END every process of the run that is found is killed, by its pid. A host that does not answer is told, not raised."""
+    try:
+        answers = ssh_login.ask(login, hosts, ["sh", "-c", _SCRIPT, what, "%s=%s" % (process.MARK, mark), what])
+    except HccnError as error:
+        return Seen({}, dict.fromkeys(hosts, error))
+    states: Dict[int, Set[str]] = {}
+    for result in answers.values():
+        for line in result.stdout.splitlines():
+            words = line.split()
+            if len(words) == 3 and words[0] == "rank" and words[1].isdigit():
+                states.setdefault(int(words[1]), set()).add(words[2])
+    return Seen(states, {refusal.host: refusal.error for refusal in ssh_login.refusals(answers)})
+
+
+def end(login: Login, hosts: Sequence[str], mark: str) -> Seen:
+    """Ends what a run left on its hosts, and nobody else's."""
+    return look(login, hosts, mark, END)
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """``hosts`` by their names in the record; ``sentence`` says what is known of each, empty where nothing is."""
+
+    hosts: Tuple[str, ...] = ()
+    sentence: str = ""
+
+
+def suspects(seen: Seen, ranks: int, addresses: Sequence[str], host_of: Callable[[int], str], names: Mapping[str, str]) -> Suspects:
+    """Who holds up a run that does not end. ``host_of``: the name of a rank's host; ``names``: by address. Nothing where nobody could be seen."""
+    found: Dict[str, List[str]] = {}
+    for address in addresses:
+        if address in seen.silent:
+            found.setdefault(names[address], []).append("does not answer (%s)" % seen.silent[address].message)
+    silent = set(found)
+    for rank in range(ranks) if seen.states else ():
+        host = host_of(rank)
+        bad = sorted(seen.states.get(rank, set()) & set(STATES))
+        if host in silent:
+            continue
+        if rank not in seen.states:
+            found.setdefault(host, []).append("has no rank %d any more" % rank)
+        elif bad:
+            found.setdefault(host, []).append("rank %d is %s" % (rank, STATES[bad[0]]))
+    return Suspects(tuple(found), "; ".join("%s: %s" % (host, ", ".join(said)) for host, said in found.items()))

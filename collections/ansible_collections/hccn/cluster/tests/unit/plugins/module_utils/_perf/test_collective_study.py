@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Groups of hosts, one after another, with a collective that is as fast as the test wants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective_study
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective import Outcome
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_plan import Request
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_study import Study, Wanted
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_collective import NCCL_TESTS
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests import NcclOptions
+
+EIGHT = tuple("10.0.0.%d" % number for number in range(1, 9))
+NAMES = tuple("n%d" % number for number in range(1, 9))
+
+
+class Hall:
+    """``speed``: GB/s of a request, None for one that fails."""
+
+    def __init__(self, speed: "Callable[[Request], float | None]") -> None:
+        self.speed = speed
+        self.asked: List[Request] = []
+
+    def run(self, request: Request) -> Outcome:
+        self.asked.append(request)
+        speed = self.speed(request)
+        samples = [{"size_bytes": size, "busbw_gbyte_s": (speed or 0) * share} for size, share in ((8192, 0.1), (16384, 1.0))]
+        fields: Dict[str, Any] = {"hosts": list(request.names), "samples": samples[-1:] if request.options.begin == "16384" else samples}
+        return Outcome(record("collective", "%s/%d" % (request.run_id, request.attempt), "ok" if speed else "failed", **fields))
+
+    def study(self, request: "Request | None" = None, **wanted: Any) -> Study:
+        return collective_study.run(request or REQUEST, Wanted(**wanted), self.run)
+
+
+REQUEST = Request(Options(ranks_per_host=2, end="16K", root=15), EIGHT, NAMES, run_id="r")
+
+
+def slow_with(*bad: str) -> "Callable[[Request], float]":
+    return lambda request: 50.0 if set(bad) <= set(request.names) else 100.0
+
+
+def test_scaling() -> None:
+    hall = Hall(lambda request: 100.0)
+    study = hall.study(groups=("all", "scaling"))
+    assert [request.names for request in hall.asked] == [NAMES, NAMES[:2], NAMES[:4]]
+    assert [request.attempt for request in hall.asked] == [1, 2, 3]
+    assert [request.context for request in hall.asked] == [{"group": "all"}, {"group": "2 hosts"}, {"group": "4 hosts"}]
+    assert [(request.check_hosts, request.allow_busy, request.options.root) for request in hall.asked] == [
+        (True, False, 15), (False, True, 0), (False, True, 0)]
+    assert (study.slow, study.limit_gbyte_s, study.findings, study.failed) == (False, 70.0, [], None)
+
+
+@pytest.mark.parametrize(("request_", "variable"), [
+    (REQUEST, "HCCL_TEST_USE_DEVS"),
+    (replace(REQUEST, options=NcclOptions(ranks_per_host=2, end="64M", gpus_per_process=2), tool=NCCL_TESTS), "CUDA_VISIBLE_DEVICES")])
+def test_rails(request_: Request, variable: str) -> None:
+    hall = Hall(lambda request: 30.0 if request.environment.get(variable) == "1" else 100.0)
+    study = hall.study(request_, groups=("rails",))
+    assert [(request.options.ranks_per_host, dict(request.environment), len(request.hosts)) for request in hall.asked] == [
+        (2, {}, 8), (1, {variable: "0"}, 8), (1, {variable: "1"}, 8)]
+    assert [getattr(request.options, "gpus_per_process", 1) for request in hall.asked[1:]] == [1, 1]
+    assert [found["message"] for found in study.findings] == ["device 1 of all hosts: 30 GB/s, the others 100 GB/s"]
+
+
+def test_a_slow_rail_and_the_host_that_makes_it_so() -> None:
+    def speed(request: Request) -> float:
+        return 30.0 if request.environment.get("HCCL_TEST_USE_DEVS") == "3" and "n6" in request.names else 100.0
+
+    request = replace(REQUEST, options=replace(REQUEST.options, ranks_per_host=4, root=0))
+    told = Hall(speed).study(request, groups=("rails",))
+    assert [(found["kind"], found["device"], found["message"]) for found in told.findings] == [
+        ("rail", 3, "device 3 of all hosts: 30 GB/s, the others 100 GB/s")]
+    hall = Hall(speed)
+    found = hall.study(request, groups=("rails",), isolate=True).findings
+    assert [(one["kind"], one["device"], one["hosts"]) for one in found] == [("group", 3, ["n6"])]
+    assert {one.environment.get("HCCL_TEST_USE_DEVS") for one in hall.asked if one.context["group"].startswith("bisection")} == {"3"}
+
+
+def test_a_slow_host_is_named() -> None:
+    hall = Hall(slow_with("n3"))
+    study = hall.study(groups=("all", "scaling"), isolate=True)
+    assert (study.slow, study.limit_gbyte_s) == (True, 70.0)
+    finding = study.findings[0]
+    assert (finding["kind"], finding["hosts"]) == ("group", ["n3"])
+    assert finding["message"] == "n3: slow together with good hosts, which are good without it"
+    assert finding["evidence"][0].startswith("slow over n3, ") and finding["evidence"][0].endswith(": 50 GB/s")
+    assert len(hall.asked) <= 16
+    search = [request for request in hall.asked if request.context["group"] == "bisection"]
+    assert {(request.options.begin, request.options.end) for request in search} == {("16384", "16384")}
+    assert all(list(request.hosts) == ["10.0.0." + name[1:] for name in request.names] for request in search)
+    verdict = collective_study.verdicts(study, "r")[0]
+    assert (verdict["id"], verdict["status"], verdict["source"], verdict["samples"][0]["class"]) == ("r/verdict/collective/1", "failed", {"host": "n3"}, "slow")
+
+
+def test_a_pair() -> None:
+    study = Hall(slow_with("n2", "n7")).study(isolate=True)
+    assert study.findings[0]["hosts"] == ["n2", "n7"]
+    assert study.findings[0]["message"] == "n2, n7: slow together with good hosts, which are good without all of them"
+    assert "source" not in collective_study.verdicts(study, "r")[0]
+
+
+def test_without_a_search_it_is_only_said_to_be_slow() -> None:
+    study = Hall(slow_with("n8")).study(groups=("scaling",))
+    assert (study.slow, study.findings) == (True, [])
+
+
+def test_a_floor_needs_no_other_group() -> None:
+    hall = Hall(lambda request: 100.0)
+    assert hall.study(floor_gbyte_s=120.0).slow is True
+    assert len(hall.asked) == 1
+    study = Hall(lambda request: 100.0).study(floor_gbyte_s=120.0, isolate=True)
+    assert [found["kind"] for found in study.findings] == ["everywhere"]
+
+
+def test_the_first_group_that_fails_ends_it() -> None:
+    hall = Hall(lambda request: None if len(request.names) == 4 else 100.0)
+    study = hall.study(groups=("scaling", "rails"))
+    assert [len(request.names) for request in hall.asked] == [8, 2, 4]
+    assert study.failed is study.outcomes[-1] and study.limit_gbyte_s is None
+
+
+def test_a_group_that_fails_in_the_search_is_told() -> None:
+    hall = Hall(lambda request: None if request.names == NAMES[:4] else slow_with("n3")(request))
+    study = hall.study(isolate=True)
+    assert study.failed is not None
+    assert study.findings[0]["stopped"] == "the collective failed over n1, n2, n3, n4"
+
+
+@pytest.mark.parametrize(("hosts", "wanted", "message"), [
+    (EIGHT, {"relative_floor": 1.0}, "relative_floor is 1, it must lie between 0 and 1"),
+    (EIGHT, {"floor_gbyte_s": 0.0}, "floor_gbyte_s is 0, it must be above 0"),
+    (EIGHT, {"budget": 0}, "isolate_budget is 0, it must be 1 or more"),
+    ((), {"groups": ("scaling",)}, "groups and isolate need 2 hosts or more, hosts names 0"),
+    (EIGHT[:1], {"isolate": True}, "groups and isolate need 2 hosts or more, hosts names 1"),
+])
+def test_refused(hosts: "tuple[str, ...]", wanted: "dict[str, Any]", message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Hall(lambda request: 1.0).study(replace(REQUEST, hosts=hosts, names=hosts), **wanted)
+    assert caught.value.message == message
