@@ -20,7 +20,8 @@ from urllib.parse import parse_qs, urlparse
 
 from tests.jobs.container import HOSTS, here
 
-GROUPS = {"batch.volcano.sh/v1alpha1": [("jobs", "Job")], "kubeflow.org/v2beta1": [("mpijobs", "MPIJob")]}
+GROUPS = {"batch.volcano.sh/v1alpha1": [("jobs", "Job")], "kubeflow.org/v2beta1": [("mpijobs", "MPIJob")],
+          "scheduling.volcano.sh/v1beta1": [("podgroups", "PodGroup")]}
 CORE = [("pods", "Pod"), ("configmaps", "ConfigMap")]
 PATH = re.compile(r"/(?:api/(?P<core>v1)|apis/(?P<group>[^/]+/[^/]+))/namespaces/(?P<namespace>[^/]+)/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?(?P<log>/log)?")
 VERBS = ["create", "delete", "get", "list", "patch", "update"]
@@ -34,6 +35,8 @@ class Cluster:
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.logs: dict[str, str] = {}
         self.created: list[str] = []
+        self.taken: set[str] = set()
+        """Nodes whose devices are in use."""
         self._numbers = itertools.count(1)
         self._lock = threading.RLock()
         self._work: list[threading.Thread] = []
@@ -135,7 +138,19 @@ class Cluster:
             thread = threading.Thread(target=self._control, args=(plural, one), daemon=True)
             self._work.append(thread)
             thread.start()
+        if plural == "pods" and "status" not in one:
+            self._place(one)
         return one
+
+    def _place(self, pod: dict[str, Any]) -> None:
+        """A pod that somebody made by itself: put on its node at once, or never."""
+        term = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"][0]
+        node = term["matchExpressions"][0]["values"][0]
+        if self.placed and node not in self.taken:
+            pod["spec"]["nodeName"] = node
+            pod["status"] = {"phase": "Running", "podIP": "127.0.0.1", "conditions": [{"type": "Ready", "status": "True"}]}
+        else:
+            pod["status"] = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "1 Insufficient huawei.com/Ascend910."}]}
 
     def _delete(self, plural: str, namespace: str, name: str) -> None:
         uid = self.objects.pop((plural, namespace, name))["metadata"]["uid"]

@@ -7,9 +7,11 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import kubernetes_validate
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.filter.mpi_job import mpi_job
+from ansible_collections.hccn.cluster.plugins.filter.runner_pods import runner_pods
 from ansible_collections.hccn.cluster.plugins.filter.volcano_job import volcano_job
 from tests.jobs.schema import errors
 from tests.support import shared
@@ -29,6 +31,56 @@ JOBS = {
         "service_account": "checker", "image_pull_secrets": ["registry"], "security_context": {"privileged": True}, "shm_size": "8Gi", "rank_table": True,
         "mounts": [{"host_path": "/usr/local/Ascend/driver"}, {"name": "conf", "host_path": "/etc/hccn.conf", "type": "File"}]},
 }
+
+
+RUNNERS = {
+    "least": {"image": "registry/python:3.11", "nodes": ["a", "b"]},
+    "everything": {
+        "image": "registry/python:3.11", "nodes": ["a", "b"], "hosts": ["n1", "n2"], "queue": "checks", "priority_class": "high", "resource": "huawei.com/npu",
+        "devices_per_pod": 16, "resources": {"memory": "8Gi", "cpu": 4}, "annotations": {"huawei.com/schedule_policy": "chip8-node8"},
+        "labels": {"ring-controller.atlas": "ascend-910b"}, "node_selector": {"accelerator-type": "module-910b-8"}, "host_network": False,
+        "tolerations": [{"key": "npu", "operator": "Equal", "value": "true", "effect": "NoSchedule"}], "service_account": "checker",
+        "image_pull_secrets": ["registry"], "security_context": {"privileged": True}, "mounts": [{"host_path": "/usr/local/Ascend/driver"}]},
+}
+RELEASES = [f"1.{minor}" for minor in range(25, 38)]
+"""Of Kubernetes, as far as the schemas at hand go."""
+
+
+def pods(source: str, name: str) -> list[dict[str, Any]]:
+    """All pods that the cluster would make, as it would see them."""
+    if source == "runners":
+        return [one for one in runner_pods(RUNNERS[name])["objects"] if one["kind"] == "Pod"]
+    spec = manifest(source, name)["spec"]
+    templates = [one["template"] for one in spec["tasks"]] if source == "volcano" else [one["template"] for one in spec["mpiReplicaSpecs"].values()]
+    return [{"apiVersion": "v1", "kind": "Pod", **copy.deepcopy(one)} for one in templates]
+
+
+EVERY_POD = [("volcano", name) for name in sorted(JOBS)] + [("mpi", name) for name in sorted(JOBS)] + [("runners", name) for name in sorted(RUNNERS)]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_pods(release: str) -> None:
+    """Strictly, of each source: a key that the release does not know is an error."""
+    for source, name in EVERY_POD:
+        for pod in pods(source, name):
+            kubernetes_validate.validate(pod, release, strict=True)
+
+
+@pytest.mark.parametrize("release", [RELEASES[0], RELEASES[-1]])
+def test_the_schemas_of_pods_find_mistakes(release: str) -> None:
+    for place, key, value in (("spec", "hostNetwrok", True), ("spec", "activeDeadlineSeconds", "600"), ("metadata", "labels", ["a"])):
+        pod = copy.deepcopy(pods("runners", "least")[0])
+        pod[place][key] = value
+        with pytest.raises(kubernetes_validate.ValidationError):
+            kubernetes_validate.validate(pod, release, strict=True)
+
+
+def test_the_pod_group_of_runners() -> None:
+    group = runner_pods(RUNNERS["everything"])["objects"][0]
+    definition = shared("samples/k8s/crd/scheduling.volcano.sh_podgroups.yaml")
+    assert errors(definition, group) == []
+    group["spec"]["minMembers"] = group["spec"].pop("minMember")
+    assert [message.split(": ")[0] for message in errors(definition, group)] == ["$.spec"]
 
 
 def manifest(engine: str, job: str) -> dict[str, Any]:

@@ -1,12 +1,64 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The input of the filters that make a Kubernetes job of a collective."""
+"""The input of the filters that make manifests for Kubernetes. What their pods have in common is written once and put behind the keys of each."""
 
 from __future__ import annotations
 
 
-class ModuleDocFragment:
-    DOCUMENTATION = r"""
+_PODS = """\
+      namespace:
+        description:
+          - Namespace of all objects.
+        type: str
+        default: default
+      resources:
+        description:
+          - More resources of a pod with devices, by name, as requests and limits, for example C(cpu), C(memory) or C(rdma/hca).
+        type: dict
+        default: {}
+      priority_class:
+        description:
+          - Priority class of the pods.
+        type: str
+      labels:
+        description:
+          - Labels of all objects, for example C(ring-controller.atlas), which MindCluster's scheduler plugin wants.
+        type: dict
+        default: {}
+      annotations:
+        description:
+          - Annotations of the pods, for example C(huawei.com/schedule_policy).
+        type: dict
+        default: {}
+      node_selector:
+        description:
+          - Labels of the nodes that the pods may run on, for example C(accelerator-type).
+        type: dict
+        default: {}
+      tolerations:
+        description:
+          - Tolerations of the pods that hold devices.
+        type: list
+        elements: dict
+        default: []
+      image_pull_policy:
+        description:
+          - When the image is pulled.
+        type: str
+        default: IfNotPresent
+      image_pull_secrets:
+        description:
+          - Names of secrets for the registry.
+        type: list
+        elements: str
+        default: []
+      service_account:
+        description:
+          - Service account of the pods.
+        type: str
+"""
+
+_JOB = r"""
 options:
   _input:
     description:
@@ -35,11 +87,6 @@ options:
           - Name of the job and, with its pods' host names, of its service. Unique in the namespace.
         type: str
         default: hccn-collective
-      namespace:
-        description:
-          - Namespace of all objects.
-        type: str
-        default: default
       tool:
         description:
           - What measures.
@@ -134,11 +181,6 @@ options:
         description:
           - How many of O(_input.resource) a worker asks for. By default O(_input.ranks_per_host).
         type: int
-      resources:
-        description:
-          - More resources of a worker by name, as requests and limits, for example C(cpu), C(memory) or C(rdma/hca).
-        type: dict
-        default: {}
       queue:
         description:
           - Volcano's queue. Of an MPIJob the queue of its pod group, without effect where the operator runs without gang scheduling.
@@ -148,31 +190,6 @@ options:
         description:
           - Scheduler of the pods. By default V(volcano) for a Volcano Job, and for an MPIJob what the operator sets.
         type: str
-      priority_class:
-        description:
-          - Priority class of the job.
-        type: str
-      labels:
-        description:
-          - Labels of the job and its pods, for example C(ring-controller.atlas), which MindCluster's scheduler plugin wants.
-        type: dict
-        default: {}
-      annotations:
-        description:
-          - Annotations of the job and its pods, for example C(huawei.com/schedule_policy).
-        type: dict
-        default: {}
-      node_selector:
-        description:
-          - Labels of the nodes that workers may run on, for example C(accelerator-type).
-        type: dict
-        default: {}
-      tolerations:
-        description:
-          - Tolerations of the workers.
-        type: list
-        elements: dict
-        default: []
       one_per_node:
         description:
           - Whether no two workers may be on one node.
@@ -192,21 +209,6 @@ options:
           - Path of C(sshd) in the image.
         type: str
         default: /usr/sbin/sshd
-      image_pull_policy:
-        description:
-          - When the image is pulled.
-        type: str
-        default: IfNotPresent
-      image_pull_secrets:
-        description:
-          - Names of secrets for the registry.
-        type: list
-        elements: str
-        default: []
-      service_account:
-        description:
-          - Service account of the pods.
-        type: str
       security_context:
         description:
           - Security context of the workers' container. By default the capability C(IPC_LOCK) for V(nccl_tests), nothing for V(hccl_test).
@@ -233,3 +235,96 @@ options:
         type: int
         default: 3600
 """
+
+_RUNNERS = r"""
+options:
+  _input:
+    description:
+      - The pods, a dictionary of the keys below. Keys that are not known are refused.
+    type: dict
+    required: true
+    suboptions:
+      image:
+        description:
+          - Image of all pods. It holds a shell and Python 3.7 or newer, and what the mounted tools need to run.
+        type: str
+        required: true
+      nodes:
+        description:
+          - Names of the nodes, as in their label C(kubernetes.io/hostname).
+        type: list
+        elements: str
+        required: true
+      hosts:
+        description:
+          - What the inventory calls the nodes, in the same order. By default O(_input.nodes).
+        type: list
+        elements: str
+      name:
+        description:
+          - The beginning of the pods' names. Unique in the namespace.
+        type: str
+        default: hccn-fabric
+      devices_per_pod:
+        description:
+          - How many of O(_input.resource) a pod asks for, which is all that a node has.
+        type: int
+        default: 8
+      resource:
+        description:
+          - The device plugin's resource. The 950 has V(huawei.com/npu), Huawei Cloud CCE V(huawei.com/ascend-1980).
+        type: str
+        default: huawei.com/Ascend910
+      queue:
+        description:
+          - Volcano's queue. With it, a C(PodGroup) is made, and Volcano places the pods.
+        type: str
+      scheduler:
+        description:
+          - Scheduler of the pods. By default V(volcano) with O(_input.queue), and the cluster's own without.
+        type: str
+      host_network:
+        description:
+          - Whether the pods use the network of their node. Otherwise the cluster's network must let the pods reach each other at one port.
+        type: bool
+        default: true
+      security_context:
+        description:
+          - Security context of the container, for example C(privileged), where the container runtime gives C(hccn_tool) no access to the devices.
+        type: dict
+        default: {}
+      mounts:
+        description:
+          - What of the node is mounted, each with C(name), C(host_path), C(mount_path) (by default the same), C(type) and C(read_only) (by default V(true)).
+            O(_input.state_dir) is mounted besides.
+          - By default the driver C(/usr/local/Ascend/driver), the file C(/etc/hccn.conf), and C(hccn_tool) as C(/usr/bin/hccn_tool). Add C(npu-smi)
+            where the container runtime does not.
+        type: list
+        elements: dict
+      state_dir:
+        description:
+          - Folder of the node that keeps the journals, so that what a pod that was killed has left is put right from the next.
+        type: str
+        default: /var/lib/hccn.cluster
+      lifetime:
+        description:
+          - Seconds after which the cluster ends the pods, should nobody have deleted them.
+        type: int
+        default: 7200
+"""
+
+_SEE_ALSO = """
+notes:
+  - The manifests were checked against the published schemas of the resources. They were not run on a cluster with NPUs or GPUs.
+seealso:
+  - module: hccn.cluster.hccl_perf
+  - module: hccn.cluster.nccl_perf
+"""
+
+
+class ModuleDocFragment:
+    """``hccn.cluster._job`` for collectives, ``hccn.cluster._job.runners`` for the check of a fabric."""
+
+    DOCUMENTATION = _JOB + _PODS + _SEE_ALSO
+
+    RUNNERS = _RUNNERS + _PODS

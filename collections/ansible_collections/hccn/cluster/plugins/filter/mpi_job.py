@@ -14,33 +14,15 @@ description:
   - Makes the manifests of an MPIJob (C(kubeflow.org/v2beta1), Kubeflow's MPI Operator) that runs C(hccl_test) or C(nccl-tests) over the pods of a
     Kubernetes cluster. The launcher pod starts C(mpirun) when all workers are ready, the worker pods hold the devices.
   - What the operator refuses or cannot make pods of is looked at before anything is sent.
-  - The manifests were checked against the published schemas of the resources. They were not run on a cluster with NPUs or GPUs.
 extends_documentation_fragment:
   - hccn.cluster._job
 seealso:
   - plugin: hccn.cluster.volcano_job
     plugin_type: filter
-  - module: hccn.cluster.hccl_perf
-  - module: hccn.cluster.nccl_perf
 """
 
 EXAMPLES = r"""
-- name: Show the manifests of a collective over two nodes
-  ansible.builtin.debug:
-    msg: "{{ (job | hccn.cluster.mpi_job).objects }}"
-  vars:
-    job:
-      name: hccl-check-1
-      image: registry.example.com/hccl-test:8.2
-      nodes: [node-a, node-b]
-      queue: checks
-      labels:
-        ring-controller.atlas: ascend-910b
-      node_selector:
-        accelerator-type: module-910b-8
-      environment:
-        HCCL_SOCKET_IFNAME: eth0
-
+# The keys are those of volcano_job, which has more examples.
 - name: Refuse a job that the cluster would refuse
   ansible.builtin.assert:
     that: planned.problems | length == 0

@@ -14,14 +14,11 @@ description:
   - Makes the manifests of a Volcano Job (C(batch.volcano.sh/v1alpha1)) that runs C(hccl_test) or C(nccl-tests) over the pods of a Kubernetes
     cluster. One master pod starts C(mpirun), the worker pods hold the devices. All are scheduled together or none.
   - What Volcano's admission webhook refuses is looked at before anything is sent. Whether the queue exists, is open and is a leaf, only the cluster knows.
-  - The manifests were checked against the published schemas of the resources. They were not run on a cluster with NPUs or GPUs.
 extends_documentation_fragment:
   - hccn.cluster._job
 seealso:
   - plugin: hccn.cluster.mpi_job
     plugin_type: filter
-  - module: hccn.cluster.hccl_perf
-  - module: hccn.cluster.nccl_perf
 """
 
 EXAMPLES = r"""

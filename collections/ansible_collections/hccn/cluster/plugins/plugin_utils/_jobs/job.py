@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -17,64 +16,34 @@ from ...module_utils._perf.collective_tool import Tool
 from ...module_utils._perf.hccl_collective import HCCL_TEST
 from ...module_utils._perf.nccl_collective import NCCL_TESTS
 from ...module_utils._perf.nccl_tests import NcclOptions
+from .settings import ASCEND, ASCEND_MOUNTS, PodSettings, dictionary, typed
 
 TOOLS: dict[str, Tool] = {"hccl_test": HCCL_TEST, "nccl_tests": NCCL_TESTS}
-RESOURCES = {"hccl_test": "huawei.com/Ascend910", "nccl_tests": "nvidia.com/gpu"}
-
-ASCEND_MOUNTS = (
-    {"name": "ascend-driver", "host_path": "/usr/local/Ascend/driver", "type": "Directory"},
-    {"name": "hccn-conf", "host_path": "/etc/hccn.conf", "type": "File"},
-    {"name": "hccn-tool", "host_path": "/usr/local/Ascend/driver/tools/hccn_tool", "mount_path": "/usr/bin/hccn_tool", "type": "File"},
-)
-"""What a container needs of an Ascend host: driver with its libraries, the addresses of the NPUs, the tool that reads them."""
+RESOURCES = {"hccl_test": ASCEND, "nccl_tests": "nvidia.com/gpu"}
 
 _OPTION_KEYS = ("operation", "ranks_per_host", "iterations", "warmup", "data_type", "reduction", "root", "check")
 _WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "hccl_test": {"operation": hccl_test.OPERATIONS, "data_type": hccl_test.DATA_TYPES, "reduction": hccl_test.REDUCTIONS},
     "nccl_tests": {"operation": nccl_tests.OPERATIONS, "data_type": nccl_tests.DATA_TYPES, "reduction": nccl_tests.REDUCTIONS},
 }
-_KINDS = {"int": "a whole number", "bool": "true or false", "str": "text", "tuple": "a list", "Mapping": "a dictionary"}
-_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 _PER_HOST = "HCCL_IF_IP"
 
 
-@dataclass(frozen=True)
-class Job:
+@dataclass(frozen=True, kw_only=True)
+class Job(PodSettings):
     """``options``: of the collective. All else is named as in the filters' documentation."""
 
     options: Options
-    image: str
-    name: str = "hccn-collective"
-    namespace: str = "default"
     tool: str = "hccl_test"
     tool_dir: str = ""
-    nodes: tuple[str, ...] = ()
     replicas: int = 0
     mpi: str = mpirun.MPICH
     mpirun: str = "mpirun"
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout: int = 600
     start_timeout: int = 300
-    resource: str = ""
-    devices_per_pod: int = 0
-    resources: Mapping[str, str] = field(default_factory=dict)
-    queue: str = "default"
-    scheduler: str = ""
-    priority_class: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    node_selector: Mapping[str, str] = field(default_factory=dict)
-    tolerations: tuple[Mapping[str, Any], ...] = ()
-    one_per_node: bool = True
-    host_network: bool = False
     ssh_port: int = 0
     sshd: str = "/usr/sbin/sshd"
-    image_pull_policy: str = "IfNotPresent"
-    image_pull_secrets: tuple[str, ...] = ()
-    service_account: str = ""
-    security_context: Mapping[str, Any] = field(default_factory=dict)
-    mounts: tuple[Mapping[str, Any], ...] = ()
-    shm_size: str = ""
     rank_table: bool = False
     keep_seconds: int = 3600
 
@@ -98,9 +67,7 @@ class Job:
 
 def read(given: Any) -> Job:
     """Raises InputError for unknown keys, wrong types and values that cannot be run."""
-    if not isinstance(given, Mapping):
-        raise InputError(f"the job must be a dictionary of variables, not {type(given).__name__}", "give at least image, and nodes or replicas")
-    values = {key: value for key, value in given.items() if value is not None}
+    values = dictionary(given, "the job")
     tool = values.get("tool", "hccl_test")
     if tool not in TOOLS:
         raise InputError(f"tool is {tool!r}", "known are {}".format(" and ".join(TOOLS)))
@@ -113,7 +80,7 @@ def read(given: Any) -> Job:
     if not values.get("image"):
         raise InputError("image is missing", "name an image with sshd, {} and {}".format(values.get("mpi", mpirun.MPICH), tool))
     options = _options(values, tool, extra)
-    plain = {name: _typed(name, values[name], str(one.type)) for name, one in known.items() if name in values}
+    plain = {name: typed(name, values[name], str(one.type)) for name, one in known.items() if name in values}
     return _completed(Job(options=options, **plain))
 
 
@@ -124,22 +91,7 @@ def _options(values: Mapping[str, Any], tool: str, extra: tuple[str, ...]) -> Op
     if not isinstance(sizes, Mapping) or set(sizes) - {"begin", "end", "factor"}:
         raise InputError("sizes must be a dictionary with begin, end and factor")
     given = {**{name: values[name] for name in _OPTION_KEYS + extra if name in values}, **sizes}
-    return kind(**{name: _typed(name, value, types[name]) for name, value in given.items()})
-
-
-def _typed(name: str, value: Any, kind: str) -> Any:
-    """The value as its field has it; text with a number or a truth value in it is one, since surveys and ``-e`` give text."""
-    if kind == "int" and not isinstance(value, bool) and re.fullmatch(r"-?[0-9]+", str(value)):
-        return int(str(value))
-    if kind == "bool" and str(value).lower() in _TRUTH:
-        return _TRUTH[str(value).lower()]
-    if kind == "str" and isinstance(value, (str, int, float)) and not isinstance(value, bool):
-        return str(value)
-    if kind.startswith("tuple") and isinstance(value, (list, tuple)):
-        return tuple(value)
-    if kind.startswith("Mapping") and isinstance(value, Mapping):
-        return {str(key): str(one) for key, one in value.items()} if kind == "Mapping[str, str]" else dict(value)
-    raise InputError(f"{name} is {value!r}, it must be {_KINDS[kind.split('[')[0]]}")
+    return kind(**{name: typed(name, value, types[name]) for name, value in given.items()})
 
 
 def _completed(job: Job) -> Job:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...module_utils._perf import mpirun
 from .job import Job
+from .settings import PodSettings
 
 JOB_LABEL = "hccn.cluster/job"
 ROLE_LABEL = "hccn.cluster/role"
@@ -32,7 +33,7 @@ def literal(text: str) -> str:
     return text.replace("$(", "$$(")
 
 
-def metadata(job: Job, role: str = "") -> Manifest:
+def metadata(job: PodSettings, role: str = "") -> Manifest:
     """Name and labels of an object; of a pod template (``role``) the labels and annotations only."""
     labels = {"app.kubernetes.io/managed-by": "hccn.cluster", JOB_LABEL: job.name, **job.labels}
     whole: Manifest = {"labels": {**labels, ROLE_LABEL: role}} if role else {"name": job.name, "namespace": job.namespace, "labels": labels}
@@ -88,36 +89,39 @@ def launcher_template(job: Job, name: str, command: Sequence[str], environment: 
 
 def worker_template(job: Job, name: str) -> Manifest:
     """A pod with the devices, in which sshd waits for the launcher's logins."""
-    quantities = {job.resource: str(job.devices_per_pod), **job.resources}
     container: Manifest = {
         "name": name, "image": job.image, "imagePullPolicy": job.image_pull_policy,
         "command": ["/bin/sh", "-c", WORKER_SCRIPT, "worker", job.sshd, str(job.ssh_port)],
         "ports": [{"name": "ssh", "containerPort": job.ssh_port}], "readinessProbe": {"tcpSocket": {"port": job.ssh_port}, "periodSeconds": 2},
-        "resources": {"requests": dict(quantities), "limits": dict(quantities)}, "volumeMounts": [],
     }
     environment = _worker_environment(job)
     if environment:
         container["env"] = environment
+    volumes = _volumes(job) + (_rank_table_volumes(job) if job.rank_table else [])
+    return {"metadata": metadata(job, "worker"), "spec": device_spec(job, container, volumes, affinity(job, "worker"))}
+
+
+def device_spec(job: PodSettings, container: Manifest, volumes: Sequence[tuple[Manifest, Manifest]], placed: Manifest) -> Manifest:
+    """The spec of a pod whose container has the devices and what of the node it needs."""
+    quantities = {job.resource: str(job.devices_per_pod), **job.resources}
+    container["resources"] = {"requests": dict(quantities), "limits": dict(quantities)}
     if job.security_context:
         container["securityContext"] = dict(job.security_context)
     spec = _spec(job, container)
-    spec["volumes"] = []
-    for volume, mount in _volumes(job):
-        spec["volumes"].append(volume)
-        container["volumeMounts"].append(mount)
+    spec["volumes"] = [volume for volume, _mount in volumes]
+    container["volumeMounts"] = [mount for _volume, mount in volumes]
     if job.host_network:
         spec.update(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")
     if job.tolerations:
         spec["tolerations"] = [dict(one) for one in job.tolerations]
     if job.node_selector:
         spec["nodeSelector"] = dict(job.node_selector)
-    affinity = _affinity(job)
-    if affinity:
-        spec["affinity"] = affinity
-    return {"metadata": metadata(job, "worker"), "spec": spec}
+    if placed:
+        spec["affinity"] = placed
+    return spec
 
 
-def _spec(job: Job, container: Manifest) -> Manifest:
+def _spec(job: PodSettings, container: Manifest) -> Manifest:
     spec: Manifest = {"containers": [container], "restartPolicy": "Never", "activeDeadlineSeconds": job.deadline, "terminationGracePeriodSeconds": 5}
     if job.scheduler:
         spec["schedulerName"] = job.scheduler
@@ -132,24 +136,28 @@ def _worker_environment(job: Job) -> list[Manifest]:
     """What Ascend's container runtime and HCCL need to know of their own pod and host."""
     if job.tool != "hccl_test":
         return []
-    whole = [_field("ASCEND_VISIBLE_DEVICES", f"metadata.annotations['{job.resource}']")] if job.resource.startswith("huawei.com/") else []
-    return whole + ([_field(_HOST_ADDRESS, "status.hostIP")] if job.host_network else [])
+    whole = [field_of_pod("ASCEND_VISIBLE_DEVICES", f"metadata.annotations['{job.resource}']")] if job.resource.startswith("huawei.com/") else []
+    return whole + ([field_of_pod(_HOST_ADDRESS, "status.hostIP")] if job.host_network else [])
 
 
 _HOST_ADDRESS = "HCCL_IF_IP"
 
 
-def _field(name: str, path: str) -> Manifest:
+def field_of_pod(name: str, path: str) -> Manifest:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
 def address_of_pod(name: str) -> Manifest:
     """An environment variable with the pod's own address."""
-    return _field(name, "status.podIP")
+    return field_of_pod(name, "status.podIP")
 
 
-def _volumes(job: Job) -> list[tuple[Manifest, Manifest]]:
-    """Each volume with its mount: what the host gives, shared memory, and the rank table's ConfigMap where it is wanted."""
+def _rank_table_volumes(job: Job) -> list[tuple[Manifest, Manifest]]:
+    return [({"name": "rank-table", "configMap": {"name": rank_table_name(job)}}, {"name": "rank-table", "mountPath": RANK_TABLE_PATH})]
+
+
+def volumes_of_host(job: PodSettings) -> list[tuple[Manifest, Manifest]]:
+    """Each volume that the host gives, with its mount."""
     found: list[tuple[Manifest, Manifest]] = []
     for index, one in enumerate(job.mounts):
         name = str(one.get("name", f"mount-{index}"))
@@ -158,13 +166,16 @@ def _volumes(job: Job) -> list[tuple[Manifest, Manifest]]:
             source["type"] = str(one["type"])
         mount = {"name": name, "mountPath": str(one.get("mount_path", one.get("host_path", ""))), "readOnly": bool(one.get("read_only", True))}
         found.append(({"name": name, "hostPath": source}, mount))
+    return found
+
+
+def _volumes(job: Job) -> list[tuple[Manifest, Manifest]]:
+    """What the host gives, and shared memory."""
     memory: Manifest = {"medium": "Memory"}
     if job.shm_size:
         memory["sizeLimit"] = job.shm_size
-    found.append(({"name": "shm", "emptyDir": memory}, {"name": "shm", "mountPath": "/dev/shm"}))  # noqa: S108 -- a mount, no file of ours
-    if job.rank_table:
-        found.append(({"name": "rank-table", "configMap": {"name": rank_table_name(job)}}, {"name": "rank-table", "mountPath": RANK_TABLE_PATH}))
-    return found
+    shared = ({"name": "shm", "emptyDir": memory}, {"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108 -- a mount, no file of ours
+    return [*volumes_of_host(job), shared]
 
 
 def rank_table_name(job: Job) -> str:
@@ -179,13 +190,14 @@ def rank_table(job: Job) -> Manifest:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": whole, "data": {"hccl.json": '{"status":"initializing"}'}}
 
 
-def _affinity(job: Job) -> Manifest:
+def affinity(job: PodSettings, role: str) -> Manifest:
+    """On these nodes only, and no two on one."""
     whole: Manifest = {}
     if job.nodes:
         term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(job.nodes)}]}
         whole["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     if job.one_per_node:
-        selector = {"matchLabels": {JOB_LABEL: job.name, ROLE_LABEL: "worker"}}
+        selector = {"matchLabels": {JOB_LABEL: job.name, ROLE_LABEL: role}}
         whole["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [
             {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}]}
     return whole

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The fabric check in Kubernetes: one pod a node that holds its devices and waits, in which Ansible runs what it otherwise runs on the node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from ...module_utils._core.errors import InputError
+from ...module_utils._core.problems import Problem, as_dicts
+from ...module_utils._fabric.journal import DEFAULT_STATE_DIR
+from . import kube_rules, pods
+from .pods import Manifest
+from .settings import ASCEND, ASCEND_MOUNTS, PodSettings, dictionary, typed
+
+ROLE = "runner"
+CONTAINER = "runner"
+HOST_ANNOTATION = "hccn.cluster/host"
+GROUP_API = "scheduling.volcano.sh/v1beta1"
+GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
+VOLCANO = "volcano"
+DEVICES = 8
+
+WAIT_SCRIPT = """\
+trap 'exit 0' TERM
+sleep "$1" &
+wait
+"""
+"""Ends at once when the pod is deleted: a first process without a handler would not hear it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runners(PodSettings):
+    """``hosts``: names of the inventory in the order of ``nodes``, by default the nodes' own. ``lifetime``: seconds."""
+
+    name: str = "hccn-fabric"
+    hosts: tuple[str, ...] = ()
+    queue: str = ""
+    lifetime: int = 7200
+    state_dir: str = DEFAULT_STATE_DIR
+    host_network: bool = True
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def deadline(self) -> int:
+        return self.lifetime
+
+
+def read(given: Any) -> Runners:
+    """Raises InputError for unknown keys, wrong types and values that cannot be run."""
+    values = dictionary(given, "the runners")
+    known = {one.name: one for one in fields(Runners) if one.name != "one_per_node"}
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise InputError(f"unknown variable: {', '.join(unknown)}", f"known are {', '.join(sorted(known))}")
+    if not values.get("image"):
+        raise InputError("image is missing", "name an image with python3 and a shell")
+    found = Runners(**{name: typed(name, value, str(known[name].type)) for name, value in values.items()})
+    if not found.nodes:
+        raise InputError("nodes is empty", "name the nodes that are checked")
+    for name in ("nodes", "hosts"):
+        names = getattr(found, name)
+        if len(set(names)) != len(names):
+            raise InputError(f"{name} names one twice")
+    if found.hosts and len(found.hosts) != len(found.nodes):
+        raise InputError(f"hosts has {len(found.hosts)} names for {len(found.nodes)} nodes", "give one for each, in the same order")
+    for name in ("lifetime",):
+        if getattr(found, name) < 1:
+            raise InputError(f"{name} is {getattr(found, name)}, it must be 1 or more")
+    if not found.state_dir.startswith("/"):
+        raise InputError(f"state_dir {found.state_dir!r} is no absolute path")
+    state = {"name": "hccn-state", "host_path": found.state_dir, "type": "DirectoryOrCreate", "read_only": False}
+    return replace(found, hosts=found.hosts or found.nodes, resource=found.resource or ASCEND, devices_per_pod=found.devices_per_pod or DEVICES,
+                   scheduler=found.scheduler or (VOLCANO if found.queue else ""), mounts=(*(found.mounts or ASCEND_MOUNTS), state))
+
+
+def pod_name(runners: Runners, index: int) -> str:
+    return f"{runners.name}-{index}"
+
+
+def manifests(runners: Runners) -> list[Manifest]:
+    """The pod group, where a queue is asked for, then the pods in the order of the nodes."""
+    return [*([_group(runners)] if runners.queue else []), *(_pod(runners, index) for index in range(len(runners.nodes)))]
+
+
+def _group(runners: Runners) -> Manifest:
+    """One node that is not free does not hold up the others: each pod is worth its place by itself."""
+    spec: Manifest = {"minMember": 1, "queue": runners.queue}
+    if runners.priority_class:
+        spec["priorityClassName"] = runners.priority_class
+    return {"apiVersion": GROUP_API, "kind": "PodGroup", "metadata": pods.metadata(runners), "spec": spec}
+
+
+def _pod(runners: Runners, index: int) -> Manifest:
+    whole = pods.metadata(runners)
+    whole["name"] = pod_name(runners, index)
+    whole["labels"] = {**whole["labels"], pods.ROLE_LABEL: ROLE}
+    whole["annotations"] = {**runners.annotations, HOST_ANNOTATION: runners.hosts[index], **({GROUP_ANNOTATION: runners.name} if runners.queue else {})}
+    container: Manifest = {
+        "name": CONTAINER, "image": runners.image, "imagePullPolicy": runners.image_pull_policy,
+        "command": ["/bin/sh", "-c", pods.literal(WAIT_SCRIPT), "wait", str(runners.lifetime)],
+    }
+    if runners.resource.startswith("huawei.com/"):
+        container["env"] = [pods.field_of_pod("ASCEND_VISIBLE_DEVICES", f"metadata.annotations['{runners.resource}']")]
+    spec = pods.device_spec(runners, container, pods.volumes_of_host(runners), pods.affinity(replace(runners, nodes=(runners.nodes[index],)), ROLE))
+    if runners.priority_class:
+        spec["priorityClassName"] = runners.priority_class
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": whole, "spec": spec}
+
+
+def problems(objects: list[Manifest]) -> list[Problem]:
+    """What the cluster would refuse."""
+    found: list[Problem] = []
+    for one in objects:
+        found += [*kube_rules.nulls(one), *kube_rules.names(one["metadata"]), *kube_rules.metadata(one["metadata"], "metadata")]
+        if one["kind"] == "Pod":
+            found += [*kube_rules.pod_name(one["metadata"]["name"], "metadata.name"), *kube_rules.template({"spec": one["spec"]}, one["metadata"]["name"])]
+    return list(dict.fromkeys(found))
+
+
+def planned(runners: Runners) -> dict[str, Any]:
+    """What the filter returns."""
+    objects = manifests(runners)
+    return {"name": runners.name, "namespace": runners.namespace, "container": CONTAINER, "deadline": runners.deadline, "objects": objects,
+            "pods": {host: pod_name(runners, index) for index, host in enumerate(runners.hosts)}, "problems": as_dicts(problems(objects))}
