@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests import schemas
 from tests.support import ROOT, ansible_environment, set_state, skip
 
 HOSTS = ("npu1", "npu2", "npu3", "npu4")
@@ -103,6 +104,11 @@ def test_the_history_holds_all_of_it(demo: tuple[Path, subprocess.CompletedProce
     assert (len(pairs), {record["status"] for record in pairs}) == (32, {"ok"})
     assert verdicts == dict.fromkeys(HOSTS, "good")
     assert kept[-1]["end"] is True
+
+
+def test_every_line_of_the_history_keeps_its_published_schema(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    kept = list((demo[0] / "history").rglob("*.jsonl"))
+    assert kept and [text for path in kept for text in schemas.history_violations(path)] == []
 
 
 def test_the_report_lies_where_the_last_line_says(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:

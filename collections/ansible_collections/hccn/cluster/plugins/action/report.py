@@ -5,28 +5,29 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import files, reader
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import (
-    DEFAULT_FOLDER,
-    FILE_VARIABLE,
-    FOLDER_VARIABLE,
-    PATH_VARIABLE,
-    HistoryError,
-)
-from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html, model
+from ansible_collections.hccn.cluster.plugins.module_utils._core.record import utc
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, files, pinned, query, reader, where
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.baseline import normals
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import HistoryError, line
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import export, html, markdown, model, prometheus
 
+FORMATS = {"html": "html", "md": "md", "json": "json", "prom": "prom", "jsonl": "jsonl", "baseline": "yml"}
+"""By format: how a file is called where its path is not given."""
 ARGUMENT_SPEC = {
     "history": {"type": "path"},
     "run_id": {"type": "str"},
     "path": {"type": "path"},
-    "format": {"type": "str", "choices": ["html"], "default": "html"},
+    "format": {"type": "str", "choices": list(FORMATS), "default": "html"},
     "title": {"type": "str", "default": model.DEFAULT_TITLE},
+    "language": {"type": "str", "choices": ["en", "zh"], "default": "en"},
+    "baseline": {"type": "path"},
+    "limit": {"type": "int", "default": 30},
+    "mode": {"type": "raw"},
 }
 
 
@@ -44,24 +45,26 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         _validated, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
-        folder = _absolute(options["history"] or _default_folder())
-        this_run = os.environ.get(FILE_VARIABLE)
+        folder, this_run = where.folder(options["history"]), where.this_run()
+        history = query.History(folder, max(0, options["limit"]))
         try:
-            run = reader.choose(folder, options["run_id"], Path(this_run) if this_run else None)
+            run = reader.choose(folder, options["run_id"], this_run)
+            past = history.past(run, where.absolute(options["baseline"]) if options["baseline"] else None)
         except HistoryError as error:
             raise AnsibleActionFail(" ".join(filter(None, (error.message, error.hint)))) from None
-        page = model.build(run, title=options["title"], current=str(run.file.path) == this_run)
-        path = _absolute(options["path"] or folder / "reports" / f"{run.file.run_id}.html")
-        result.update(self._put(path, html.render(page).encode("utf-8", "replace")))
-        result.update(run_id=run.file.run_id, incomplete=not run.complete, counts=_counts(run, page))
+        page = model.build(run, options["title"], run.file.path == this_run, past, history.unreadable)
+        path = where.absolute(options["path"] or folder / "reports" / f"{run.file.run_id}.{FORMATS[options['format']]}")
+        result.update(self._put(path, _content(options, run, page, past).encode("utf-8", "replace"), _mode(options["mode"])))
+        result.update(run_id=run.file.run_id, incomplete=not run.complete, counts=_counts(run, page), state=page.state,
+                      summary=export.artifacts(page, str(path)), history_file=_final_name(run))
         return result
 
-    def _put(self, path: Path, content: bytes) -> dict[str, Any]:
+    def _put(self, path: Path, content: bytes, mode: int) -> dict[str, Any]:
         try:
             before = path.read_bytes() if path.exists() else None
             changed = before != content
             if changed and not self._task.check_mode:
-                files.replace(path, content)
+                files.replace(path, content, mode)
         except OSError as error:
             raise AnsibleActionFail(f"The page cannot be written to {path}: {error.strerror or error}.") from None
         written: dict[str, Any] = {"changed": changed, "path": str(path)}
@@ -71,12 +74,41 @@ class ActionModule(ActionBase):
         return written
 
 
-def _absolute(path: str | Path) -> Path:
-    return Path(os.path.abspath(os.path.expanduser(path)))
+def _content(options: dict[str, Any], run: reader.Run, page: model.Page, past: query.Past) -> str:
+    wanted, language = options["format"], options["language"]
+    if wanted == "md":
+        return markdown.render(page, language)
+    if wanted == "json":
+        return export.render(page)
+    if wanted == "prom":
+        return prometheus.render(page, past)
+    if wanted == "jsonl":
+        return _lines(run)
+    if wanted == "baseline":
+        made = normals([past.now, *past.earlier], max(1, options["limit"]))
+        if not made:
+            raise AnsibleActionFail(f"There is nothing to make a baseline of: no group has enough complete runs among the newest {options['limit']}.")
+        return pinned.dump(made)
+    return html.render(page, language)
 
 
-def _default_folder() -> str:
-    return os.environ.get(FOLDER_VARIABLE) or os.environ.get(PATH_VARIABLE) or DEFAULT_FOLDER
+def _lines(run: reader.Run) -> str:
+    """The run as it would stand in a history, with an end where it has none yet: for a host that keeps it longer than this one."""
+    end = run.end or {**collect.end(utc(), len(run.records), [], {}), "before_end_of_run": True}
+    return b"".join(map(line, [run.header, *run.records, *run.events, end])).decode("utf-8")
+
+
+def _final_name(run: reader.Run) -> str:
+    """Where the run's file lies in a history when it is over, relative to the folder."""
+    started = run.file.started
+    return f"{started[:4]}/{started[4:6]}/{started[6:8]}/{started}-{run.file.run_id}.jsonl"
+
+
+def _mode(given: Any) -> int:
+    try:
+        return files.FILE_MODE if given is None else int(str(given), 8) if isinstance(given, str) else int(given)
+    except ValueError:
+        raise AnsibleActionFail(f"mode is {given!r}, it must be octal, such as '0644'.") from None
 
 
 def _sum(content: bytes | None) -> str:

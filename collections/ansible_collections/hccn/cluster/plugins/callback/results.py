@@ -21,19 +21,25 @@ description:
   - Failed tasks and unreachable hosts are kept too, as C(event) lines with the first 300 characters of the message.
   - Every task result is on the disk before the play goes on. Until the run is over the file is called C(.jsonl.part); a run that was killed keeps
     that name and everything up to its last finished task.
-  - Nothing of a result with C(no_log) is kept, no variable and nothing of the environment.
+  - Nothing of a result with C(no_log) is kept, no variable and nothing of the environment. The values of variables and of the environment whose names
+    say that they are secrets (C(ansible_password), C(api_token)) and vaulted values are taken out of messages and tool output, too, and so is what looks
+    like a secret (C(password=...), private keys, tokens in headers and addresses).
   - It never fails a play. If the folder cannot be written or the disk is full, it warns once and keeps nothing more in this run.
   - Tasks of the same run find their history through the environment variables E(HCCN_RESULTS_FILE) (the C(.jsonl.part) of this run)
     and E(HCCN_RESULTS_DIR) (the folder of all runs), which this callback sets in the process of C(ansible-playbook) when a playbook starts.
     They are the process's own variables on the controller, not those of the hosts.
   - Folders are made with mode 0750, files with mode 0640.
+  - When a run is over, older runs are compressed (O(compress_after)) and deleted (O(keep)). The reader takes compressed runs like others.
+  - The lines of a file are described by the JSON Schemas in C(docs/schemas) of the collection.
 requirements:
   - Enable it in C(ansible.cfg), with C(callbacks_enabled = hccn.cluster.results) below C([defaults]), or with E(ANSIBLE_CALLBACKS_ENABLED).
 options:
   path:
     description:
       - The folder of the history. It may be shared by many controllers, each run has a file of its own.
-      - Under AWX it must be a mounted folder, since the file system of an execution environment is thrown away after the job.
+      - Under AWX it must be a mounted folder (C(Paths to expose to isolated jobs), or a volume of the container group), since the file system of an
+        execution environment is thrown away after the job. Set E(HCCN_RESULTS_PATH) in the extra environment variables of the jobs.
+        Where nothing can be mounted, the role P(hccn.cluster.report#role) sends run and page to a results host.
     type: path
     default: ~/.local/share/hccn.cluster/history
     env:
@@ -67,6 +73,30 @@ options:
         key: show_path
     vars:
       - name: hccn_results_show_path
+  compress_after:
+    description:
+      - Days after which a run is compressed with gzip. 0 for never.
+    type: int
+    default: 30
+    env:
+      - name: HCCN_RESULTS_COMPRESS_AFTER
+    ini:
+      - section: hccn_results
+        key: compress_after
+    vars:
+      - name: hccn_results_compress_after
+  keep:
+    description:
+      - Days after which a run is deleted, with the pages that lie in C(reports). 0 for never.
+    type: int
+    default: 0
+    env:
+      - name: HCCN_RESULTS_KEEP
+    ini:
+      - section: hccn_results
+        key: keep
+    vars:
+      - name: hccn_results_keep
 notes:
   - Options as variables are read by ansible-core 2.21 and later, and only from extra variables.
   - A run that is interrupted (C(Ctrl-C), SIGTERM, SIGKILL) never comes to its statistics, so its file stays a C(.jsonl.part).
@@ -82,12 +112,15 @@ ansible.cfg: |
   [hccn_results]
   path = /srv/hccn/history
   show_path = true
+  compress_after = 14
+  keep = 730
 
 for one run: |
   ANSIBLE_CALLBACKS_ENABLED=hccn.cluster.results HCCN_RESULTS_PATH=/srv/hccn/history ansible-playbook hccn.cluster.check_fabric
 """
 
 import contextlib
+import datetime
 import os
 import socket
 from pathlib import Path
@@ -99,7 +132,7 @@ from ansible import context
 from ansible.plugins.callback import CallbackBase
 from ansible.release import __version__ as ansible_version
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import utc
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, retention
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import (
     FILE_VARIABLE,
     FOLDER_VARIABLE,
@@ -109,6 +142,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format impor
     new_run_id,
     part_path,
 )
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor, secret_values
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer import RunWriter
 
 
@@ -125,10 +159,18 @@ class CallbackModule(CallbackBase):
         self._writer: RunWriter | None = None
         self._seen: set[tuple[str, str]] = set()
         self._records = 0
+        self._redactor = Redactor()
+        self._play: Any = None
+        self._known_hosts: set[str] = set()
+        self._opened: set[str] = set()
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
         with self._never_raising():
             self._begin(os.path.basename(playbook._file_name))
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        self._play = play
+        self._known_hosts.clear()
 
     def v2_runner_on_ok(self, result: Any) -> None:
         with self._never_raising():
@@ -140,18 +182,18 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         with self._never_raising():
-            self._write([_event("unreachable", result)])
+            self._write(result, [_event("unreachable", result)])
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
         with self._never_raising():
-            self._write(self._new_records(result))
+            self._write(result, self._new_records(result))
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
         with self._never_raising():
             # An unreachable host is told once more, and as such, when the loop is over.
             told_later = _content(result).get("unreachable")
             ignored = _part(result, "task_fields").get("ignore_errors") is True
-            self._write(self._new_records(result) + ([] if told_later else [_event("failed", result, ignored)]))
+            self._write(result, self._new_records(result) + ([] if told_later else [_event("failed", result, ignored)]))
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         with self._never_raising():
@@ -176,6 +218,7 @@ class CallbackModule(CallbackBase):
         os.environ[FILE_VARIABLE] = str(part_path(folder, header["started_at"], header["run_id"]))
         self._seen.clear()
         self._records = 0
+        self._redactor.learn(secret_values(os.environ))
         self._writer = RunWriter(folder, header)
         os.environ[FILE_VARIABLE] = str(self._writer.path)
 
@@ -189,7 +232,7 @@ class CallbackModule(CallbackBase):
 
     def _take(self, result: Any, events: list[dict[str, Any]]) -> None:
         if not _is_loop_summary(result):
-            self._write(self._new_records(result) + events)
+            self._write(result, self._new_records(result) + events)
 
     def _new_records(self, result: Any) -> list[dict[str, Any]]:
         host = _part(result, "host").get_name()
@@ -203,9 +246,24 @@ class CallbackModule(CallbackBase):
         self._records += len(fresh)
         return fresh
 
-    def _write(self, entries: list[dict[str, Any]]) -> None:
+    def _write(self, result: Any, entries: list[dict[str, Any]]) -> None:
         if self._writer and entries:
-            self._writer.write(entries)
+            self._learn(_part(result, "host"))
+            self._writer.write(map(self._redactor.entry, entries))
+
+    def _learn(self, host: Any) -> None:
+        """The secrets among a host's variables, before anything of the host is kept."""
+        if self._play is None or host.get_name() in self._known_hosts:
+            return
+        self._known_hosts.add(host.get_name())
+        variables = self._play.get_variable_manager().get_vars(play=self._play, host=host, include_hostvars=False)
+        self._redactor.learn(secret_values(variables))
+        for value in variables.values():
+            cipher = getattr(value, "_ciphertext", None)
+            if cipher is not None and str(cipher) not in self._opened:
+                self._opened.add(str(cipher))
+                with contextlib.suppress(Exception):  # a vault that cannot be opened gives nothing away
+                    self._redactor.learn([str(value)])
 
     def _finish(self, stats: Any) -> None:
         if not self._writer:
@@ -214,8 +272,17 @@ class CallbackModule(CallbackBase):
         path = self._writer.finish(collect.end(utc(), self._records, hosts, {host: stats.summarize(host) for host in hosts}))
         self._writer = None
         _forget_variables()
+        self._tidy(path)
         if self.get_option("show_path") or self._display.verbosity:
             self._display.display(f"hccn.cluster.results: {self._records} records in {path}")
+
+    def _tidy(self, path: Path) -> None:
+        """Old runs are compressed and deleted; a folder that allows it not costs a warning, and the play nothing."""
+        days = self.get_option("compress_after"), self.get_option("keep")
+        try:
+            retention.apply(path.parents[3], datetime.datetime.now(datetime.timezone.utc), *days)
+        except OSError as error:
+            self._display.warning(f"hccn.cluster.results cannot tidy up the history: {error}")
 
     @contextlib.contextmanager
     def _never_raising(self) -> Iterator[None]:

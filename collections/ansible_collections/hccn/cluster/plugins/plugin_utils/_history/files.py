@@ -33,13 +33,13 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def replace(path: Path, content: bytes) -> None:
+def replace(path: Path, content: bytes, mode: int = FILE_MODE) -> None:
     """Puts ``content`` at ``path`` in one step; a reader sees the old file or the new one."""
     make_folders(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(temporary, "wb") as stream:
-            os.fchmod(stream.fileno(), FILE_MODE)
+            os.fchmod(stream.fileno(), mode)
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())

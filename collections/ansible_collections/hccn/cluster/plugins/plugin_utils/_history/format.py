@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """What a history file looks like: names, modes, lines. Writer and reader agree on nothing else.
 
-A run is ``<folder>/YYYY/MM/DD/<utc>-<run id>.jsonl``, with ``.part`` behind it until the run is over. Line by line: the header
+A run is ``<folder>/YYYY/MM/DD/<utc>-<run id>.jsonl``, with ``.part`` behind it until the run is over, and ``.gz`` once it is old. Line by line: the header
 (schema hccn.cluster/history/1), then records (each with a schema of its own) and events, at last the end line.
 """
 
@@ -26,13 +26,15 @@ RECORD_SCHEMA = record.SCHEMA
 KEPT_SCHEMAS = "hccn.cluster/"
 DEFAULT_FOLDER = "~/.local/share/hccn.cluster/history"
 PART = ".part"
+GZIP = ".gz"
 # How the callback tells tasks of the same run where their history is.
 FILE_VARIABLE = "HCCN_RESULTS_FILE"
 FOLDER_VARIABLE = "HCCN_RESULTS_DIR"
 PATH_VARIABLE = "HCCN_RESULTS_PATH"
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_FILE_NAME = re.compile(r"(\d{8}T\d{6}Z)-(.+?)\.jsonl(\.part)?")
+_FILE_NAME = re.compile(r"(\d{8}T\d{6}Z)-(.+?)\.jsonl(\.part|\.gz)?")
+_SCHEMA = re.compile(r"(.+/\d+)(?:\.\d+)*")
 
 
 class HistoryError(HccnError):
@@ -64,7 +66,13 @@ def final_path(part: Path) -> Path:
 def split_name(name: str) -> tuple[str, str, bool] | None:
     """``(utc, run id, is it a .part)`` of a file name, None for any other file."""
     match = _FILE_NAME.fullmatch(name)
-    return (match.group(1), match.group(2), match.group(3) is not None) if match else None
+    return (match.group(1), match.group(2), match.group(3) == PART) if match else None
+
+
+def major(schema: Any) -> str:
+    """``hccn.cluster/history/1`` of 1, 1.2 and so on: what a reader must know; later minor versions only add keys. Empty for what is no schema."""
+    match = _SCHEMA.fullmatch(schema) if isinstance(schema, str) else None
+    return match.group(1) if match else ""
 
 
 def line(entry: dict[str, Any]) -> bytes:

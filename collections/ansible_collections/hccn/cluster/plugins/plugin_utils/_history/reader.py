@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from collections.abc import Iterator
 
-from .format import RECORD_SCHEMA, SCHEMA, HistoryError, final_path, split_name
+from .format import GZIP, RECORD_SCHEMA, SCHEMA, HistoryError, final_path, major, split_name
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,13 @@ def runs(folder: Path) -> Iterator[RunFile]:
     for year in _newest(folder, "[0-9][0-9][0-9][0-9]"):
         for month in _newest(year, "[0-9][0-9]"):
             for day in _newest(month, "[0-9][0-9]"):
-                yield from filter(None, map(run_file, _newest(day, "*.jsonl*")))
+                yield from _of_day(day)
+
+
+def _of_day(day: Path) -> Iterator[RunFile]:
+    # For a moment, while it is compressed, a run has two files of the same content.
+    found = {(entry.started, entry.run_id, entry.part): entry for entry in filter(None, map(run_file, _newest(day, "*.jsonl*")))}
+    yield from found.values()
 
 
 def find(folder: Path, run_id: str) -> RunFile:
@@ -110,7 +118,7 @@ def read(entry: RunFile) -> Run:
     header = _object(lines[0]) if lines else None
     if header is None or "schema" not in header:
         raise HistoryError("no_header", f"{entry.path} does not begin with the header of a history.")
-    if header["schema"] != SCHEMA:
+    if major(header["schema"]) != SCHEMA:
         raise HistoryError(
             "unknown_schema",
             f"{entry.path} has the schema {header['schema']}; this version of hccn.cluster reads {SCHEMA}.",
@@ -127,7 +135,7 @@ def _sorted_out(entry: RunFile, header: dict[str, Any], lines: list[bytes]) -> R
         content = _object(text)
         if content is None:
             bad += 1
-        elif content.get("schema") == RECORD_SCHEMA:
+        elif major(content.get("schema")) == RECORD_SCHEMA:
             records.append(content)
         elif content.get("end") is True:
             end = content
@@ -140,13 +148,32 @@ def _sorted_out(entry: RunFile, header: dict[str, Any], lines: list[bytes]) -> R
 
 def _opened(entry: RunFile) -> tuple[RunFile, bytes]:
     try:
-        return entry, entry.path.read_bytes()
+        return entry, content_of(entry.path)
     except OSError as error:
-        final = final_path(entry.path) if entry.part else entry.path
-        if entry.part and final.exists():
-            # The run ended while we looked.
-            return _opened(RunFile(final, entry.run_id, entry.started, part=False))
+        moved = _moved(entry)
+        if moved and not entry.path.exists():
+            # The run ended, or was compressed, while we looked.
+            return _opened(moved)
         raise HistoryError("history_not_readable", f"{entry.path}: {error.strerror or error}") from error
+
+
+def content_of(path: Path) -> bytes:
+    """The lines of a run, of its compressed file too. Raises OSError."""
+    content = path.read_bytes()
+    if path.suffix != GZIP:
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, zlib.error) as error:
+        raise OSError(f"the compressed file is damaged: {error}") from error
+
+
+def _moved(entry: RunFile) -> RunFile | None:
+    final = final_path(entry.path) if entry.part else entry.path
+    candidates = [final] if entry.part else []
+    if final.suffix != GZIP:
+        candidates.append(final.with_name(final.name + GZIP))
+    return next((RunFile(path, entry.run_id, entry.started, part=False) for path in candidates if path.exists()), None)
 
 
 def _object(text: bytes) -> dict[str, Any] | None:

@@ -1,70 +1,100 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The page as one HTML file: no request to anywhere, no script, readable in grey and on paper."""
+"""The page as one HTML file: no request to anywhere, whole without its script, in two languages, readable in grey and on paper."""
 
 from __future__ import annotations
 
+import base64
+import functools
+import hashlib
+import json
 from pathlib import Path
+from typing import Any
 
 import jinja2
+from markupsafe import Markup, escape
 
-from .fields import moment
+from .._history.baseline import LEAST_RUNS
+from . import charts, plots, texts
 from .model import Page
+from .words import bytes_text, duration, group_text, instant, measured_what, percent, rounded, with_unit
 
-# Rows a table shows; the rest is counted. A page is for reading, the history has every row.
-LISTED = 500
-BAR_WIDTH = 100
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-_TEMPLATE = Path(__file__).with_name("report.html.j2")
+LISTED = 100
+"""Rows that a table shows; the rest is counted. A page is for reading, the history has every row."""
+LONGEST = 10
+"""Latencies that are listed where there are more than LISTED."""
+FOLDED = 40
+"""Good hosts from which on their names are folded away."""
+SYMBOLS = {"good": "●", "slow": "◐", "failed": "✕", "busy": "◇", "unreachable": "⊘", "not_measured": "○", "not_judged": "◌"}
+_HERE = Path(__file__).parent
 
 
-def render(page: Page) -> str:
-    """The HTML of ``page``; equal pages give equal texts."""
+def render(page: Page, language: str = "en") -> str:
+    """The HTML of ``page``; equal pages give equal texts. ``language``: what is shown first, en or zh."""
+    script = _file("page.js")
+    plotted = plots.build(page.maps)
+    return _template().render(
+        page=page, language=language, listed=LISTED, longest=LONGEST, folded=FOLDED, least_runs=LEAST_RUNS, plots=plotted,
+        style=Markup(_file("page.css") + _columns()), script=Markup(script), script_hash=_hash(script), data=_data(plotted))  # noqa: S704
+
+
+@functools.cache
+def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(bytes=size, value=value, percent=percent, duration=duration, moment=instant, bar=fill_width)
-    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(page=page, listed=LISTED, bar_width=BAR_WIDTH)
+    environment.filters.update(bytes=bytes_text, value=rounded, unit=with_unit, percent=percent, duration=duration, moment=instant,
+                               what=measured_what, c_key=lambda name: f"c_{name}")
+    environment.globals.update(t=both, plain=_plain, symbols=SYMBOLS, named=group_text, trend_chart=_trend, size_chart=_sizes,
+                               place_of=plots.place_of, looks=plots.LOOKS)
+    return environment.from_string(_file("page.html.j2"))
 
 
-def size(count: float | None) -> str:
-    """64 KiB; 1,000,000 B where the larger unit would not be exact."""
-    if count is None:
-        return "–"
-    unit = 0
-    while count >= 1024 and count % 1024 == 0 and unit < len(_UNITS) - 1:
-        count, unit = count / 1024, unit + 1
-    return f"{count:,.0f} {_UNITS[unit]}"
+def both(key: str, **values: Any) -> Markup:
+    """A text in both languages; the style shows one of them."""
+    if key not in texts.TEXTS:
+        return escape(texts.say(key, "en"))
+    return Markup("").join(Markup('<span lang="{}">{}</span>').format(tag, texts.say(key, language, **values))
+                           for language, tag in (("en", "en"), ("zh", "zh-CN")))
 
 
-def value(amount: float | None) -> str:
-    """195.9, 21.34, 1234: at most four digits where it has decimals, never an exponent."""
-    if amount is None:
-        return "–"
-    return f"{amount:.{max(0, 4 - len(str(int(abs(amount)))))}f}"
+def _plain(key: str, **values: Any) -> str:
+    """Both languages where no markup may stand: names for those who do not see the page."""
+    return " / ".join(texts.say(key, language, **values) for language in texts.LANGUAGES)
 
 
-def percent(share: float | None) -> str:
-    """94 %"""
-    return "–" if share is None else f"{share * 100:.0f} %"
+def _file(name: str) -> str:
+    """Without its licence header, which stands in the page once."""
+    lines = (_HERE / name).read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if "SPDX-" not in line)
 
 
-def fill_width(share: float | None) -> str:
-    """The width of a bar for a share of the best, in pixels."""
-    return f"{min(max(share or 0, 0), 1) * BAR_WIDTH:.0f}"
+def _columns() -> str:
+    """On narrow screens a row is a card, and each cell says what it is."""
+    rules = []
+    for key, (english, chinese) in texts.TEXTS.items():
+        if key.startswith("c_"):
+            rules.append(f'.{key}::before{{content:"{english}"}}#zh:checked~main .{key}::before{{content:"{chinese}"}}')
+    return "@media screen and (max-width:40rem){" + "".join(rules) + "}"
 
 
-def duration(seconds: float | None) -> str:
-    """1 h 2 min 3 s; under a minute with tenths."""
-    if seconds is None:
-        return "not known"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min {rest} s" if hours else f"{minutes} min {rest} s"
+def _hash(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
-def instant(stamp: str) -> str:
-    """2026-11-20 10:15:00 UTC; the text as it is where it is no time."""
-    found = moment(stamp)
-    return found.strftime("%Y-%m-%d %H:%M:%S %Z") if found else stamp
+def _data(plotted: list[plots.Plot]) -> Markup:
+    """What the script reads, as JSON that cannot end its element."""
+    words = {language: {key: texts.say(key, language) for key in ("diagonal", "cell_failed", "cell_not_measured")} for language in texts.LANGUAGES}
+    content = json.dumps({"maps": [plot.data for plot in plotted], "words": words}, ensure_ascii=False, separators=(",", ":"))
+    return Markup(content.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
+
+
+def _trend(found: Any) -> Markup:
+    return charts.trend(found, f"{found.end} {group_text(found.group)}".strip())
+
+
+def _sizes(collectives: Any) -> Markup:
+    lines = []
+    for run in collectives:
+        points = [(step.size_bytes, step.busbw) for step in run.steps if step.size_bytes is not None and step.busbw is not None]
+        lines.append(charts.Line(f"{run.operation} {run.ranks}", points))
+    return charts.sizes([line for line in lines if line.points], _plain("over_size"), bytes_text)

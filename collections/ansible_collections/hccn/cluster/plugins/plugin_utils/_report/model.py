@@ -1,18 +1,26 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The view model: what a page shows, in its order. Pure: a run in, rows out; no text for a screen is made twice."""
+"""The view model: what a page shows, in its order. Pure: a run and its past in, rows out; no text for a screen is made twice."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from .._history.baseline import Regression
+from .._history.query import Past
 from .._history.reader import Run
-from . import measured, verdicts
-from .fields import Record, endpoint, error_of, host_of, hosts_of, mapping, moment, samples, switch, text, tool_of, unique
+from . import coverage as covered
+from . import devices as npus
+from . import heat, measured
+from . import trends as lines
+from . import verdicts as rulings
+from . import worst as poorest
+from .fields import Record, endpoint, error_of, hosts_of, mapping, moment, text, tool_of, unique
 
 DEFAULT_TITLE = "Fabric report"
+LISTED_REGRESSIONS = 20
 
 
 @dataclass(frozen=True)
@@ -34,27 +42,6 @@ class Facts:
     kinds: list[tuple[str, int, int, int]]
     bad_lines: int
     unknown_lines: int
-
-
-@dataclass(frozen=True)
-class Device:
-    """One NPU as it was seen last; texts are empty where it was not asked or gave no answer."""
-
-    id: str
-    address: str
-    tls: str
-    link: str
-    health: str
-    errors: str
-
-
-@dataclass(frozen=True)
-class DeviceHost:
-    """The NPUs of one host."""
-
-    host: str
-    product: str
-    devices: list[Device]
 
 
 @dataclass(frozen=True)
@@ -82,43 +69,99 @@ class TaskFailure:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything a page shows."""
+    """Everything a page shows. ``maps`` and ``worst`` are about pairs of one kind of measurement; ``regressions`` are at most LISTED_REGRESSIONS."""
 
     title: str
     facts: Facts
-    verdicts: list[verdicts.HostVerdict]
+    verdicts: list[rulings.HostVerdict]
+    fabric: list[rulings.Component]
     judged: bool
-    devices: list[DeviceHost]
-    pairs: measured.Pairs
+    maps: heat.Maps | None
+    worst: list[poorest.WorstPair]
+    lowest: list[poorest.HostMedian]
+    pairs: int
+    trends: list[lines.Trend]
+    regressions: list[Regression]
+    regression_count: int
     latencies: list[measured.Latency]
     collectives: list[measured.Collective]
+    devices: npus.Devices
+    coverage: covered.Coverage
     failures: list[Failure]
     task_failures: list[TaskFailure]
+    unreadable: list[str] = field(default_factory=list)
 
     @property
     def classes(self) -> dict[str, int]:
         """How many hosts are in each class, worst class first; classes without a host are absent."""
         counts = Counter(verdict.verdict for verdict in self.verdicts)
-        return {name: counts[name] for name in sorted(counts, key=verdicts.severity)}
+        return {name: counts[name] for name in sorted(counts, key=rulings.severity)}
+
+    @property
+    def bad(self) -> list[rulings.HostVerdict]:
+        """The hosts that are not good, worst first."""
+        return [verdict for verdict in self.verdicts if verdict.verdict != "good"]
+
+    @property
+    def good(self) -> list[str]:
+        return [verdict.host for verdict in self.verdicts if verdict.verdict == "good"]
+
+    @property
+    def state(self) -> str:
+        """The run in one word, for a workflow to branch on: failed, slow, regression, incomplete, not_judged or good."""
+        classes = {*self.classes, *(component.state for component in self.fabric)}
+        if classes & {"failed", "unreachable"}:
+            return "failed"
+        if classes - {"good", "not_judged", "not_measured"}:
+            return "slow"
+        if self.regressions:
+            return "regression"
+        if self.facts.state == "incomplete":
+            return "incomplete"
+        return "good" if self.judged and not classes & {"not_measured", "not_judged"} else "not_judged"
 
 
-def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False) -> Page:
+def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, past: Past | None = None, unreadable: list[str] | None = None) -> Page:
     """The page of ``run``; ``current`` when the page is made by a task of that very run, which then has no end yet."""
     by_kind: dict[str, list[Record]] = {}
     for record in run.records:
         by_kind.setdefault(text(record.get("kind")), []).append(record)
+    between = heat.Measured(run.records)
+    maps = heat.build(between, _normal(between, past))
+    hosts = rulings.build(run)
+    found = past.regressions if past else []
     return Page(
         title=title,
         facts=_facts(run, by_kind, current),
-        verdicts=verdicts.build(run),
+        verdicts=hosts,
+        fabric=rulings.components(run.records),
         judged="verdict" in by_kind,
-        devices=_devices(by_kind.get("device", [])),
-        pairs=measured.pairs(by_kind.get("rdma", [])),
+        maps=maps,
+        worst=poorest.pairs(between, maps.expected) if maps else [],
+        lowest=poorest.hosts(between, maps.expected) if maps else [],
+        pairs=len(between.cells) + len(between.without),
+        trends=lines.build(past),
+        regressions=found[:LISTED_REGRESSIONS],
+        regression_count=len(found),
         latencies=measured.latencies(by_kind.get("rdma", []) + by_kind.get("ping", [])),
         collectives=measured.collectives(by_kind.get("collective", [])),
+        devices=npus.build(by_kind.get("device", [])),
+        coverage=covered.build(run, between, [row.host for row in hosts]),
         failures=_failures(run.records),
         task_failures=_task_failures(run.events),
+        unreadable=unreadable or [],
     )
+
+
+def _normal(between: heat.Measured, past: Past | None) -> float | None:
+    """The baseline of the group that the maps are about; of the largest, where pairs of several classes were measured."""
+    if past is None or between.what is None:
+        return None
+    what = between.what
+    groups = [group for group in past.now.groups if group in past.baselines
+              and (group.kind, group.tool, group.operation, group.measure, group.size_bytes, group.unit) == tuple(what)]
+    best = max(groups, key=lambda group: past.now.groups[group].count, default=None)
+    return past.baselines[best].median if best else None
 
 
 def _facts(run: Run, by_kind: dict[str, list[Record]], current: bool) -> Facts:
@@ -137,7 +180,7 @@ def _facts(run: Run, by_kind: dict[str, list[Record]], current: bool) -> Facts:
         duration_s=(finished - started).total_seconds() if started and finished else None,
         hosts=len({host for record in run.records for host in hosts_of(record)} | {text(event.get("host")) for event in run.events}),
         tools=sorted(tools.items()),
-        products=unique(filter(None, map(_product, run.records))),
+        products=unique(filter(None, (text(mapping(record.get("context")).get("product")) for record in run.records))),
         kinds=[(kind, *_by_status(records)) for kind, records in sorted(by_kind.items())],
         bad_lines=run.bad_lines,
         unknown_lines=run.unknown_lines,
@@ -147,34 +190,6 @@ def _facts(run: Run, by_kind: dict[str, list[Record]], current: bool) -> Facts:
 def _by_status(records: list[Record]) -> tuple[int, int, int]:
     counts = Counter(record.get("status") for record in records)
     return counts["ok"], counts["failed"], counts["not_run"]
-
-
-def _devices(records: list[Record]) -> list[DeviceHost]:
-    last: dict[str, dict[str, Record]] = {}
-    for record in records:
-        last.setdefault(host_of(record), {})[text(mapping(record.get("source")).get("device"))] = record
-    return [_device_host(host, last[host]) for host in unique(last)]
-
-
-def _device_host(host: str, records: dict[str, Record]) -> DeviceHost:
-    products = unique(filter(None, map(_product, records.values())))
-    return DeviceHost(host, ", ".join(products), [_device(device, records[device]) for device in unique(records)])
-
-
-def _device(device: str, record: Record) -> Device:
-    seen = (samples(record) or [{}])[0]
-    return Device(
-        id=device,
-        address=text(seen.get("address") or mapping(record.get("source")).get("address")),
-        tls=switch(seen.get("tls")),
-        link=text(seen.get("link")),
-        health=text(seen.get("health")),
-        errors=error_of(record)["message"],
-    )
-
-
-def _product(record: Record) -> str:
-    return text(mapping(record.get("context")).get("product"))
 
 
 def _failures(records: list[Record]) -> list[Failure]:

@@ -28,6 +28,29 @@ class HostVerdict:
     judged: bool
 
 
+@dataclass(frozen=True)
+class Component:
+    """Something of the fabric that no host answers for: a leaf, a rail, a path."""
+
+    kind: str
+    name: str
+    state: str
+    sentence: str
+    evidence: list[str]
+    certain: bool
+
+
+def components(records: list[Record]) -> list[Component]:
+    """From the verdicts without a host, each once, in the order they were made."""
+    found: dict[tuple[str, str], Component] = {}
+    for record in records:
+        for sample in samples(record) if record.get("kind") == "verdict" and not host_of(record) else []:
+            kind, name, evidence = text(sample.get("kind")), text(sample.get("name")), sample.get("evidence")
+            found[kind, name] = Component(kind, name, text(sample.get("class")) or "failed", text(sample.get("message")),
+                                          [str(item) for item in evidence] if isinstance(evidence, list) else [], sample.get("certain") is not False)
+    return list(found.values())
+
+
 def severity(verdict: str) -> int:
     """The place of a class in the order of the page; a class that is not known comes first."""
     return CLASSES.index(verdict) if verdict in CLASSES else -1

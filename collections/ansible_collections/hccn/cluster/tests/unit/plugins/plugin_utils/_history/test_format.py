@@ -24,7 +24,8 @@ def test_a_run_has_a_path_of_its_day_and_second() -> None:
         ("20261120T101530Z-a.jsonl.jsonl", ("20261120T101530Z", "a.jsonl", False)),
         ("20261120T101530Z-.jsonl", None),
         ("notes.jsonl", None),
-        ("20261120T101530Z-awx-7.jsonl.gz", None),
+        ("20261120T101530Z-awx-7.jsonl.gz", ("20261120T101530Z", "awx-7", False)),
+        ("20261120T101530Z-awx-7.jsonl.zip", None),
     ],
 )
 def test_a_file_name_is_read_back(name: str, parts: tuple[str, str, bool] | None) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of bandwidth, latency and collectives."""
+"""The tables of latency and collectives."""
 
 from __future__ import annotations
 
@@ -20,45 +20,6 @@ def pair(source: str, target: str, *values: float, size: int = 65536, **more: An
         "samples": [{"size_bytes": size, "bandwidth_gbit_s": value} for value in values],
         **more,
     }
-
-
-def test_pairs_are_compared_with_their_like() -> None:
-    records = [pair("n1", "n2", 200.0), pair("n2", "n1", 100.0), pair("n3", "n1", 200.0), pair("n1", "n2", 4.0, size=64)]
-    found = measured.pairs(records)
-    assert [(row.source, row.target, row.size_bytes, row.gbit_s, row.of_median, row.of_best) for row in found.rows] == [
-        ("n2 npu 0", "n1 npu 0", 65536.0, 100.0, 0.5, 0.5),
-        ("n1 npu 0", "n2 npu 0", 65536.0, 200.0, 1.0, 1.0),
-        ("n3 npu 0", "n1 npu 0", 65536.0, 200.0, 1.0, 1.0),
-        ("n1 npu 0", "n2 npu 0", 64.0, 4.0, 1.0, 1.0),
-    ]
-    assert found.rows[0] == measured.Pair("n2 npu 0", "n1 npu 0", "ib_write_bw 6.29", "write", 65536.0, 100.0, 0.5, 0.5, "ok", "")
-    assert found.worst == []
-
-
-def test_failed_pairs_come_first_and_have_no_number() -> None:
-    failed = pair("n1", "n2", status="failed", error={"code": "refused", "message": "connection refused"})
-    rows = measured.pairs([pair("n2", "n1", 100.0), failed, pair("n3", "n1", 0.0)]).rows
-    assert [(row.source, row.gbit_s, row.of_median, row.status, row.message) for row in rows] == [
-        ("n1 npu 0", None, None, "failed", "connection refused"),
-        ("n3 npu 0", 0.0, 0.0, "ok", ""),
-        ("n2 npu 0", 100.0, 2.0, "ok", ""),
-    ]
-
-
-def test_when_nothing_flows_at_all_there_is_nothing_to_compare_with() -> None:
-    rows = measured.pairs([pair("n1", "n2", 0.0)]).rows
-    assert [(row.gbit_s, row.of_median, row.of_best) for row in rows] == [(0.0, None, None)]
-
-
-def test_the_worst_ten_stand_apart_when_there_are_more() -> None:
-    found = measured.pairs([pair("n1", f"n{number}", float(number)) for number in range(30, 1, -1)])
-    assert [row.target for row in found.worst] == [f"n{number} npu 0" for number in range(2, 12)]
-    assert len(found.rows) == 29
-
-
-def test_latency_records_are_no_pairs_without_bandwidth() -> None:
-    failed = pair("n1", "n2", status="failed", measure="latency")
-    assert measured.pairs([failed, pair("n1", "n2", samples=[{"latency_us": {"typical": 2.0}}]), pair("n1", "n2", samples=[])]).rows == []
 
 
 def test_latencies_longest_first() -> None:

@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html.parser
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader import Run, RunFile
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html as pages
-from ansible_collections.hccn.cluster.plugins.plugin_utils._report import model
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import model, texts
 
 HEADER = {
     "schema": "hccn.cluster/history/1",
@@ -57,6 +60,13 @@ VERDICT = {
     "source": {"host": "n2"},
     "samples": [{"class": "slow", "message": "npu 0 is slow", "evidence": ["slow with 3 of 3 good partners"]}],
 }
+PATH = {
+    "kind": "verdict",
+    "status": "failed",
+    "samples": [
+        {"kind": "path", "name": "path L1-L2", "class": "slow", "certain": False, "message": "4 of its pairs are slow", "evidence": ["n9 to n17: 155.9"]}
+    ],
+}
 BROKEN = {
     "kind": "rdma",
     "status": "failed",
@@ -82,92 +92,130 @@ FETCHING = ("src", "href", "srcset", "action", "data", "poster")
 
 
 class Text(html.parser.HTMLParser):
-    """The text of every section as a reader sees it, and every attribute that could fetch or run something."""
+    """The text of every section as a reader of one language sees it, and every attribute that could fetch or run something."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: str) -> None:
         super().__init__()
         self.sections: dict[str, str] = {}
         self.fetching: list[tuple[str, str | None]] = []
         self.tags: list[str] = []
+        self._language = language
         self._section = ""
+        self._hidden = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.fetching += [(name, value) for name, value in attrs if name in FETCHING or name.startswith("on")]
         if tag == "section":
             self._section = dict(attrs)["id"] or ""
+        self._hidden = tag in ("script", "style", "figcaption") or (tag == "span" and dict(attrs).get("lang", self._language) != self._language)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = False
+        if tag == "main":
+            self._section = ""
 
     def handle_data(self, data: str) -> None:
         words = " ".join(data.split())
-        if self._section and words:
+        if self._section and words and not self._hidden:
             self.sections[self._section] = f"{self.sections.get(self._section, '')} | {words}".removeprefix(" | ")
 
 
-def read(text: str) -> Text:
-    parser = Text()
+def read(text: str, language: str = "en") -> Text:
+    parser = Text(language)
     parser.feed(text)
     return parser
 
 
 def test_every_section_of_a_full_run() -> None:
-    seen = read(page([DEVICE, RDMA, COLLECTIVE, VERDICT, BROKEN], [TASK], bad_lines=1, unknown_lines=2))
-    assert list(seen.sections) == ["verdict", "run", "failures", "bandwidth", "latency", "collectives", "devices"]
+    seen = read(page([DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN], [TASK], bad_lines=1, unknown_lines=2))
+    assert list(seen.sections) == ["verdict", "worst", "maps", "trends", "collectives", "latency", "devices", "coverage", "failures", "about"]
     assert seen.sections["verdict"] == (
-        "Verdict | 1 | ✕ | failed | 1 | ◐ | slow | 1 | ○ | not measured | Host | Class | Why | "
+        "3 of 3 hosts are not good. | 1 component of the fabric is not good. | 1 | ✕ | failed | 1 | ◐ | slow | 1 | ○ | not measured | "
+        "Host | Class | Why | path L1-L2 | of the fabric | , | not certain | ◐ | slow | 4 of its pairs are slow | n9 to n17: 155.9 | "
         "n1 | ✕ | failed | 1 of 4 results failed, the last: nobody listens | "
         "n2 | ◐ | slow | npu 0 is slow | slow with 3 of 3 good partners | "
-        "n3 | ○ | not measured | Nothing was measured on this host in this run."
+        "n3 | ○ | not measured | Nothing was measured on this host in this run. | "
+        "The worst pairs | Who reaches whom | Trends and baseline | Collectives | Latency | Devices | What was covered, and what not | Failures | "
+        "About this run"
     )
-    assert seen.sections["run"] == (
-        "What was run | Run | r1 | State | complete | Started | 2026-11-20 10:15:30 UTC | Duration | 1 h 2 min 3 s | Playbook | check_fabric.yml | "
-        "Hosts with results | 3 | Products | A3 | Tools | all_reduce_test (1 result), hccn_tool (1 result), ib_write_bw 6.29 (sim) (1 result) | "
-        "Controller | c1, ansible-core 2.19.14, hccn.cluster 1.0.0 | "
-        "Not on this page: lines of the history that could not be read (1) or are of a kind that this version does not know (2). | "
-        "Results by kind | Kind | ok | failed | not run | collective | 1 | 0 | 0 | device | 1 | 0 | 0 | rdma | 1 | 1 | 0 | verdict | 0 | 1 | 0"
+    assert seen.sections["worst"] == (
+        "The worst pairs | rdma write bandwidth at 64 KiB (ib_write_bw). | 100 % = 195.9 Gbit/s, the median of this run | . | "
+        "Sender | Receiver | Value | Of expected | Evidence | "
+        "n2 npu 1 | n1 npu 1 | ✕ | failed | – | nobody listens; | neither end has another partner in this run | "
+        "n1 npu 0 | n2 npu 0 | 195.9 Gbit/s | 100 % | neither end has another partner in this run"
     )
-    assert seen.sections["failures"] == (
-        "Failures | Results that failed or could not be had | Where | What | Status | Code | Message | "
-        "n2 npu 1 to n1 npu 1 | rdma read | failed | connection_refused | nobody listens | look at the firewall | "
-        "Failed tasks and unreachable hosts | Host | What | Task | Message | n3 | failed (ignored) | Measure | it broke"
-    )
-    assert seen.sections["bandwidth"] == (
-        "Bandwidth | All pairs, worst first, compared with pairs of the same tool, operation and size | "
-        "Source | Target | Operation | Size | Gbit/s | of median | of best | Status | "
-        "n2 npu 1 | n1 npu 1 | read | – | – | – | failed: nobody listens | "
-        "n1 npu 0 | n2 npu 0 | write | ib_write_bw 6.29 (sim) | 64 KiB | 195.9 | 100 % | ok"
-    )
-    assert seen.sections["latency"] == (
-        "Latency | Microseconds, longest first | Source | Target | What | Size | typical | average | 99 % | Status | "
-        "n1 npu 0 | n2 npu 0 | rdma write | 64 KiB | 2.010 | – | – | ok"
-    )
+    assert seen.sections["trends"] == "Trends and baseline | There is no earlier run of the same kind to compare with."
     assert seen.sections["collectives"] == (
-        "Collectives | all_reduce, 16 ranks on 2 hosts | all_reduce_test; status ok; n1, n2 | "
+        "Collectives | Bus bandwidth over size, GB/s | 0 | 5 | 10 | 15 | 20 | all_reduce 16 1 MiB: 16.35 GB/s | 1 MiB | 1 MiB | all_reduce, | "
+        "16 ranks, 2 hosts | all_reduce_test n1, n2 | "
         "Size | Time, µs | algbw, GB/s | busbw, GB/s | Check | 1 MiB | 120.2 | 8.720 | 16.35 | success"
     )
+    assert seen.sections["latency"] == (
+        "Latency | Sender | Receiver | What | Size | Typical, µs | Average, µs | 99 %, µs | Status | "
+        "n1 npu 0 | n2 npu 0 | rdma write | 64 KiB | 2.010 | – | – | ok"
+    )
     assert seen.sections["devices"] == (
-        "Devices | n1, A3 | NPU | Address | TLS | Link | Health | Errors | 0 | 192.0.2.1 | enabled | UP | Success | –"
+        "Devices | NPUs: 1. Standing out: 0. | Link | 1 up | TLS | 1 enabled | Health | 1 success | n1, A3 | "
+        "NPU | Address | TLS | Link | Health | 0 | 192.0.2.1 | enabled | UP | Success"
+    )
+    assert seen.sections["coverage"] == (
+        "What was covered, and what not | Hosts measured | 2 of 3 | Pairs of hosts that met | 1 of 3 | Measurements of pairs | 1 | Pairs that failed | 1 | "
+        "Pairs that were not run | 0 | Not measured | n3 | "
+        "Results by kind | Kind | ok | failed | not run | collective | 1 | 0 | 0 | device | 1 | 0 | 0 | rdma | 1 | 1 | 0 | verdict | 0 | 2 | 0"
+    )
+    assert seen.sections["failures"] == (
+        "Failures | Results that failed or could not be had | Where | What | Status | Message | "
+        "n2 npu 1 to n1 npu 1 | rdma read | failed | connection_refused | nobody listens | look at the firewall | "
+        "Failed tasks and unreachable hosts | Host | Status | Task | Message | n3 | failed | ( | ignored | ) | Measure | it broke"
+    )
+    assert seen.sections["about"] == (
+        "About this run | Run | r1 | State | complete | Started | 2026-11-20 10:15:30 UTC | Duration | 1 h 2 min 3 s | Playbook | check_fabric.yml | "
+        "Products | A3 | Tools | all_reduce_test (1), hccn_tool (1), ib_write_bw 6.29 (sim) (1) | "
+        "Controller | c1, ansible-core 2.19.14, hccn.cluster 1.0.0 | "
+        "Lines of the history that could not be read: 1; of a kind that this version does not know: 2."
     )
 
 
 def test_empty_sections_say_so_in_one_sentence() -> None:
     seen = read(page([])).sections
-    assert {name: seen[name] for name in ("verdict", "failures", "bandwidth", "latency", "collectives", "devices")} == {
-        "verdict": "Verdict | No host left a result in this run.",
-        "failures": "Failures | Nothing failed in this run: no result, no task, no connection.",
-        "bandwidth": "Bandwidth | No bandwidth was measured in this run.",
-        "latency": "Latency | No latency was measured in this run.",
+    assert {name: seen[name] for name in ("worst", "maps", "collectives", "latency", "devices", "failures")} == {
+        "worst": "The worst pairs | No pair was measured in this run.",
+        "maps": "Who reaches whom | No pair was measured in this run.",
         "collectives": "Collectives | No collective was measured in this run.",
+        "latency": "Latency | No latency was measured in this run.",
         "devices": "Devices | No device was read in this run.",
+        "failures": "Failures | Nothing failed: no result, no task, no connection.",
     }
+    assert seen["verdict"].startswith("No host left a result in this run.")
 
 
-def test_the_page_fetches_nothing_and_runs_nothing() -> None:
+def test_every_text_is_there_in_both_languages() -> None:
+    records = [DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN]
+    english, chinese = read(page(records, [TASK])), read(page(records, [TASK]), "zh-CN")
+    assert chinese.sections["verdict"].startswith("3 台主机中有 3 台不正常。 | 网络中有 1 个部件不正常。 | 1 | ✕ | 失败 | 1 | ◐ | 慢")
+    assert [section.count(" | ") for section in english.sections.values()] == [section.count(" | ") for section in chinese.sections.values()]
+    assert [key for key, pair in texts.TEXTS.items() if len(pair) != 2 or not all(pair)] == []
+    marks = {key: [sorted(re.findall(r"{[a-z]+}", text)) for text in pair] for key, pair in texts.TEXTS.items()}
+    assert [key for key, (one, other) in marks.items() if one != other] == []
+
+
+def test_the_language_that_is_shown_first() -> None:
+    built = model.build(run([VERDICT]))
+    assert '<input class="pick" type="radio" name="language" id="zh" aria-label="中文" checked>' in pages.render(built, "zh")
+    assert '<html lang="zh-CN">' in pages.render(built, "zh")
+    assert '<input class="pick" type="radio" name="language" id="en" aria-label="English" checked>' in pages.render(built)
+
+
+def test_the_page_fetches_nothing_and_runs_its_own_script_alone() -> None:
     text = page([DEVICE, RDMA, COLLECTIVE, VERDICT, BROKEN], [TASK])
     seen = read(text)
-    assert seen.fetching == [("href", "data:,")]
-    assert {"script", "img", "iframe", "object", "embed", "base"} & set(seen.tags) == set()
+    assert {value[:5] for _name, value in seen.fetching if value and not value.startswith("#")} == {"data:"}
+    assert {"iframe", "object", "embed", "base", "form"} & set(seen.tags) == set()
     assert re.findall(r"https?://|url\(|@import", text) == []
-    assert "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\"" in text
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'" in text
 
 
 EVIL = "<script>alert(1)</script>\" onload=\"x"
@@ -183,21 +231,27 @@ def evil(value: Any) -> Any:
 
 
 def test_no_text_of_a_record_becomes_markup() -> None:
-    records = [evil(record) for record in (DEVICE, RDMA, COLLECTIVE, VERDICT, BROKEN)]
-    given = Run(run([]).file, evil(HEADER), records, [evil(TASK)], evil(END))
+    records = [evil(record) for record in (DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN)]
+    matrix = {"kind": "matrix", "status": "ok", "source": {"host": EVIL, "device": 0}, "hosts": ["n1", EVIL + "2"], "samples": [{"bandwidth_gbit_s": [1, 2]}]}
+    leaves = [{**DEVICE, "source": {"host": host, "device": 0}, "samples": [{"lldp": {"system_name": EVIL + host}}]} for host in ("n1", EVIL)]
+    given = Run(run([]).file, evil(HEADER), [*records, *leaves, matrix], [evil(TASK)], evil(END))
     text = pages.render(model.build(given, title=EVIL))
     seen = read(text)
-    assert "<script" not in text
-    assert seen.fetching == [("href", "data:,")]
-    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;&#34; onload=&#34;x") > 30
+    assert text.count("<script") == 2 and text.count("</script") == 2
+    assert {value[:5] for _name, value in seen.fetching if value and not value.startswith("#")} == {"data:"}
+    assert not any(name.startswith("on") for name, _value in seen.fetching)
+    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;&#34; onload=&#34;x") > 20
     assert EVIL in seen.sections["verdict"]
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    maps = {one["name"]: one["rows"] for one in json.loads(data)["maps"]}
+    assert sorted(maps["leaves"]) == sorted([EVIL + "n1", EVIL + EVIL]) and EVIL in maps["pairs"]
 
 
 def test_colours_follow_the_reader_and_never_speak_alone() -> None:
     text = page([VERDICT])
-    assert "@media (prefers-color-scheme: dark)" in text
+    assert "@media (prefers-color-scheme:dark)" in text
     assert "@media print" in text
-    assert '<span class="label slow"><span aria-hidden="true">◐</span> slow</span>' in text
+    assert '<span class="label slow"><span aria-hidden="true">◐</span> <span lang="en">slow</span>' in text
 
 
 def test_a_class_that_is_not_known_is_shown_as_it_is() -> None:
@@ -209,16 +263,16 @@ def test_a_class_that_is_not_known_is_shown_as_it_is() -> None:
     ("end", "current", "state", "sentence"),
     [
         (END, False, "complete", "State | complete"),
-        (None, True, "running", "State | this page was made by the run itself, before its end"),
-        (None, False, "incomplete", "State | INCOMPLETE: the run was ended before its end; what follows is what was kept until then"),
+        (None, True, "running", "State | Made by the run itself, before its end."),
+        (None, False, "incomplete", "State | Incomplete. The run was ended before its end; this is what was kept until then."),
     ],
 )
 def test_how_far_the_run_came(end: Any, current: bool, state: str, sentence: str) -> None:
     built = model.build(run([RDMA], end=end), current=current)
     assert built.facts.state == state
     text = pages.render(built)
-    assert sentence in read(text).sections["run"]
-    assert ('<p class="failed"><strong>INCOMPLETE' in text) is (state == "incomplete")
+    assert sentence in read(text).sections["about"]
+    assert ('<p class="failed"><strong>' in text) is (state == "incomplete")
 
 
 def test_the_same_run_gives_the_same_page() -> None:
@@ -227,10 +281,10 @@ def test_the_same_run_gives_the_same_page() -> None:
 
 def test_check_mode_and_missing_facts() -> None:
     given = Run(run([]).file, {"schema": "hccn.cluster/history/1", "started_at": "soon", "check_mode": True}, [], [], END)
-    seen = read(pages.render(model.build(given))).sections["run"]
+    seen = read(pages.render(model.build(given))).sections["about"]
     assert seen == (
-        "What was run | Run | State | complete | Started | soon | Duration | not known | Playbook | – (check mode: nothing was changed) | "
-        "Hosts with results | 0 | Products | – | Tools | – | Controller | –, ansible-core , hccn.cluster"
+        "About this run | Run | State | complete | Started | soon | Duration | – | Playbook | – ( | check mode: nothing was changed | ) | "
+        "Products | – | Tools | – | Controller | –, ansible-core , hccn.cluster"
     )
 
 
@@ -238,29 +292,12 @@ def test_records_that_are_not_what_they_should_be_do_not_break_the_page() -> Non
     odd: list[Any] = [None, "x", 7, [], {}]
     records = [
         {"kind": kind, "status": status, "source": what, "target": what, "samples": what, "error": what, "tool": what, "context": what, "hosts": what}
-        for kind in ("rdma", "collective", "ping", "device", "verdict", None, 7)
+        for kind in ("rdma", "matrix", "collective", "ping", "device", "verdict", "plan", None, 7)
         for status in ("ok", "failed", "not_run", None)
         for what in odd
     ]
     text = page([{}, *records], [{}, {"event": None, "host": None}], end={"end": True, "hosts": []})
     assert text.endswith("</html>")
-
-
-def test_devices_are_listed_by_host_in_natural_order_as_last_seen() -> None:
-    def device(host: str, number: int, tls: Any, **more: Any) -> dict[str, Any]:
-        return {**DEVICE, "source": {"host": host, "device": number}, "samples": [{"tls": tls}], **more}
-
-    failed = device("n2", 10, None, status="failed", error={"message": "device not ready"}, samples=[], context={})
-    built = model.build(run([device("n10", 0, False), failed, device("n2", 9, True), device("n2", 9, False)]))
-    assert built.devices == [
-        model.DeviceHost("n2", "A3", [model.Device("9", "", "disabled", "", "", ""), model.Device("10", "", "", "", "", "device not ready")]),
-        model.DeviceHost("n10", "A3", [model.Device("0", "", "disabled", "", "", "")]),
-    ]
-
-
-def test_a_link_that_is_down_stands_out() -> None:
-    down = {**DEVICE, "samples": [{"link": "down", "tls": None}]}
-    assert '<td>unknown</td><td><strong class="failed">✕ down</strong></td><td>unknown</td>' in page([down])
 
 
 def test_failures_are_those_that_failed_or_could_not_be_run() -> None:
@@ -274,20 +311,49 @@ def test_what_is_too_long_for_a_page_is_counted() -> None:
     events = [{**TASK, "host": f"n{number}"} for number in range(pages.LISTED + 1)]
     latencies = [RDMA] * (pages.LISTED + 2)
     seen = read(page(many + latencies, events)).sections
-    assert seen["failures"].count("connection_refused") == 500
-    assert "3 more failures are in the history of the run." in seen["failures"]
-    assert "1 more failed tasks are in the history of the run." in seen["failures"]
-    assert "505 more pairs are in the history of the run." in seen["bandwidth"]
-    assert "The worst 10 of 1005, compared" in seen["bandwidth"]
-    assert "2 more latencies are in the history of the run." in seen["latency"]
+    assert seen["failures"].count("connection_refused") == 100
+    assert "| 3 more are in the history of the run. |" in seen["failures"]
+    assert seen["failures"].endswith("| 1 more are in the history of the run.")
+    assert "The worst 10 of 205." in seen["worst"]
+    assert seen["latency"].endswith("| 92 more are in the history of the run.")
+    assert seen["latency"].count("rdma write") == 10
+    assert "3 more hosts are not shown here; the history has them." in seen["verdict"]
+
+
+def test_good_hosts_are_named_and_many_of_them_folded_away() -> None:
+    def judged(count: int) -> str:
+        records = [{**VERDICT, "status": "ok", "source": {"host": f"n{number}"}, "samples": [{"class": "good", "message": ""}]} for number in range(count)]
+        return page(records)
+
+    assert "Good | : | n0, n1 |" in read(judged(2)).sections["verdict"]
+    assert "<details>" not in judged(40)
+    assert "Good | (41) | n0, n1, n2" in read(judged(41)).sections["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("records", "events", "end", "state"),
+    [
+        ([("n1", "good"), ("n2", "failed"), ("n3", "slow")], [], END, "failed"),
+        ([("n1", "unreachable")], [], END, "failed"),
+        ([("n1", "good"), ("n3", "busy")], [], END, "slow"),
+        ([("n1", "good"), ("n3", "good")], [], END, "good"),
+        ([("n1", "good"), ("n3", "not_measured")], [], END, "not_judged"),
+        ([("n1", "good")], [], None, "incomplete"),
+        ([], [TASK], END, "not_judged"),
+        ([], [{**TASK, "ignored": False}], END, "failed"),
+    ],
+)
+def test_the_run_in_one_word(records: Any, events: Any, end: Any, state: str) -> None:
+    made = [{**VERDICT, "source": {"host": host}, "samples": [{"class": name, "message": "m"}]} for host, name in records]
+    assert model.build(run(made, events, end=end)).state == state
+    fabric = {"kind": "verdict", "status": "failed", "samples": [{"kind": "leaf", "name": "L1", "class": "failed", "message": "m"}]}
+    assert model.build(run([*made, fabric], events, end=end)).state == "failed"
 
 
 def test_a_collective_without_a_size_or_a_name() -> None:
     bare, wide = {"kind": "collective", "status": "not_run"}, {**COLLECTIVE, "hosts": [f"n{number}" for number in range(20)]}
     seen = read(page([bare, wide])).sections
-    assert seen["collectives"].startswith(
-        "Collectives | collective | tool not named; status not run | No size was measured. | all_reduce, 16 ranks on 20 hosts"
-    )
+    assert "| Collectives | , | ? ranks, 0 hosts | ? | not run | No size was measured. | all_reduce, | 16 ranks, 20 hosts |" in seen["collectives"]
     assert "n14, n15, … |" in seen["collectives"]
 
 
@@ -295,27 +361,3 @@ def test_classes_are_counted_worst_first() -> None:
     judged = {"n5": "good", "n6": "failed", "n7": "good"}
     others = [{**VERDICT, "source": {"host": host}, "samples": [{"class": name}]} for host, name in judged.items()]
     assert list(model.build(run([VERDICT, *others])).classes.items()) == [("failed", 1), ("slow", 1), ("good", 2)]
-
-
-@pytest.mark.parametrize(
-    ("count", "text"), [(None, "–"), (0, "0 B"), (2, "2 B"), (1023, "1,023 B"), (65536, "64 KiB"), (1e6, "1,000,000 B"), (2**40 * 1024, "1,024 TiB")]
-)
-def test_sizes(count: float | None, text: str) -> None:
-    assert pages.size(count) == text
-
-
-@pytest.mark.parametrize(
-    ("amount", "text"), [(None, "–"), (0, "0.000"), (0.5123, "0.512"), (21.345, "21.34"), (195.94, "195.9"), (1234.5, "1234"), (-2.5, "-2.500")]
-)
-def test_values(amount: float | None, text: str) -> None:
-    assert pages.value(amount) == text
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(None, "not known"), (0.04, "0.0 s"), (59.94, "59.9 s"), (60, "1 min 0 s"), (3725.4, "1 h 2 min 5 s")])
-def test_durations(seconds: float | None, text: str) -> None:
-    assert pages.duration(seconds) == text
-
-
-@pytest.mark.parametrize(("share", "text"), [(None, "0"), (0.5, "50"), (1.7, "100"), (-1, "0")])
-def test_bars(share: float | None, text: str) -> None:
-    assert pages.fill_width(share) == text

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tells what the history knows, on the controller, without a connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, reader, runs, where
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import HistoryError
+
+SELECTION = {"operation": {"type": "str"}, "size_bytes": {"type": "int"}}
+ARGUMENT_SPEC = {
+    "history": {"type": "path"},
+    "limit": {"type": "int", "default": 30},
+    "run_id": {"type": "str"},
+    "baseline": {"type": "path"},
+    "endpoints": {"type": "list", "elements": "dict", "default": [], "options": {
+        "host": {"type": "str", "required": True}, "device": {"type": "str"}, **SELECTION}},
+    "pairs": {"type": "list", "elements": "dict", "default": [], "options": {
+        "source": {"type": "str", "required": True}, "source_device": {"type": "str"}, "target": {"type": "str", "required": True},
+        "target_device": {"type": "str"}, **SELECTION}},
+    "collectives": {"type": "list", "elements": "dict", "default": [], "options": SELECTION},
+    "compare": {"type": "list", "elements": "str", "default": []},
+    "fail_on": {"type": "str", "choices": ["regression", "never"], "default": "never"},
+}
+MOST_NAMED = 10
+
+
+class ActionModule(ActionBase):
+    """Options in, answers out; reading and judging are elsewhere."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result = super().run(tmp, task_vars)
+        _validated, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
+        if len(options["compare"]) not in (0, 2):
+            raise AnsibleActionFail(f"compare takes two run ids, the earlier one first, and was given {len(options['compare'])}.")
+        if options["limit"] < 1:
+            raise AnsibleActionFail(f"limit is {options['limit']}, it must be 1 or more.")
+        history = query.History(where.folder(options["history"]), options["limit"])
+        try:
+            result.update(_answers(history, options))
+        except HistoryError as error:
+            raise AnsibleActionFail(" ".join(filter(None, (error.message, error.hint)))) from None
+        if options["fail_on"] == "regression" and result["regressions"]:
+            said = [one["message"] for one in result["regressions"][:MOST_NAMED]]
+            more = len(result["regressions"]) - len(said)
+            result.update(failed=True, msg="; ".join(said) + (f"; and {more} more" if more else ""))
+        return result
+
+
+def _answers(history: query.History, options: dict[str, Any]) -> dict[str, Any]:
+    listed = list(history.newest())
+    answers: dict[str, Any] = {
+        "changed": False,
+        "runs": [known.about for known in listed],
+        "last_good": next((known.about for known in listed if known.about["good"]), None),
+        "series": history.trends(query.wishes(options["endpoints"], options["pairs"], options["collectives"])),
+        "comparison": runs.compare(*map(history.summary, options["compare"])) if options["compare"] else [],
+        **_judged(history, options, listed),
+    }
+    return {**answers, "unreadable": history.unreadable}
+
+
+def _judged(history: query.History, options: dict[str, Any], listed: list[query.Known]) -> dict[str, Any]:
+    if not listed and not options["run_id"]:
+        return {"judged_run": None, "verdicts": [], "regressions": []}
+    run = reader.choose(history.folder, options["run_id"], where.this_run())
+    past = history.past(run, where.absolute(options["baseline"]) if options["baseline"] else None)
+    return {"judged_run": run.file.run_id, "verdicts": query.verdicts(past), "regressions": [found.as_dict() for found in past.regressions]}

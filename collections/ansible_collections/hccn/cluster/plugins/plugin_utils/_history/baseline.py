@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What is normal by the history, and what of a run is worse: a step (this run alone) or a drift (a little every time).
+
+A baseline is the median of the medians of earlier runs with 1.4826 times their median absolute deviation as spread: one bad night among them moves
+neither. A drift is what CUSUM finds in the later half of the runs against the earlier half: the sum of what they lie below, less half a spread each.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+from .cells import MICROSECONDS, End
+from .summary import Group, Stand, Summary
+
+WINDOW = 30
+"""Runs that a baseline is made of, the newest."""
+LEAST_RUNS = 5
+LEAST_SPREAD = 0.005
+"""Share of the median below which no spread is believed: runs on the same day are too much alike."""
+SIGMAS = 5.0
+LEAST_DROP, LEAST_DROP_OF_END = 0.03, 0.05
+SLACK, DRIFT, MOST_OF_ONE = 0.5, 8.0, 2.0
+"""CUSUM's k and h in spreads, and what one run may add: a bad night is no drift. Of sound series of 30 runs less than 1 % alarm, of those that lose three
+spreads little by little 85 %."""
+
+LEVEL, DRIFTING = "level", "drift"
+
+
+@dataclass
+class Baseline:
+    """Of one group: normal value, spread (one sigma), the runs it rests on, and the normal value of each end."""
+
+    median: float
+    spread: float
+    runs: int
+    ends: dict[End, float] = field(default_factory=dict)
+    pinned: bool = False
+
+    def limit(self, unit: str, least_drop: float = LEAST_DROP) -> float:
+        """The value from which on a run is worse."""
+        away = max(SIGMAS * self.spread, least_drop * self.median)
+        return self.median + away if unit == MICROSECONDS else self.median - away
+
+
+@dataclass(frozen=True)
+class Regression:
+    """One group or, with ``end``, one end of it that is worse than before."""
+
+    group: Group
+    end: End | None
+    reason: str
+    before: float
+    now: float
+    limit: float
+    runs: int
+
+    @property
+    def drop_percent(self) -> float:
+        """How much worse, whichever way round the unit is."""
+        change = self.now / self.before - 1 if self.before else 0.0
+        return round(100 * (change if self.group.unit == MICROSECONDS else -change), 1)
+
+    def as_dict(self) -> dict[str, Any]:
+        found = {**as_fields(self.group), "reason": self.reason, "before": _short(self.before), "now": _short(self.now), "limit": _short(self.limit),
+                 "drop_percent": self.drop_percent, "runs": self.runs, "message": self.sentence()}
+        return {**found, "host": self.end.host, "device": self.end.device} if self.end else found
+
+    def sentence(self) -> str:
+        where = str(self.end) if self.end else "the fabric" if self.group.kind != "collective" else "the collective"
+        how = "is worse than" if self.reason == LEVEL else "has drifted from"
+        return (f"{where} {how} its baseline: {self.now:.4g} {self.group.unit}, normal is {self.before:.4g} over {self.runs} runs "
+                f"({self.drop_percent:.1f} % worse; {named(self.group)})")
+
+
+def named(group: Group) -> str:
+    """A group in a few words: ``rdma write bandwidth at 65536 bytes, same rail``."""
+    size = f"at {group.size_bytes} bytes" if group.size_bytes is not None else ""
+    return ", ".join(filter(None, (" ".join(filter(None, (group.kind, group.operation, group.measure, size))), group.pair_class, group.product)))
+
+
+def as_fields(group: Group) -> dict[str, Any]:
+    """The group as keys of a result."""
+    return {key: value for key, value in group._asdict().items() if value not in ("", None)}
+
+
+def normals(summaries: Iterable[Summary], window: int = WINDOW) -> dict[Group, Baseline]:
+    """The baseline of every group that enough of the runs have. ``summaries``: newest first; incomplete runs do not count."""
+    found: dict[Group, list[Stand]] = {}
+    for summary in summaries:
+        for group, stand in summary.groups.items() if summary.complete else ():
+            mine = found.setdefault(group, [])
+            if len(mine) < window:
+                mine.append(stand)
+    return {group: _baseline(stands) for group, stands in found.items() if len(stands) >= LEAST_RUNS}
+
+
+def _baseline(stands: Sequence[Stand]) -> Baseline:
+    middle, spread = robust([stand.median for stand in stands])
+    by_end: dict[End, list[float]] = {}
+    for stand in stands:
+        for end, value in stand.ends.items():
+            by_end.setdefault(end, []).append(value)
+    ends = {end: statistics.median(values) for end, values in by_end.items() if len(values) >= LEAST_RUNS}
+    return Baseline(middle, spread, len(stands), ends)
+
+
+def robust(values: Sequence[float]) -> tuple[float, float]:
+    """Median and spread (one sigma), the latter never below what is believed."""
+    middle = statistics.median(values)
+    return middle, max(1.4826 * statistics.median(abs(value - middle) for value in values), LEAST_SPREAD * abs(middle))
+
+
+def judge(now: Summary, earlier: Sequence[Summary], baselines: Mapping[Group, Baseline]) -> list[Regression]:
+    """What of ``now`` is worse than ``baselines`` say, groups first, then ends, the worst first. ``earlier``: newest first, for the drift."""
+    found: list[Regression] = []
+    for group, stand in now.groups.items():
+        known = baselines.get(group)
+        if known is None:
+            continue
+        whole = _whole(group, stand, known, earlier)
+        found += [whole] if whole else []
+        found += _ends(group, stand, known, whole)
+    return sorted(found, key=lambda one: (one.end is not None, -one.drop_percent, one.group.sort_key(), str(one.end)))
+
+
+def _whole(group: Group, stand: Stand, known: Baseline, earlier: Sequence[Summary]) -> Regression | None:
+    if _worse(stand.median, known.limit(group.unit), group.unit):
+        return Regression(group, None, LEVEL, known.median, stand.median, known.limit(group.unit), known.runs)
+    series = [summary.groups[group].median for summary in reversed(earlier) if summary.complete and group in summary.groups][-WINDOW:]
+    start = drift([*series, stand.median], group.unit)
+    return Regression(group, None, DRIFTING, start, stand.median, known.limit(group.unit), known.runs) if start is not None else None
+
+
+def _ends(group: Group, stand: Stand, known: Baseline, whole: Regression | None) -> list[Regression]:
+    """Ends that lost more than the group as a whole did: a fabric that is slower everywhere is told once."""
+    share = stand.median / known.median if whole and known.median else 1.0
+    found = []
+    for end, before in known.ends.items():
+        value = stand.ends.get(end)
+        if value is None or not before:
+            continue
+        limit = Baseline(before * share, known.spread, known.runs).limit(group.unit, LEAST_DROP_OF_END)
+        if _worse(value, limit, group.unit):
+            found.append(Regression(group, end, LEVEL, before, value, limit, known.runs))
+    return found
+
+
+def _worse(value: float, limit: float, unit: str) -> bool:
+    return value > limit if unit == MICROSECONDS else value < limit
+
+
+def drift(series: Sequence[float], unit: str) -> float | None:
+    """The normal value of the earlier half where the later half has drifted from it for the worse, else None. ``series``: oldest first."""
+    half = len(series) // 2
+    if half < LEAST_RUNS:
+        return None
+    middle, spread = robust(series[:half])
+    # Few runs show their spread badly; how far one lies from the next is a second estimate, which a drift does not move.
+    steps = [abs(after - before) for before, after in zip(series, series[1:])]
+    spread = max(spread, 1.4826 * statistics.median(steps) / sqrt(2) * 0.9)
+    sign = 1 if unit == MICROSECONDS else -1
+    total = 0.0
+    for value in series[half:]:
+        total = max(0.0, total + min(MOST_OF_ONE, sign * (value - middle) / spread) - SLACK)
+    return middle if total > DRIFT else None
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What was measured between two ends, from single records (kind ``rdma``, ``ping``) and from rows (kind ``matrix``): cells, one for each size.
+
+A row is what one NPU as source measured with many targets: ``hosts`` are the targets, their NPU that of ``target``, by default the source's;
+``samples[].bandwidth_gbit_s`` (or ``latency_us.typical``) is an array by target with null for what was not measured, and ``failed`` and ``not_run`` hold
+places in ``hosts`` by the code of the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+GBIT, MICROSECONDS, GBYTE = "Gbit/s", "us", "GB/s"
+OK, FAILED, NOT_RUN = "ok", "failed", "not_run"
+PAIR_KINDS = ("rdma", "ping", "matrix")
+
+Record = dict[str, Any]
+
+
+class End(NamedTuple):
+    """A device of a host; ``device`` is an int for an NPU, a text for an RDMA device, None where the host as a whole measured."""
+
+    host: str
+    device: int | str | None
+
+    def __str__(self) -> str:
+        if self.device is None:
+            return self.host
+        return f"{self.host} npu {self.device}" if isinstance(self.device, int) else f"{self.host} {self.device}"
+
+
+class What(NamedTuple):
+    """What is comparable as far as the record itself tells."""
+
+    kind: str
+    tool: str
+    operation: str
+    measure: str
+    size_bytes: int | float | None
+    unit: str
+
+
+class Cell(NamedTuple):
+    """One value from ``source`` to ``target``, in the unit of ``what``; None where there is none, and ``state`` tells why."""
+
+    what: What
+    source: End
+    target: End
+    value: float | None
+    state: str
+    message: str
+
+
+class Row(NamedTuple):
+    """The values of one source, ``values[i]`` with ``targets[i]``; ``failed`` and ``not_run``: places by error code."""
+
+    what: What
+    source: End
+    targets: list[End]
+    values: list[float | None]
+    failed: dict[str, list[int]]
+    not_run: dict[str, list[int]]
+
+    def cells(self) -> Iterator[Cell]:
+        """Of what was measured, failed or could not be run."""
+        for target, value in zip(self.targets, self.values):
+            if value is not None:
+                yield Cell(self.what, self.source, target, value, OK, "")
+        for state, reasons in ((FAILED, self.failed), (NOT_RUN, self.not_run)):
+            for code, places in reasons.items():
+                for place in places:
+                    yield Cell(self.what, self.source, self.targets[place], None, state, code)
+
+
+def cells(record: Record, only: str | None = None) -> Iterator[Cell]:
+    """Every cell of a record of a pair or of a row, of a row only those with the host ``only`` as target; nothing of other kinds."""
+    if record.get("kind") == "matrix":
+        for row in rows(record, only):
+            yield from row.cells()
+    elif record.get("kind") in PAIR_KINDS:
+        yield from _single(record)
+
+
+def rows(record: Record, only: str | None = None) -> Iterator[Row]:
+    """The rows of a matrix record, one for each size; with ``only`` this host as target alone."""
+    source, hosts = end_of(record.get("source")), record.get("hosts")
+    if source is None or not isinstance(hosts, list):
+        return
+    device = _mapping(record.get("target")).get("device", source.device)
+    places = range(len(hosts)) if only is None else [place for place, host in enumerate(hosts) if host == only]
+    targets = [End(str(hosts[place]), device) for place in places]
+    reasons = _reasons(record, "failed", places), _reasons(record, "not_run", places)
+    for sample in _samples(record) or [{}]:
+        values, unit = sample.get("bandwidth_gbit_s"), GBIT
+        if not isinstance(values, list):
+            values, unit = _mapping(sample.get("latency_us")).get("typical"), MICROSECONDS
+        if not isinstance(values, list):
+            # Nothing was measured at all: there are only reasons.
+            values, unit = [], GBIT if record.get("measure") != "latency" else MICROSECONDS
+        mine = values if only is None else [values[place] for place in places if place < len(values)]
+        yield Row(_what(record, sample, unit), source, targets, mine, *reasons)
+        reasons = {}, {}
+
+
+def _reasons(record: Record, state: str, places: Sequence[int]) -> dict[str, list[int]]:
+    """Error codes to places among ``places``, of what failed or was not run."""
+    found = {}
+    for code, listed in _mapping(record.get(state)).items():
+        if isinstance(listed, list) and listed:
+            failed = {place for place in listed if isinstance(place, int)}
+            found[str(code)] = [number for number, place in enumerate(places) if place in failed]
+    return found
+
+
+def _single(record: Record) -> Iterator[Cell]:
+    source, target = end_of(record.get("source")), end_of(record.get("target"))
+    if source is None or target is None:
+        return
+    error = _mapping(record.get("error"))
+    measured = 0
+    for sample in _samples(record) if record.get("status") == OK else ():
+        for value, unit in ((sample.get("bandwidth_gbit_s"), GBIT), (_latency(sample), MICROSECONDS)):
+            if is_number(value) and unit == unit_of(record, sample):
+                measured += 1
+                yield Cell(_what(record, sample, unit), source, target, value, OK, "")
+    if not measured:
+        state = NOT_RUN if record.get("status") == NOT_RUN else FAILED
+        yield Cell(_what(record, {}, MICROSECONDS if record.get("measure") == "latency" else GBIT), source, target, None, state,
+                   str(error.get("message") or error.get("code") or ""))
+
+
+def unit_of(record: Record, sample: Record) -> str:
+    """What a sample is about: its bandwidth, unless the record measured latency or there is none."""
+    return MICROSECONDS if record.get("measure") == "latency" or not is_number(sample.get("bandwidth_gbit_s")) else GBIT
+
+
+def _latency(sample: Record) -> Any:
+    known = _mapping(sample.get("latency_us"))
+    return known.get("typical", known.get("avg"))
+
+
+def _what(record: Record, sample: Record, unit: str) -> What:
+    kind = record.get("kind")
+    measure = record.get("measure") or ("latency" if unit == MICROSECONDS else "bandwidth")
+    size = sample.get("size_bytes")
+    return What("rdma" if kind == "matrix" else str(kind), str(_mapping(record.get("tool")).get("name") or ""), str(record.get("operation") or ""),
+                str(measure), size if is_number(size) else None, unit)
+
+
+def end_of(end: Any) -> End | None:
+    """An end of a record, by its address where it has no host; None where it names nothing."""
+    fields = _mapping(end)
+    host = fields.get("host") or fields.get("address")
+    device = fields.get("device")
+    return End(str(host), device if isinstance(device, (int, str)) else None) if host else None
+
+
+def is_number(value: Any) -> bool:
+    """JSON has no NaN, and true is no number."""
+    return type(value) in (int, float)
+
+
+def _mapping(value: Any) -> Record:
+    return value if isinstance(value, dict) else {}
+
+
+def _samples(record: Record) -> list[Record]:
+    found = record.get("samples")
+    return [sample for sample in found if isinstance(sample, dict)] if isinstance(found, list) else []

@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What is asked of a history: its newest runs, trends, comparisons and what is worse than before."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import baseline as baselines
+from . import pinned, reader, runs, series
+from .baseline import Baseline, Regression
+from .cells import End
+from .format import HistoryError
+from .reader import Run, RunFile
+from .summary import Group, Summary, summarise
+
+
+@dataclass(frozen=True)
+class Known:
+    """What stays of a run that was read."""
+
+    file: RunFile
+    about: dict[str, Any]
+    summary: Summary
+
+
+@dataclass
+class Past:
+    """A run and what was before it: summaries newest first, the baselines that it is held to, and what of it is worse."""
+
+    now: Summary
+    earlier: list[Summary]
+    baselines: dict[Group, Baseline]
+    regressions: list[Regression]
+
+
+class History:
+    """One folder. ``unreadable`` are the sentences of the files that were passed over."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder = folder
+        self.limit = limit
+        self.unreadable: list[str] = []
+        self._known: dict[str, Known | None] = {}
+
+    def newest(self, before: RunFile | None = None) -> Iterator[Known]:
+        """The newest runs in which something is, at most ``limit``; only those older than ``before``."""
+        older = (entry for entry in reader.runs(self.folder) if before is None or entry.path.name < before.path.name)
+        return itertools.islice(filter(None, map(self._look, older)), self.limit)
+
+    def _look(self, entry: RunFile) -> Known | None:
+        if entry.path.name not in self._known:
+            self._known[entry.path.name] = self._read(entry)
+        return self._known[entry.path.name]
+
+    def _read(self, entry: RunFile) -> Known | None:
+        try:
+            run = reader.read(entry)
+        except HistoryError as error:
+            self._told(error)
+            return None
+        return None if run.empty else Known(run.file, runs.about(run), summarise(run))
+
+    def _told(self, error: HistoryError) -> None:
+        if error.message not in self.unreadable:
+            self.unreadable.append(error.message)
+
+    def past(self, run: Run, pin: Path | None) -> Past:
+        """``run`` against the runs before it, or against a pinned baseline. Raises HistoryError."""
+        now = summarise(run)
+        wanted = set(now.groups)
+        earlier = [known.summary for known in self.newest(run.file) if wanted & set(known.summary.groups)]
+        held_to = pinned.load(pin) if pin else baselines.normals(earlier)
+        return Past(now, earlier, held_to, baselines.judge(now, earlier, held_to))
+
+    def trends(self, wanted: list[series.Wanted]) -> list[dict[str, Any]]:
+        """The series, one entry for each wish and group."""
+        entries = itertools.islice(reader.runs(self.folder), self.limit)
+        return [shown for found in series.trends(entries, wanted, self._told) for shown in _shown(found)]
+
+    def summary(self, run_id: str) -> Summary:
+        """Raises HistoryError."""
+        return summarise(reader.read(reader.find(self.folder, run_id)))
+
+
+def _shown(found: series.Series) -> Iterator[dict[str, Any]]:
+    wanted = found.wanted
+    name: dict[str, Any] = {"of": wanted.kind, **_ends(wanted)}
+    for group in sorted(found.points, key=Group.sort_key):
+        points = found.points[group]
+        values = [point.value for point in points if point.value is not None]
+        entry = {**name, **baselines.as_fields(group), "points": [
+            {"run_id": point.run_id, "started_at": point.started, "value": point.value, "count": point.count, "failed": point.failed} for point in points]}
+        yield {**entry, **_normal(values[:-1], group)}
+
+
+def _normal(values: Sequence[float], group: Group) -> dict[str, Any]:
+    if len(values) < baselines.LEAST_RUNS:
+        return {}
+    middle, spread = baselines.robust(values[-baselines.WINDOW:])
+    limit = Baseline(middle, spread, len(values)).limit(group.unit, baselines.LEAST_DROP_OF_END)
+    return {"baseline": {"median": middle, "spread": spread, "limit": limit, "runs": min(len(values), baselines.WINDOW)}}
+
+
+def _ends(wanted: series.Wanted) -> dict[str, Any]:
+    return {key: end._asdict() for key, end in (("source", wanted.source), ("target", wanted.target)) if end}
+
+
+def wishes(endpoints: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]], collectives: Sequence[Mapping[str, Any]]) -> list[series.Wanted]:
+    """What the options of history_info ask for."""
+    found = [series.Wanted("endpoint", _end(one["host"], one.get("device")), **_more(one)) for one in endpoints]
+    found += [series.Wanted("pair", _end(one["source"], one.get("source_device")), _end(one["target"], one.get("target_device")), **_more(one))
+              for one in pairs]
+    return found + [series.Wanted("collective", **_more(one)) for one in collectives]
+
+
+def _end(host: str, device: str | None) -> End:
+    return End(host, int(device) if device is not None and device.isdigit() else device)
+
+
+def _more(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {"operation": one.get("operation") or "", "size_bytes": one.get("size_bytes")}
+
+
+def verdicts(past: Past) -> list[dict[str, Any]]:
+    """One for each group of the run: what is normal, what it was, and ``ok``, ``regression`` or ``no_baseline``."""
+    worse = {found.group for found in past.regressions}
+    found = []
+    for group in sorted(past.now.groups, key=Group.sort_key):
+        stand, known = past.now.groups[group], past.baselines.get(group)
+        entry = {**baselines.as_fields(group), "now": stand.median, "least": stand.least, "greatest": stand.greatest, "count": stand.count,
+                 "failed": stand.failed, "state": "no_baseline" if known is None else "regression" if group in worse else "ok"}
+        if known:
+            entry["baseline"] = {"median": known.median, "spread": known.spread, "limit": known.limit(group.unit), "runs": known.runs,
+                                 "pinned": known.pinned}
+        found.append(entry)
+    return found

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Old runs are compressed, and deleted when they are older still. No run is ever written anew.
+
+Many controllers may do it at once: a file appears whole under its new name before the old one goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import gzip
+import itertools
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .files import FILE_MODE, sync_folder
+from .format import GZIP
+from .reader import RunFile, run_file
+
+AT_ONCE = 64
+"""Files handled after one run: the end of a play does not wait for a backlog of years."""
+_STALE = ".tmp"
+
+
+@dataclass(frozen=True)
+class Done:
+    """Names of the files that were compressed and deleted."""
+
+    compressed: list[str]
+    deleted: list[str]
+
+
+def apply(folder: Path, now: datetime.datetime, compress_days: int, keep_days: int) -> Done:
+    """Compresses runs that began more than ``compress_days`` days before ``now``, deletes those older than ``keep_days`` with their pages; 0: never.
+
+    A .part is deleted, but not compressed: its run may be alive. Raises OSError.
+    """
+    deleted = [_delete(folder, entry) for entry in _older(folder, now, keep_days)]
+    old = (entry for entry in _older(folder, now, compress_days) if not entry.part and entry.path.suffix != GZIP)
+    return Done([compress(entry.path).name for entry in itertools.islice(old, AT_ONCE)], deleted)
+
+
+def compress(path: Path) -> Path:
+    """Replaces a file by its .gz with the same modification time. Raises OSError."""
+    target = path.with_name(path.name + GZIP)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_STALE}")
+    stamp = path.stat()
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        with os.fdopen(descriptor, "wb") as stream:
+            os.fchmod(descriptor, stamp.st_mode & 0o7777)
+            # Without a name and with a fixed time in it, equal runs give equal files, whoever compresses them.
+            stream.write(gzip.compress(path.read_bytes(), mtime=0))
+            stream.flush()
+            os.fsync(descriptor)
+        os.utime(temporary, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+        os.replace(temporary, target)
+        sync_folder(target.parent)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    path.unlink(missing_ok=True)
+    return target
+
+
+def _older(folder: Path, now: datetime.datetime, days: int) -> Iterator[RunFile]:
+    """Oldest first, as the names say: the time of a file is that of its last copy."""
+    if days <= 0:
+        return iter(())
+    limit = (now - datetime.timedelta(days=days)).strftime("%Y%m%dT%H%M%SZ")
+    found = filter(None, map(run_file, sorted(folder.glob("[0-9][0-9][0-9][0-9]/[0-9][0-9]/[0-9][0-9]/*.jsonl*"))))
+    return itertools.takewhile(lambda entry: entry.started < limit, found)
+
+
+def _delete(folder: Path, entry: RunFile) -> str:
+    entry.path.unlink(missing_ok=True)
+    for page in (folder / "reports").glob(f"{entry.run_id}.*"):
+        page.unlink(missing_ok=True)
+    for empty in list(entry.path.parents)[:3]:
+        with contextlib.suppress(OSError):
+            empty.rmdir()
+    return entry.path.name

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Runs in a few words each, the last good one, and two of them compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from .baseline import as_fields
+from .cells import MICROSECONDS
+from .reader import Run
+from .summary import Summary
+
+MEASURED = ("rdma", "matrix", "collective", "ping")
+MOST_ENDS = 20
+"""Ends that a comparison names, those that changed most."""
+
+
+def about(run: Run) -> dict[str, Any]:
+    """A run as history_info lists it."""
+    kinds = Counter(str(record.get("kind")) for record in run.records)
+    statuses = Counter(record.get("status") for record in run.records if record.get("kind") != "verdict")
+    classes = Counter(_class(record) for record in run.records if record.get("kind") == "verdict" and (record.get("source") or {}).get("host"))
+    return {
+        "run_id": run.file.run_id, "path": str(run.file.path), "started_at": run.header.get("started_at"), "finished_at": (run.end or {}).get("finished_at"),
+        "playbook": run.header.get("playbook"), "controller": run.header.get("controller"), "check_mode": run.header.get("check_mode") is True,
+        "complete": run.complete, "kinds": dict(sorted(kinds.items())), "failed": statuses["failed"], "not_run": statuses["not_run"],
+        "hosts": dict(sorted(classes.items())), "failed_tasks": sum(event.get("ignored") is not True for event in run.events),
+        "skipped_lines": run.bad_lines + run.unknown_lines, "good": is_good(run),
+    }
+
+
+def is_good(run: Run) -> bool:
+    """Did the run measure something, come to its end, and find nothing wrong?"""
+    verdicts = [_class(record) for record in run.records if record.get("kind") == "verdict"]
+    return (run.complete and any(record.get("kind") in MEASURED for record in run.records) and set(verdicts) <= {"good"}
+            and not any(record.get("status") == "failed" for record in run.records)
+            and not any(event.get("ignored") is not True for event in run.events))
+
+
+def _class(record: dict[str, Any]) -> str:
+    samples = record.get("samples")
+    first = samples[0] if isinstance(samples, list) and samples and isinstance(samples[0], dict) else {}
+    return str(first.get("class") or ("good" if record.get("status") == "ok" else "failed"))
+
+
+def compare(before: Summary, after: Summary) -> list[dict[str, Any]]:
+    """Every group that either run has: the medians, the change in percent (more is better is positive), and the ends that changed most."""
+    found = []
+    for group in sorted({*before.groups, *after.groups}, key=lambda one: one.sort_key()):
+        one, other = before.groups.get(group), after.groups.get(group)
+        entry = {**as_fields(group), "before": one.median if one else None, "after": other.median if other else None}
+        if one and other:
+            sign = -1 if group.unit == MICROSECONDS else 1
+            entry["change_percent"] = _change(one.median, other.median, sign)
+            changes: list[dict[str, Any]] = [
+                {"host": end.host, "device": end.device, "before": one.ends[end], "after": other.ends[end],
+                 "change_percent": _change(one.ends[end], other.ends[end], sign)} for end in one.ends if end in other.ends]
+            entry["ends"] = sorted(changes, key=lambda change: change["change_percent"])[:MOST_ENDS]
+            entry["ends_only_before"] = sorted(str(end) for end in set(one.ends) - set(other.ends))[:MOST_ENDS]
+            entry["ends_only_after"] = sorted(str(end) for end in set(other.ends) - set(one.ends))[:MOST_ENDS]
+        found.append(entry)
+    return found
+
+
+def _change(before: float, after: float, sign: int) -> float:
+    return round(sign * 100 * (after / before - 1), 1) if before else 0.0

@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The trend of one endpoint, pair or collective over the runs: only lines that can hold it are parsed, so a million results take a second."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from .cells import Cell, End, Record, cells, end_of
+from .format import SCHEMA, HistoryError, major
+from .reader import RunFile, content_of
+from .summary import Group, Places, collective_values
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run: the median of ``count`` values; ``value`` is None where all failed, ``failed`` of them."""
+
+    run_id: str
+    started: str
+    value: float | None
+    count: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One trend that is asked for: ``kind`` endpoint, pair or collective, and by which fields."""
+
+    kind: str
+    source: End | None = None
+    target: End | None = None
+    operation: str = ""
+    size_bytes: int | None = None
+
+    def needles(self) -> list[bytes]:
+        """What a line must hold to matter, as it is written there."""
+        if self.kind == "collective":
+            return [b'"collective"', *([_written(self.operation)] if self.operation else [])]
+        return [_written(end.host) for end in (self.source, self.target) if end]
+
+    def takes(self, record: Record) -> Iterator[tuple[Any, End | None, End | None, float | None, str]]:
+        """What of a record belongs to it: what was measured, its ends, value and state."""
+        if self.kind == "collective":
+            if record.get("kind") == "collective" and self.operation in ("", record.get("operation")):
+                yield from ((group, None, None, value, "ok") for group, value in collective_values(record) if self.size_bytes in (None, group.size_bytes))
+            return
+        for cell in self._cells(record):
+            if self._is_of(cell.source, cell.target) and self.operation in ("", cell.what.operation) and self.size_bytes in (None, cell.what.size_bytes):
+                yield cell.what, cell.source, cell.target, cell.value, cell.state
+
+    def _cells(self, record: Record) -> Iterator[Cell]:
+        """Of a row of a matrix no more than can belong to it."""
+        if record.get("kind") != "matrix" or self.source is None:
+            return cells(record)
+        sends = _fits(self.source, end_of(record.get("source")))
+        if self.kind == "pair":
+            return cells(record, self.target.host if self.target else None) if sends else iter(())
+        return cells(record, None if sends else self.source.host)
+
+    def _is_of(self, source: End, target: End) -> bool:
+        if self.kind == "pair":
+            return _fits(self.source, source) and _fits(self.target, target)
+        return _fits(self.source, source) or _fits(self.source, target)
+
+
+def _fits(wanted: End | None, end: End | None) -> bool:
+    return wanted is not None and end is not None and wanted.host == end.host and wanted.device in (None, end.device)
+
+
+@dataclass
+class Series:
+    """Points by group, oldest first. Groups differ where an endpoint measured different things."""
+
+    wanted: Wanted
+    points: dict[Group, list[Point]] = field(default_factory=dict)
+
+
+def trends(entries: Iterable[RunFile], wanted: list[Wanted], on_error: Callable[[HistoryError], None]) -> list[Series]:
+    """One series for each wish, over ``entries`` (newest first). A file that cannot be read is told to ``on_error`` and passed over."""
+    found = [Series(one) for one in wanted]
+    for entry in entries:
+        try:
+            content = _content(entry)
+        except HistoryError as error:
+            on_error(error)
+            continue
+        for series in found:
+            _add(series, entry, content)
+    for series in found:
+        for points in series.points.values():
+            points.reverse()
+    return found
+
+
+def _add(series: Series, entry: RunFile, content: bytes) -> None:
+    needles = series.wanted.needles()
+    if not all(needle in content for needle in needles):
+        return
+    records = list(_records(content, needles))
+    places = Places([])
+    values: dict[Group, list[float]] = {}
+    failed: dict[Group, int] = {}
+    described = False
+    for record in records:
+        for what, source, target, value, state in series.wanted.takes(record):
+            if source is not None and not described:
+                # Products, firmware and leaves come from the lines of devices, which are read only where there is something to compare.
+                places, described = Places([*_records(content, [b'"kind":"device"']), *_records(content, [b'"kind":"plan"']), *records]), True
+            group = what if source is None or target is None else places.group(what, source, target)
+            if value is not None:
+                values.setdefault(group, []).append(value)
+            elif state == "failed":
+                failed[group] = failed.get(group, 0) + 1
+    for group in {**values, **failed}:
+        mine = values.get(group, [])
+        middle = statistics.median(mine) if mine else None
+        series.points.setdefault(group, []).append(Point(entry.run_id, entry.started, middle, len(mine), failed.get(group, 0)))
+
+
+def _records(content: bytes, needles: list[bytes]) -> Iterator[Record]:
+    """The records of those lines that hold all of ``needles``. Lines without the first of them are not even looked at."""
+    first, others = needles[0], needles[1:]
+    at = content.find(first)
+    while at >= 0:
+        start, end = content.rfind(b"\n", 0, at) + 1, content.find(b"\n", at)
+        line = content[start:end if end >= 0 else len(content)]
+        if all(needle in line for needle in others):
+            try:
+                record = json.loads(line)
+            except ValueError:
+                record = None
+            if isinstance(record, dict) and "kind" in record:
+                yield record
+        at = content.find(first, end) if end >= 0 else -1
+
+
+def _content(entry: RunFile) -> bytes:
+    try:
+        content = content_of(entry.path)
+    except OSError as error:
+        raise HistoryError("history_not_readable", f"{entry.path}: {error.strerror or error}") from error
+    head = content.split(b"\n", 1)[0]
+    try:
+        schema = json.loads(head).get("schema")
+    except (ValueError, AttributeError):
+        schema = None
+    if major(schema) != SCHEMA:
+        raise HistoryError("unknown_schema", f"{entry.path} is no history of this version.")
+    return content
+
+
+def _written(text: str) -> bytes:
+    return json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")

@@ -1,0 +1,210 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""One run in a few numbers: the median of every group of comparable values, and of every end in it. Trends and baselines are made of these."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .cells import GBYTE, OK, PAIR_KINDS, Cell, End, Record, What, cells, is_number, rows
+from .reader import Run
+
+
+class Group(NamedTuple):
+    """What values are compared with each other, over runs: kind, tool, operation, measure, size, class of the pair, product, firmware."""
+
+    kind: str
+    tool: str
+    operation: str
+    measure: str
+    size_bytes: int | float | None
+    pair_class: str
+    product: str
+    firmware: str
+    unit: str
+
+    def sort_key(self) -> tuple[str, ...]:
+        return tuple(f"{part:020}" if is_number(part) else str(part) for part in self)
+
+
+@dataclass
+class Stand:
+    """A group in one run: the median, least and greatest of ``count`` values, and the median of each end as sender and receiver together."""
+
+    median: float
+    least: float
+    greatest: float
+    count: int
+    failed: int = 0
+    ends: dict[End, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One run. ``started`` is compact UTC, as in the name of the file."""
+
+    run_id: str
+    started: str
+    playbook: str
+    complete: bool
+    groups: dict[Group, Stand]
+
+
+class Places:
+    """Where ends are, as the records of a run tell: product and firmware by host, leaf by end."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self.products: dict[str, str] = {}
+        self.firmwares: dict[str, str] = {}
+        self.leaves: dict[End, str] = {}
+        for record in records:
+            kind = record.get("kind")
+            if kind == "device":
+                self._device(record)
+            elif kind == "plan":
+                self._plan(record)
+            elif kind in ("rdma", "matrix"):
+                self._context(record)
+
+    def _device(self, record: Record) -> None:
+        host, device = _of(record, "source", "host"), _of(record, "source", "device")
+        sample = (record.get("samples") or [{}])[0] if isinstance(record.get("samples"), list) else {}
+        sample = sample if isinstance(sample, dict) else {}
+        self._host(str(host), _of(record, "context", "product"), _part(sample.get("versions"), "firmware"))
+        leaf = _part(sample.get("lldp"), "system_name")
+        if host and leaf:
+            self.leaves[End(str(host), device)] = str(leaf)
+
+    def _context(self, record: Record) -> None:
+        host, device = _of(record, "source", "host"), _of(record, "source", "device")
+        self._host(str(host), _of(record, "context", "product"), _of(record, "context", "firmware"))
+        leaf = _of(record, "context", "leaf")
+        if host and isinstance(leaf, str):
+            self.leaves.setdefault(End(str(host), device), leaf)
+
+    def _plan(self, record: Record) -> None:
+        for sample in record.get("samples") or () if isinstance(record.get("samples"), list) else ():
+            topology = _part(sample, "topology")
+            for host, known in topology.items() if isinstance(topology, dict) else ():
+                for device, where in (_part(known, "devices") or {}).items():
+                    leaf = _part(where, "leaf") or _part(known, "leaf")
+                    if leaf:
+                        self.leaves[End(str(host), int(device) if str(device).isdigit() else device)] = str(leaf)
+
+    def _host(self, host: str, product: Any, firmware: Any) -> None:
+        if isinstance(product, str):
+            self.products[host] = product
+        if isinstance(firmware, str):
+            self.firmwares[host] = firmware
+
+    def pair_class(self, source: End, target: End) -> str:
+        """``same rail, cross leaf`` and the like; without the leaf where it is not known."""
+        if source.host == target.host:
+            return "same host"
+        rail = "same rail" if source.device == target.device else "cross rail"
+        one, other = self.leaves.get(source), self.leaves.get(target)
+        if one is None or other is None:
+            return rail
+        return f"{rail}, {'same' if one == other else 'cross'} leaf"
+
+    def group(self, what: What, source: End, target: End) -> Group:
+        return Group(what.kind, what.tool, what.operation, what.measure, what.size_bytes, self.pair_class(source, target),
+                     self.products.get(source.host, ""), self.firmwares.get(source.host, ""), what.unit)
+
+
+def summarise(run: Run) -> Summary:
+    """The groups of a run."""
+    places = Places(run.records)
+    values: dict[Group, list[float]] = {}
+    ends: dict[Group, dict[End, list[float]]] = {}
+    failed: dict[Group, int] = {}
+    for record in run.records:
+        if record.get("kind") == "matrix":
+            _take_rows(record, places, values, ends, failed)
+        elif record.get("kind") in PAIR_KINDS:
+            for cell in cells(record):
+                _take(cell, places, values, ends, failed)
+        elif record.get("kind") == "collective":
+            for group, value in collective_values(record):
+                values.setdefault(group, []).append(value)
+    groups = {group: _stand(found, ends.get(group, {}), _failures(group, failed)) for group, found in values.items() if found}
+    return Summary(run.file.run_id, run.file.started, str(run.header.get("playbook") or ""), run.complete, groups)
+
+
+def collective_values(record: Record) -> list[tuple[Group, float]]:
+    """The bus bandwidth of a collective at each size, where it is sound."""
+    found = []
+    hosts = record.get("hosts")
+    span = f"{len(hosts) if isinstance(hosts, list) else 0} hosts, {record.get('ranks') or 0} ranks"
+    for sample in record.get("samples") or () if record.get("status") == OK and isinstance(record.get("samples"), list) else ():
+        if isinstance(sample, dict) and is_number(sample.get("busbw_gbyte_s")):
+            found.append((Group("collective", str(_of(record, "tool", "name") or ""), str(record.get("operation") or ""), "bandwidth",
+                                sample.get("size_bytes"), span, str(_of(record, "context", "product") or ""),
+                                str(_of(record, "context", "firmware") or ""), GBYTE), sample["busbw_gbyte_s"]))
+    return found
+
+
+Values = dict[Group, list[float]]
+ByEnd = dict[Group, dict[End, list[float]]]
+
+
+def _take(cell: Cell, places: Places, values: Values, ends: ByEnd, failed: dict[Group, int]) -> None:
+    group = places.group(cell.what, cell.source, cell.target)
+    if cell.value is None:
+        failed[group] = failed.get(group, 0) + (cell.state == "failed")
+        return
+    values.setdefault(group, []).append(cell.value)
+    mine = ends.setdefault(group, {})
+    mine.setdefault(cell.source, []).append(cell.value)
+    mine.setdefault(cell.target, []).append(cell.value)
+
+
+def _take_rows(record: Record, places: Places, values: Values, ends: ByEnd, failed: dict[Group, int]) -> None:
+    """As _take, a row at once where all its targets are of one class: a matrix of 512 hosts has 260,000 cells."""
+    for row in rows(record):
+        classes = {target: places.pair_class(row.source, target) for target in row.targets if target != row.source} if places.leaves else {}
+        if len(set(classes.values())) > 1:
+            for cell in row.cells():
+                _take(cell, places, values, ends, failed)
+            continue
+        other = next((target for target in row.targets if target.host != row.source.host), None)
+        if other is None:
+            continue
+        group = places.group(row.what, row.source, other)
+        failed[group] = failed.get(group, 0) + sum(map(len, row.failed.values()))
+        if not row.values:
+            continue
+        found = values.setdefault(group, [])
+        mine = ends.setdefault(group, {})
+        own = mine.setdefault(row.source, [])
+        for target, value in zip(row.targets, row.values):
+            if value is not None and target != row.source:
+                found.append(value)
+                own.append(value)
+                theirs = mine.get(target)
+                if theirs is None:
+                    mine[target] = [value]
+                else:
+                    theirs.append(value)
+
+
+def _failures(group: Group, failed: dict[Group, int]) -> int:
+    """A pair that failed has no size, and counts at every size of its like."""
+    unsized = group._replace(size_bytes=None)
+    return failed.get(group, 0) + (failed.get(unsized, 0) if unsized != group else 0)
+
+
+def _stand(found: list[float], ends: dict[End, list[float]], failed: int) -> Stand:
+    return Stand(statistics.median(found), min(found), max(found), len(found), failed, {end: statistics.median(mine) for end, mine in ends.items() if mine})
+
+
+def _of(record: Record, part: str, key: str) -> Any:
+    return _part(record.get(part), key)
+
+
+def _part(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None

@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The NPUs of a run: TLS, link, health, optics, counters; and which of them stand out."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .fields import Record, error_of, host_of, mapping, number, samples, switch, text, unique
+
+LISTED = 64
+"""NPUs that are listed whole; of more, those that stand out are."""
+WATCHED = ("roce_new_pkt_rty_num", "mac_rx_fcs_err_pkt_num", "roce_rx_err_pkt_num", "roce_tx_err_pkt_num", "mac_rx_bad_pkt_num", "mac_tx_bad_pkt_num",
+           "roce_out_of_order_num")
+"""Counters that should not grow: retransmissions and what was received or sent damaged."""
+COLUMNS = ("address", "tls", "link", "health", "optics", "counters", "link_downs", "errors")
+LOW_LIGHT = 0.5
+"""Share of the median over all NPUs below which received light stands out."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """One NPU as it was seen last; texts are empty where it was not asked or gave no answer.
+
+    ``counters``: those of WATCHED that are not 0 or that grew over the run, as ``name 7`` or ``name +7``. ``odd``: keys of the columns that stand out.
+    """
+
+    id: str
+    address: str
+    tls: str
+    link: str
+    health: str
+    optics: str
+    counters: list[str]
+    link_downs: str
+    errors: str
+    odd: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DeviceHost:
+    """NPUs of one host."""
+
+    host: str
+    product: str
+    devices: list[Device]
+
+
+@dataclass(frozen=True)
+class Devices:
+    """``hosts``: all NPUs, or those that stand out where there are more than LISTED; ``hidden``: how many are not listed.
+
+    ``tls``, ``links``, ``health``: how many NPUs in each state; empty text: not known. ``columns``: what is known of any of those listed.
+    """
+
+    count: int
+    columns: list[str]
+    hosts: list[DeviceHost]
+    hidden: int
+    odd: int
+    tls: list[tuple[str, int]]
+    links: list[tuple[str, int]]
+    health: list[tuple[str, int]]
+
+
+def build(records: list[Record]) -> Devices:
+    """``records``: those of kind device, in the order they were kept; keys that a later look did not ask for stay from an earlier one."""
+    first: dict[tuple[str, str], Record] = {}
+    last: dict[tuple[str, str], Record] = {}
+    merged: dict[tuple[str, str], Record] = {}
+    for record in records:
+        key = host_of(record), text(mapping(record.get("source")).get("device"))
+        seen = (samples(record) or [{}])[0]
+        if isinstance(seen.get("counters"), dict):
+            first.setdefault(key, seen["counters"])
+        last[key] = record
+        merged.setdefault(key, {}).update({name: value for name, value in seen.items() if value is not None})
+    light = _median_light(merged.values())
+    usual = Counter(switch(seen.get("tls")) for seen in merged.values()).most_common(1)
+    found = {key: _device(key[1], last[key], merged[key], first.get(key), light, usual[0][0] if usual else "") for key in last}
+    odd = {key for key, device in found.items() if device.odd}
+    shown = set(found) if len(found) <= LISTED else set(sorted(odd)[:LISTED])
+    return Devices(
+        count=len(found),
+        columns=[name for name in COLUMNS if any(getattr(found[key], name) for key in shown)],
+        hosts=[_host(host, {key[1]: found[key] for key in shown if key[0] == host}, last) for host in unique(key[0] for key in shown)],
+        hidden=len(found) - len(shown),
+        odd=len(odd),
+        tls=_counted(device.tls for device in found.values()),
+        links=_counted(device.link.lower() for device in found.values()),
+        health=_counted(device.health.lower() for device in found.values()),
+    )
+
+
+def _counted(values: Iterable[str]) -> list[tuple[str, int]]:
+    return Counter(values).most_common()
+
+
+def _host(host: str, devices: dict[str, Device], last: dict[tuple[str, str], Record]) -> DeviceHost:
+    products = unique(filter(None, (text(mapping(last[host, device].get("context")).get("product")) for device in devices)))
+    return DeviceHost(host, ", ".join(products), [devices[device] for device in unique(devices)])
+
+
+def _device(name: str, record: Record, seen: Record, first: Record | None, light: float | None, usual_tls: str) -> Device:
+    optical = mapping(seen.get("optical"))
+    received = _light(optical)
+    counters = _counters(mapping(seen.get("counters")), first)
+    downs = number(mapping(seen.get("link_changes")).get("downs"))
+    error = error_of(record)["message"]
+    tls, link, health = switch(seen.get("tls")), text(seen.get("link")), text(seen.get("health"))
+    odd = [key for key, stands_out in (
+        ("tls", bool(tls) and bool(usual_tls) and tls != usual_tls),
+        ("link", link.lower() not in ("", "up")),
+        ("health", health.lower() not in ("", "success")),
+        ("optics", received is not None and light is not None and received < LOW_LIGHT * light),
+        ("counters", bool(counters)),
+        ("errors", bool(error)),
+    ) if stands_out]
+    return Device(
+        id=name,
+        address=text(seen.get("address") or mapping(record.get("source")).get("address")),
+        tls=tls, link=link, health=health, optics=_optics(optical, received), counters=counters,
+        link_downs="" if downs is None else f"{downs:.0f}", errors=error, odd=tuple(odd),
+    )
+
+
+def _optics(optical: Record, received: float | None) -> str:
+    """``41 °C, rx 0.81 mW``; the weakest lane."""
+    temperature = number(optical.get("temperature_c"))
+    parts = [f"{temperature:.0f} °C" if temperature is not None else "", f"rx {received:.2f} mW" if received is not None else ""]
+    return ", ".join(filter(None, parts)) or ("–" if optical.get("present") is False else "")
+
+
+def _light(optical: Record) -> float | None:
+    lanes = [value for key, value in optical.items() if key.startswith("rx_power") and "thres" not in key]
+    return min((found for found in map(number, lanes) if found is not None), default=None)
+
+
+def _median_light(seen: Iterable[Record]) -> float | None:
+    found = [light for light in (_light(mapping(one.get("optical"))) for one in seen) if light is not None]
+    return statistics.median(found) if found else None
+
+
+def _counters(now: Record, first: Record | None) -> list[str]:
+    """Growth over the run where there were two looks, else what stands there."""
+    found = []
+    for name in WATCHED:
+        value, before = number(now.get(name)), number((first or {}).get(name))
+        if value is None:
+            continue
+        if first is not now and before is not None and value > before:
+            found.append(f"{name} +{value - before:.0f}")
+        elif value:
+            found.append(f"{name} {value:.0f}")
+    return found

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The page as Markdown, for a ticket or a chat: what is not good, the worst pairs, what was covered. The map is a page's."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from . import texts
+from .model import Page
+from .words import bytes_text, duration, group_text, instant, measured_what, percent, rounded, with_unit
+from .worst import WorstPair
+
+LISTED = 50
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#|~!&])")
+
+
+def render(page: Page, language: str = "en") -> str:
+    """GitHub's Markdown in one language. A text of a record never becomes markup."""
+    say = functools.partial(texts.say, language=language)
+    parts = [_head(page, say), _verdicts(page, say), _worst(page, say), _regressions(page, say), _collectives(page, say), _devices(page, say),
+             _coverage(page, say), _failures(page, say)]
+    return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
+
+
+def safe(text: Any) -> str:
+    """A text of somebody else in one line, without meaning for Markdown."""
+    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield "| " + " | ".join(columns) + " |"
+    yield "|" + " --- |" * len(columns)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+
+
+def headline(page: Page, language: str) -> str:
+    """The run in a sentence or three."""
+    say = functools.partial(texts.say, language=language)
+    bad, count = len(page.bad), len(page.verdicts)
+    if not count:
+        first = say("nothing")
+    elif not page.judged:
+        first = say("no_verdict")
+    elif bad:
+        first = say("one_bad", count=count) if bad == 1 else say("some_bad", bad=bad, count=count)
+    else:
+        first = say("one_good") if count == 1 else say("all_good", count=count)
+    more = [say("fabric_one" if len(page.fabric) == 1 else "fabric_bad", count=len(page.fabric))] if page.fabric else []
+    more += [say("worse_one" if page.regression_count == 1 else "worse", count=page.regression_count)] if page.regression_count else []
+    return " ".join([first, *more])
+
+
+def _head(page: Page, say: Any) -> list[str]:
+    facts = page.facts
+    lines = [f"# {safe(page.title)}", "", f"**{headline(page, say.keywords['language'])}**", ""]
+    if facts.state == "incomplete":
+        lines += [f"**{say('incomplete')}**", ""]
+    lines.append(f"{say('run')} {safe(facts.run_id)}, {safe(instant(facts.started_at))}, {safe(facts.playbook)}, {duration(facts.duration_s)}")
+    return lines
+
+
+def _verdicts(page: Page, say: Any) -> list[str]:
+    lines = [f"## {say('verdict')}", "", ", ".join(f"{count} {say(name)}" for name, count in page.classes.items())]
+    rows = [(safe(row.name or row.kind), say(row.state), _why(row.sentence, row.evidence)) for row in page.fabric[:LISTED]]
+    rows += [(safe(row.host), safe(say(row.verdict)), _why(row.sentence, row.evidence)) for row in page.bad[:LISTED]]
+    if rows:
+        lines += ["", *_table([say("c_host"), say("c_class"), say("c_why")], rows)]
+    if len(page.bad) > LISTED:
+        lines += ["", say("more_hosts", count=len(page.bad) - LISTED)]
+    return lines
+
+
+def _why(sentence: str, evidence: Sequence[str]) -> str:
+    return "<br>".join([safe(sentence), *map(safe, evidence)])
+
+
+def _worst(page: Page, say: Any) -> list[str]:
+    if page.maps is None:
+        return []
+    expected = say(f"expected_{page.maps.expected.basis}", value=with_unit(page.maps.expected.value, page.maps.what.unit))
+    rows = [(safe(row.source), safe(row.target), say("failed") if row.value is None else with_unit(row.value, row.unit), percent(row.share),
+             _evidence(row, say)) for row in page.worst]
+    columns = [say(key) for key in ("c_sender", "c_receiver", "c_value", "c_share", "c_evidence")]
+    return [f"## {say('worst')}", "", f"{safe(measured_what(page.maps.what))}. {expected}.", "", *_table(columns, rows)]
+
+
+def _evidence(row: WorstPair, say: Any) -> str:
+    parts = [safe(row.message)] if row.message else []
+    if row.source_median is None and row.target_median is None:
+        parts.append(say("no_others"))
+    else:
+        parts.append(say("others", sender=with_unit(row.source_median, row.unit), receiver=with_unit(row.target_median, row.unit)))
+    return "; ".join(parts + ([say("reverse", value=with_unit(row.reverse, row.unit))] if row.reverse is not None else []))
+
+
+def _regressions(page: Page, say: Any) -> list[str]:
+    if not page.trends:
+        return [f"## {say('trends')}", "", say("no_trends")]
+    if not page.regressions:
+        return [f"## {say('trends')}", "", say("no_worse")]
+    rows = [(safe(", ".join(filter(None, (str(row.end) if row.end else "", group_text(row.group))))), with_unit(row.now, row.group.unit),
+             with_unit(row.before, row.group.unit), f"{row.drop_percent} %", say(row.reason)) for row in page.regressions]
+    return [f"## {say('trends')}", "", *_table([say(key) for key in ("c_what", "c_now", "c_before", "c_drop", "c_status")], rows)]
+
+
+def _collectives(page: Page, say: Any) -> list[str]:
+    lines: list[str] = []
+    for run in page.collectives:
+        title = f"### {safe(run.operation)}, {say('ranks', ranks=safe(run.ranks or '?'), hosts=len(run.hosts))}: {safe(say(run.status))}"
+        lines += ["", title, *([safe(run.message)] if run.message else [])]
+        rows = [(bytes_text(step.size_bytes), rounded(step.time_us), rounded(step.algbw), rounded(step.busbw), safe(step.check or "–"))
+                for step in run.steps[:LISTED]]
+        lines += ["", *_table([say(key) for key in ("c_size", "c_time", "c_algbw", "c_busbw", "c_check")], rows)] if rows else []
+    return [f"## {say('collectives')}", *lines] if lines else []
+
+
+def _devices(page: Page, say: Any) -> list[str]:
+    if not page.devices.count:
+        return []
+    rows = [(safe(group.host), safe(device.id), safe(", ".join(f"{say(f'c_{key}')}: {_shown(device, key)}" for key in device.odd)))
+            for group in page.devices.hosts for device in group.devices if device.odd]
+    table = ["", *_table([say("c_host"), say("c_npu"), say("c_what")], rows[:LISTED])] if rows else []
+    return [f"## {say('devices')}", "", say("devices_all", count=page.devices.count, odd=page.devices.odd), *table]
+
+
+def _shown(device: Any, key: str) -> str:
+    value = getattr(device, key)
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _coverage(page: Page, say: Any) -> list[str]:
+    covered = page.coverage
+    lines = [f"- {say('cov_hosts')}: {say('of', one=covered.hosts_measured, all=covered.hosts)}"]
+    if covered.directions or covered.failed or covered.not_run:
+        lines += [f"- {say('cov_pairs')}: {say('of', one=covered.pairs_met, all=covered.pairs_possible)}", f"- {say('cov_failed')}: {covered.failed}",
+                  f"- {say('cov_not_run')}: {covered.not_run}"]
+    if covered.not_measured:
+        lines.append(f"- {say('cov_missing')}: {safe(', '.join(covered.not_measured[:LISTED]))}")
+    return [f"## {say('coverage')}", "", *lines, *(f"- {safe(note)}" for note in covered.notes)]
+
+
+def _failures(page: Page, say: Any) -> list[str]:
+    rows = [(safe(row.where), safe(row.what), safe(row.code), safe(row.message)) for row in page.failures[:LISTED]]
+    rows += [(safe(row.host), safe(say(row.event)), safe(row.task), safe(row.message)) for row in page.task_failures[:LISTED] if not row.ignored]
+    if not rows:
+        return []
+    return [f"## {say('failures')}", "", *_table([say("c_where"), say("c_what"), say("c_status"), say("c_message")], rows)]

@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Maps as pictures: whole pixels a cell, marks along the sides, and the numbers behind the colours for the script."""
+
+from __future__ import annotations
+
+import base64
+import math
+import os.path
+import sys
+import zlib
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import png
+from .heat import HIGH, LOW, Map, Maps, level
+from .words import with_unit
+
+WIDE, NARROW = 1060, 216
+"""Pixels that a map may take on a wide and on a narrow screen."""
+PREFERRED = 620
+MOST_CELL, LEAST_HIGH_CELL = 28, 14
+"""Pixels of a cell at the most, and of the rows of a map with few of them at the least."""
+MARK = 14
+"""Pixels that a name beside a map needs."""
+NAME = 14
+"""Characters of a name beside a map; a longer one keeps its end, where host names differ."""
+NOT_MEASURED, FAILED, DIAGONAL = 65535, 65534, 65533
+_LOOKS = {png.NOT_MEASURED: NOT_MEASURED, png.FAILED: FAILED, png.DIAGONAL: DIAGONAL}
+
+
+LOOKS = {look: png.inline(png.overlay([bytes([look])], 9)) for look in (png.DIAGONAL, png.FAILED, png.NOT_MEASURED)}
+"""One cell of each, for the legend."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A name beside a row or column; ``narrow``: shown on narrow screens too."""
+
+    place: int
+    name: str
+    narrow: bool
+
+
+@dataclass(frozen=True)
+class Plot:
+    """``cell`` and ``narrow`` are (width, height) of a cell in pixels; ``data`` is what the script reads."""
+
+    map: Map
+    base: str
+    overlay: str
+    cell: tuple[int, int]
+    narrow: tuple[int, int]
+    rows: list[Mark]
+    columns: list[Mark]
+    row_width: int
+    column_height: int
+    data: dict[str, Any]
+    scale: list[tuple[int, str]]
+    gradient: str
+
+
+def build(maps: Maps | None) -> list[Plot]:
+    """The plots of a page in their order: pairs, rails, leaves."""
+    return [_plot(found) for found in (maps.pairs, maps.rails, maps.leaves) if found is not None] if maps else []
+
+
+def _plot(found: Map) -> Plot:
+    wide, narrow = _cell(found, PREFERRED, WIDE), _cell(found, NARROW, NARROW)
+    base = png.picture(len(found.columns), [bytes(level(found.share(row, column)) for column in range(len(found.columns)))
+                                            for row in range(len(found.rows))], png.SCALE)
+    rows, columns = _marks(found.rows, wide[1], narrow[1]), _marks(found.columns, wide[0], narrow[0])
+    return Plot(found, png.inline(base), png.inline(png.overlay(found.states, 9 if len(found.columns) <= 128 else 3)), wide, narrow, rows, columns,
+                max((len(mark.name) for mark in rows), default=0), max((len(mark.name) for mark in columns), default=0),
+                _data(found), _scale(found), _gradient())
+
+
+def _cell(found: Map, preferred: int, most: int) -> tuple[int, int]:
+    """Whole pixels, so that nothing is blurred: square, but for maps of few rows, whose cells are high enough for a name."""
+    columns = max(1, len(found.columns))
+    width = min(MOST_CELL, max(1, preferred // columns, min(2, most // columns)))
+    if len(found.rows) == len(found.columns):
+        return width, width
+    return width, max(width, LEAST_HIGH_CELL)
+
+
+def _marks(names: Sequence[str], wide: int, narrow: int) -> list[Mark]:
+    step, sparse = _step(wide), _step(narrow)
+    short = shortened(names)
+    return [Mark(number, short[number], number % sparse == 0) for number in range(0, len(names), step)]
+
+
+def _step(cell: int) -> int:
+    """Every how manieth name has room, a power of two, so that those of a narrow screen are among those of a wide one."""
+    return 1 << max(0, math.ceil(math.log2(MARK / cell)))
+
+
+def shortened(names: Sequence[str]) -> list[str]:
+    """Names without the beginning and the domain that all of them share, where they are long."""
+    if not names or max(map(len, names)) <= NAME:
+        return list(names)
+    common = os.path.commonprefix(list(names)).rstrip("0123456789") if len(names) > 1 else ""
+    tail = os.path.commonprefix([name[::-1] for name in names])[::-1] if len(names) > 1 else ""
+    tail = tail[tail.index("."):] if "." in tail else ""
+    cut = [name[len(common):len(name) - len(tail)] or name for name in names]
+    return [name if len(name) <= NAME else "…" + name[1 - NAME:] for name in cut]
+
+
+def _data(found: Map) -> dict[str, Any]:
+    """Values as whole numbers of ``1 / scale`` units, two bytes each, high bytes first (they are all alike), compressed."""
+    known = [value for line in found.values for value in line if value is not None]
+    scale = _decimals(max(known, default=1.0))
+    numbers = array("H")
+    for values, looks in zip(found.values, found.states):
+        numbers.extend(_LOOKS[look] if look else min(DIAGONAL - 1, round((value or 0) * scale)) for value, look in zip(values, looks))
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    raw = numbers.tobytes()
+    data: dict[str, Any] = {"name": found.name, "rows": found.rows, "columns": found.columns if found.columns != found.rows else None,
+                            "unit": "µs" if found.unit == "us" else found.unit, "expected": found.expected.value, "scale": scale,
+                            "values": _packed(raw[1::2] + raw[0::2])}
+    if found.devices:
+        data["devices"] = _packed(b"".join(found.devices))
+    return data
+
+
+def _decimals(greatest: float) -> float:
+    """A power of ten that keeps four digits of the greatest value in two bytes."""
+    return 10.0 ** math.floor(math.log10((DIAGONAL - 1) / greatest)) if greatest > 0 else 1.0
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(zlib.compress(content, 9)).decode("ascii")
+
+
+def _scale(found: Map) -> list[tuple[int, str]]:
+    """Marks of the legend: percent of the expected value, and that value."""
+    worth = found.expected.value
+    marks = []
+    for part in (50, 75, 100):
+        value = worth * part / 100 if found.unit != "us" else worth * 100 / part
+        marks.append((part, with_unit(value, found.unit)))
+    return marks
+
+
+def place_of(part: int) -> float:
+    """Where a percentage lies on the scale, in percent of its length."""
+    return round((part / 100 - LOW) / (HIGH - LOW) * 100, 2)
+
+
+def _gradient() -> str:
+    steps = [png.shade(round(number * (png.SHADES - 1) / 8)) for number in range(9)]
+    return ",".join(f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue, _alpha in steps)

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Pictures with a palette, written with the standard library (PNG, ISO/IEC 15948), and the colours of the maps.
+
+The colours are those of viridis: as ordered in grey as in colour.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+
+Colour = tuple[int, int, int, int]
+
+SHADES = 240
+"""Palette entries of the scale, dark to light; the entry behind them is transparent."""
+CLEAR = SHADES
+_ANCHORS = ("440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725")
+
+
+def shade(index: int) -> Colour:
+    """The colour of a place on the scale, 0 to SHADES - 1."""
+    place = index / (SHADES - 1) * (len(_ANCHORS) - 1)
+    low = min(int(place), len(_ANCHORS) - 2)
+    one, other = (bytes.fromhex(_ANCHORS[number]) for number in (low, low + 1))
+    red, green, blue = (round(a + (b - a) * (place - low)) for a, b in zip(one, other))
+    return red, green, blue, 255
+
+
+SCALE: tuple[Colour, ...] = tuple(map(shade, range(SHADES))) + ((0, 0, 0, 0),)
+
+
+def picture(width: int, rows: Iterable[bytes], palette: Sequence[Colour]) -> bytes:
+    """A PNG of ``rows``, each ``width`` bytes, one palette index a pixel."""
+    lines = list(rows)
+    header = struct.pack(">IIBBBBB", width, len(lines), 8, 3, 0, 0, 0)
+    colours = b"".join(bytes(colour[:3]) for colour in palette)
+    alphas = bytes(colour[3] for colour in palette)
+    body = zlib.compress(b"".join(b"\0" + line for line in lines), 9)
+    chunks = ((b"IHDR", header), (b"PLTE", colours), (b"tRNS", alphas), (b"IDAT", body), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(map(_chunk, chunks))
+
+
+def _chunk(part: tuple[bytes, bytes]) -> bytes:
+    name, data = part
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def inline(content: bytes) -> str:
+    """A PNG as an address that needs no request."""
+    return "data:image/png;base64," + base64.b64encode(content).decode("ascii")
+
+
+# The three looks of a cell without a value, as patterns that differ in shape: they are told apart in grey and on paper.
+DIAGONAL, FAILED, NOT_MEASURED = 1, 2, 3
+OVERLAY: tuple[Colour, ...] = ((0, 0, 0, 0), (128, 128, 128, 150), (176, 0, 32, 255), (255, 255, 255, 255), (128, 128, 128, 190))
+
+
+def _pattern(look: int, size: int) -> list[bytes]:
+    """One cell of the overlay, ``size`` rows of ``size`` pixels."""
+    last, middle = size - 1, size // 2
+    rows = []
+    for y in range(size):
+        if look == DIAGONAL:
+            rows.append(bytes(1 for x in range(size)))
+        elif look == FAILED:
+            rows.append(bytes(3 if size >= 4 and (x in (y, last - y)) and 0 < y < last else 2 for x in range(size)))
+        elif look == NOT_MEASURED:
+            rows.append(bytes(4 if middle - size // 9 <= x <= middle and middle - size // 9 <= y <= middle else 0 for x in range(size)))
+        else:
+            rows.append(bytes(size))
+    return rows
+
+
+def overlay(states: Sequence[bytes], size: int) -> bytes:
+    """A PNG of the looks, ``size`` pixels a cell. ``states``: rows of looks, 0 for a cell with a value."""
+    patterns = {look: _pattern(look, size) for look in (0, DIAGONAL, FAILED, NOT_MEASURED)}
+    rows: list[bytes] = []
+    for state in states:
+        rows += [b"".join([patterns[look][y] for look in state]) for y in range(size)]
+    return picture(len(states[0]) * size if states else 0, rows, OVERLAY)

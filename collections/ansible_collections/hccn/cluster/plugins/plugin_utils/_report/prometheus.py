@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""A run as metrics for node_exporter's textfile collector. No series for a pair: a cluster of 512 hosts would make 262,144 of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from .._history.cells import GBIT, GBYTE
+from .._history.query import Past
+from .fields import moment
+from .model import Page
+
+_BYTES = {GBIT: 1e9 / 8, GBYTE: 1e9}
+Sample = tuple[Mapping[str, Any], float]
+
+
+def render(page: Page, past: Past | None) -> str:
+    """The text format, without times: the collector takes none. Base units: bytes, seconds, ratios."""
+    return "".join(line for family in _families(page, past) for line in family)
+
+
+def _families(page: Page, past: Past | None) -> Iterator[list[str]]:
+    facts = page.facts
+    started = moment(facts.started_at)
+    of_run = {"playbook": facts.playbook}
+    yield _family("hccn_run_timestamp_seconds", "When the run began.", [(of_run, started.timestamp())] if started else [])
+    yield _family("hccn_run_complete", "1 where the run had not been cut off.", [(of_run, float(facts.state != "incomplete"))])
+    yield _family("hccn_run_info", "Labels tell which run the others are about.", [({**of_run, "run_id": facts.run_id, "state": page.state}, 1.0)])
+    yield _family("hccn_hosts", "Hosts by the class of their verdict.", [({"class": name}, count) for name, count in page.classes.items()])
+    yield _family("hccn_fabric_components_bad", "Components of the fabric that are not good.", [({}, len(page.fabric))])
+    yield _family("hccn_records", "Records by kind and status.", [
+        ({"kind": kind, "status": status}, count) for kind, *counts in facts.kinds for status, count in zip(("ok", "failed", "not_run"), counts)])
+    yield _family("hccn_host_pairs_measured_ratio", "Share of the pairs of hosts that met.", [
+        ({}, page.coverage.pairs_met / page.coverage.pairs_possible)] if page.coverage.pairs_possible else [])
+    yield _family("hccn_host_bandwidth_ratio", "Median of a host's pairs, as sender or receiver, whichever is lower, by what is expected; the lowest ten.",
+                  [({"host": row.host}, row.share) for row in page.lowest])
+    yield _family("hccn_devices_link_up_ratio", "Share of NPUs whose link is up.", _share(page.devices.links, "up"))
+    yield _family("hccn_devices_standing_out", "NPUs with a link, health, TLS, optics or counter unlike the others.", [({}, page.devices.odd)])
+    yield _family("hccn_regressions", "Values that are worse than their baseline.", [({}, page.regression_count)])
+    if past is not None:
+        yield from _groups(past)
+
+
+def _share(counts: list[tuple[str, int]], wanted: str) -> list[Sample]:
+    known = sum(count for name, count in counts if name)
+    return [({}, sum(count for name, count in counts if name == wanted) / known)] if known else []
+
+
+def _groups(past: Past) -> Iterator[list[str]]:
+    values: dict[str, list[Sample]] = {"bandwidth_bytes_per_second": [], "latency_seconds": []}
+    normal: list[Sample] = []
+    for group, stand in sorted(past.now.groups.items(), key=lambda item: item[0].sort_key()):
+        labels = {"kind": group.kind, "tool": group.tool, "operation": group.operation, "size_bytes": "" if group.size_bytes is None else group.size_bytes,
+                  "pair_class": group.pair_class}
+        name, factor = ("bandwidth_bytes_per_second", _BYTES[group.unit]) if group.unit in _BYTES else ("latency_seconds", 1e-6)
+        stats = (("min", stand.least), ("median", stand.median), ("max", stand.greatest))
+        values[name] += [({**labels, "stat": stat}, value * factor) for stat, value in stats]
+        known = past.baselines.get(group)
+        if known and known.median:
+            normal.append((labels, stand.median / known.median))
+    yield _family("hccn_bandwidth_bytes_per_second", "Bandwidth over all pairs, or of a collective (bus bandwidth).", values["bandwidth_bytes_per_second"])
+    yield _family("hccn_latency_seconds", "Latency over all pairs.", values["latency_seconds"])
+    yield _family("hccn_baseline_ratio", "Median of this run by that of the baseline.", normal)
+
+
+def _family(name: str, about: str, samples: Iterable[Sample]) -> list[str]:
+    lines = [f"{name}{_labels(labels)} {value:.10g}\n" for labels, value in samples]
+    return [f"# HELP {name} {about}\n", f"# TYPE {name} gauge\n", *lines] if lines else []
+
+
+def _labels(labels: Mapping[str, Any]) -> str:
+    return "{" + ",".join(f'{key}="{_escaped(str(value))}"' for key, value in labels.items()) + "}" if labels else ""
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Every word of a page, in English and Chinese. What a tool or the diagnosis said stays in its own words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LANGUAGES = ("en", "zh")
+
+TEXTS: dict[str, tuple[str, str]] = {
+    # the head
+    "all_good": ("All {count} hosts are good.", "{count} 台主机全部正常。"),
+    "one_good": ("The host is good.", "该主机正常。"),
+    "some_bad": ("{bad} of {count} hosts are not good.", "{count} 台主机中有 {bad} 台不正常。"),
+    "one_bad": ("1 of {count} hosts is not good.", "{count} 台主机中有 1 台不正常。"),
+    "fabric_bad": ("{count} components of the fabric are not good.", "网络中有 {count} 个部件不正常。"),
+    "fabric_one": ("1 component of the fabric is not good.", "网络中有 1 个部件不正常。"),
+    "worse_one": ("1 value is worse than before.", "有 1 项比以往变差。"),
+    "worse": ("{count} values are worse than before.", "有 {count} 项比以往变差。"),
+    "no_verdict": ("No verdict was made in this run. Each host stands with what was recorded of it.", "本次运行未作判定，以下为每台主机的记录。"),
+    "nothing": ("No host left a result in this run.", "本次运行没有任何主机留下结果。"),
+    "incomplete": ("Incomplete. The run was ended before its end; this is what was kept until then.", "不完整：运行中途终止，以下为终止前保存的内容。"),
+    "running": ("Made by the run itself, before its end.", "由运行自身在结束前生成。"),
+    "complete": ("complete", "完整"),
+    "check_mode": ("check mode: nothing was changed", "检查模式：未作任何更改"),
+    "run": ("Run", "运行"),
+    "language": ("Language", "语言"),
+    # sections
+    "verdict": ("Verdict", "结论"),
+    "worst": ("The worst pairs", "最差的链路"),
+    "maps": ("Who reaches whom", "链路矩阵"),
+    "rails": ("Rails: each NPU with all its partners", "轨道：每个 NPU 与其全部对端"),
+    "leaves": ("Leaves: pairs between leaf switches", "叶交换机之间的链路"),
+    "trends": ("Trends and baseline", "趋势与基线"),
+    "collectives": ("Collectives", "集合通信"),
+    "latency": ("Latency", "时延"),
+    "devices": ("Devices", "设备"),
+    "coverage": ("What was covered, and what not", "覆盖范围"),
+    "failures": ("Failures", "失败"),
+    "about": ("About this run", "关于本次运行"),
+    # classes
+    "good": ("good", "正常"),
+    "slow": ("slow", "慢"),
+    "failed": ("failed", "失败"),
+    "busy": ("busy", "占用中"),
+    "unreachable": ("unreachable", "不可达"),
+    "not_measured": ("not measured", "未测量"),
+    "not_judged": ("not judged", "未判定"),
+    "ok": ("ok", "成功"),
+    "not_run": ("not run", "未运行"),
+    "ignored": ("ignored", "已忽略"),
+    # columns
+    "c_host": ("Host", "主机"),
+    "c_class": ("Class", "类别"),
+    "c_why": ("Why", "原因"),
+    "c_sender": ("Sender", "发送端"),
+    "c_receiver": ("Receiver", "接收端"),
+    "c_value": ("Value", "数值"),
+    "c_share": ("Of expected", "占预期"),
+    "c_evidence": ("Evidence", "依据"),
+    "c_sent": ("As sender", "发送"),
+    "c_received": ("As receiver", "接收"),
+    "c_npu": ("NPU", "NPU"),
+    "c_address": ("Address", "地址"),
+    "c_tls": ("TLS", "TLS"),
+    "c_link": ("Link", "链路"),
+    "c_health": ("Health", "健康"),
+    "c_optics": ("Optics", "光模块"),
+    "c_counters": ("Counters", "计数器"),
+    "c_link_downs": ("Link downs", "断链次数"),
+    "c_errors": ("Errors", "错误"),
+    "c_size": ("Size", "大小"),
+    "c_time": ("Time, µs", "耗时，µs"),
+    "c_algbw": ("algbw, GB/s", "algbw,GB/s"),
+    "c_busbw": ("busbw, GB/s", "busbw,GB/s"),
+    "c_check": ("Check", "校验"),
+    "c_what": ("What", "项目"),
+    "c_typical": ("Typical, µs", "典型，µs"),
+    "c_average": ("Average, µs", "平均，µs"),
+    "c_p99": ("99 %, µs", "99 %,µs"),
+    "c_status": ("Status", "状态"),
+    "c_where": ("Where", "位置"),
+    "c_message": ("Message", "信息"),
+    "c_task": ("Task", "任务"),
+    "c_kind": ("Kind", "类型"),
+    "c_before": ("Normal", "正常值"),
+    "c_now": ("Now", "本次"),
+    "c_drop": ("Worse by", "变差"),
+    "c_count": ("Number", "数量"),
+    # the verdict
+    "good_hosts": ("Good", "正常的主机"),
+    "component": ("of the fabric", "网络部件"),
+    "uncertain": ("not certain", "不确定"),
+    "more_hosts": ("{count} more hosts are not shown here; the history has them.", "另有 {count} 台主机未在此列出，详见历史记录。"),
+    # the maps
+    "map_caption": ("{what}. Rows send, columns receive; order by leaf, then name.", "{what}。行为发送端，列为接收端；按叶交换机、名称排序。"),
+    "map_worst": ("A cell is the worst pair of NPUs of the two hosts.", "每格为两台主机间最差的一对 NPU。"),
+    "rails_caption": ("Rows are NPUs, columns hosts. A cell is the median of all pairs of that NPU.", "行为 NPU，列为主机；每格为该 NPU 全部链路的中位数。"),
+    "leaves_caption": (
+        "Rows send, columns receive. A cell is the median of the pairs between two leaves.",
+        "行为发送端，列为接收端；每格为两个叶交换机间链路的中位数。",
+    ),
+    "expected_history": ("100 % = {value}, normal by the history", "100 % = {value}，历史正常值"),
+    "expected_line_rate": ("100 % = {value}, the line rate", "100 % = {value}，线速"),
+    "expected_median": ("100 % = {value}, the median of this run", "100 % = {value}，本次运行的中位数"),
+    "or_less": ("or less", "及以下"),
+    "diagonal": ("itself", "自身"),
+    "cell_failed": ("failed", "失败"),
+    "cell_not_measured": ("not measured", "未测量"),
+    "hover": ("Point at a cell, or use the arrow keys, to read it.", "将指针移到格子上，或用方向键读取数值。"),
+    "lowest_hosts": ("Hosts with the lowest medians", "中位数最低的主机"),
+    "no_pairs": ("No pair was measured in this run.", "本次运行未测量任何链路。"),
+    "others": ("with others: the sender sends {sender}, the receiver receives {receiver}", "与其他对端：发送端发送 {sender}，接收端接收 {receiver}"),
+    "reverse": ("the other way round {value}", "反方向 {value}"),
+    "no_others": ("neither end has another partner in this run", "两端在本次运行中均无其他对端"),
+    "more_pairs": ("The worst {shown} of {count}.", "共 {count} 条，列出最差的 {shown} 条。"),
+    # trends
+    "no_trends": ("There is no earlier run of the same kind to compare with.", "没有可比较的同类历史运行。"),
+    "no_worse": ("Nothing is worse than its baseline.", "没有任何项目比基线差。"),
+    "no_baseline": ("No baseline yet: it takes {count} complete runs of the same kind.", "尚无基线：需要 {count} 次完整的同类运行。"),
+    "baseline_line": ("baseline {value}, {count} runs", "基线 {value}（{count} 次运行）"),
+    "baseline_pinned": ("pinned baseline {value}", "固定基线 {value}"),
+    "limit_line": ("limit {value}", "下限 {value}"),
+    "trend_legend": (
+        "Solid: baseline. Dashed: limit. Small dots: worst pair of a run. Large dot: this run.",
+        "实线：基线；虚线：下限；小点：单次运行的最差链路；大点：本次运行。",
+    ),
+    "level": ("step", "突变"),
+    "drift": ("drift", "漂移"),
+    # collectives, latency
+    "no_collectives": ("No collective was measured in this run.", "本次运行未测量集合通信。"),
+    "ranks": ("{ranks} ranks, {hosts} hosts", "{ranks} 个 rank，{hosts} 台主机"),
+    "no_size": ("No size was measured.", "未测得任何大小。"),
+    "over_size": ("Bus bandwidth over size, GB/s", "总线带宽随大小变化，GB/s"),
+    "no_latency": ("No latency was measured in this run.", "本次运行未测量时延。"),
+    "more_rows": ("{count} more are in the history of the run.", "另有 {count} 条，详见本次运行的历史记录。"),
+    # devices
+    "no_devices": ("No device was read in this run.", "本次运行未读取任何设备。"),
+    "devices_all": ("NPUs: {count}. Standing out: {odd}.", "NPU：{count} 个。异常：{odd} 个。"),
+    "devices_hidden": ("{count} NPUs like the others are not listed.", "其余 {count} 个 NPU 无异常，未列出。"),
+    "unknown": ("unknown", "未知"),
+    "stands_out": ("stands out", "异常"),
+    # coverage
+    "cov_hosts": ("Hosts measured", "已测量主机"),
+    "cov_pairs": ("Pairs of hosts that met", "已测主机对"),
+    "cov_directions": ("Measurements of pairs", "链路测量次数"),
+    "cov_failed": ("Pairs that failed", "失败的链路"),
+    "cov_not_run": ("Pairs that were not run", "未运行的链路"),
+    "cov_missing": ("Not measured", "未测量"),
+    "of": ("{one} of {all}", "{one} / {all}"),
+    "kinds": ("Results by kind", "按类型统计"),
+    # failures
+    "no_failures": ("Nothing failed: no result, no task, no connection.", "没有失败：结果、任务、连接均正常。"),
+    "failed_results": ("Results that failed or could not be had", "失败或未能取得的结果"),
+    "failed_tasks": ("Failed tasks and unreachable hosts", "失败的任务与不可达的主机"),
+    # about
+    "state": ("State", "状态"),
+    "started": ("Started", "开始"),
+    "duration": ("Duration", "时长"),
+    "playbook": ("Playbook", "Playbook"),
+    "products": ("Products", "产品"),
+    "tools": ("Tools", "工具"),
+    "controller": ("Controller", "控制节点"),
+    "skipped_lines": ("Lines of the history that could not be read: {bad}; of a kind that this version does not know: {unknown}.",
+                      "历史记录中无法读取的行：{bad}；本版本未知类型的行：{unknown}。"),
+    "unreadable": ("Files of the history that were passed over", "已跳过的历史文件"),
+}
+
+
+def say(key: str, language: str, **values: Any) -> str:
+    """A text in one language; a key that is none is a word of somebody else's, and stays as it is."""
+    found = TEXTS.get(key)
+    if found is None:
+        return key.replace("_", " ")
+    return found[LANGUAGES.index(language)].format(**values)

@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""A run beside the runs before it: the median of each group over the runs, with the baseline and the limit of what is normal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._history.baseline import LEAST_DROP_OF_END, Baseline, Regression
+from .._history.cells import End
+from .._history.query import Past
+from .._history.summary import Group, Stand, Summary
+
+SHOWN = 6
+SHOWN_ENDS = 4
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run; ``least`` is its lowest value, None where there is but one."""
+
+    run_id: str
+    started: str
+    value: float
+    least: float | None
+
+
+@dataclass(frozen=True)
+class Trend:
+    """``points`` oldest first, the last is this run. ``end``: the end that it is about, empty for the whole group."""
+
+    group: Group
+    end: str
+    points: list[Point]
+    baseline: Baseline | None
+    limit: float | None
+    worse: bool
+
+
+def build(past: Past | None) -> list[Trend]:
+    """The groups that have a past, the worse and the larger ones first, then the worst ends."""
+    if past is None:
+        return []
+    worse = {found.group for found in past.regressions if found.end is None}
+    groups = [group for group in past.now.groups if any(group in summary.groups for summary in past.earlier)]
+    groups.sort(key=lambda group: (group not in worse, group.kind == "collective", -past.now.groups[group].count, -(group.size_bytes or 0), group.sort_key()))
+    ends = [found for found in past.regressions if found.end is not None][:SHOWN_ENDS]
+    return [_whole(past, group, group in worse) for group in groups[:SHOWN]] + [_end(past, found) for found in ends]
+
+
+def _line(past: Past) -> list[Summary]:
+    return [*reversed([summary for summary in past.earlier if summary.complete]), past.now]
+
+
+def _whole(past: Past, group: Group, worse: bool) -> Trend:
+    stands = [(summary, summary.groups[group]) for summary in _line(past) if group in summary.groups]
+    known = past.baselines.get(group)
+    return Trend(group, "", [_point(summary, stand) for summary, stand in stands], known, known.limit(group.unit) if known else None, worse)
+
+
+def _point(summary: Summary, stand: Stand) -> Point:
+    return Point(summary.run_id, summary.started, stand.median, stand.least if stand.count > 1 else None)
+
+
+def _end(past: Past, found: Regression) -> Trend:
+    end = found.end or End("", None)
+    points = [Point(summary.run_id, summary.started, summary.groups[found.group].ends[end], None)
+              for summary in _line(past) if found.group in summary.groups and end in summary.groups[found.group].ends]
+    known = past.baselines[found.group]
+    own = Baseline(found.before, known.spread, known.runs, pinned=known.pinned)
+    return Trend(found.group, str(end), points, own, own.limit(found.group.unit, LEAST_DROP_OF_END), True)

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is normal by the history, what is worse, and what is not."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import baseline, pinned, query, reader
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.baseline import Baseline
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.cells import End
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import HistoryError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import Group, Stand, Summary
+from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
+
+
+WRITE = Group("rdma", "hccn_tool", "write", "bandwidth", 65536, "same rail", "A2", "", "Gbit/s")
+REDUCE = Group("collective", "all_reduce_test", "all_reduce", "bandwidth", 1048576, "4 hosts, 32 ranks", "", "", "GB/s")
+
+
+def history(folder: Path, nights: int = 10, **last: Any) -> query.Past:
+    for day in range(1, nights + 1):
+        made.write(folder, day, made.night(day, **(last if day == nights else {})))
+    known = query.History(folder, 30)
+    return known.past(reader.read(reader.find(folder, f"night-{nights}")), None)
+
+
+def test_the_groups_of_a_run_and_their_baselines(tmp_path: Path) -> None:
+    past = history(tmp_path)
+    assert set(past.now.groups) == {WRITE, REDUCE, REDUCE._replace(size_bytes=1024)}
+    stand = past.now.groups[WRITE]
+    assert (stand.count, sorted(map(str, stand.ends))) == (24, [f"{host} npu {device}" for host in made.HOSTS for device in (0, 1)])
+    assert [summary.run_id for summary in past.earlier] == [f"night-{day}" for day in range(9, 0, -1)]
+    known = past.baselines[WRITE]
+    assert (known.runs, round(known.median, 1), round(known.spread, 3), known.pinned) == (9, 195.0, 0.975, False)
+    assert past.regressions == []
+
+
+def test_a_fabric_that_is_slower_everywhere_is_told_once(tmp_path: Path) -> None:
+    past = history(tmp_path, level=180.0)
+    (found,) = past.regressions
+    assert (found.group, found.end, found.reason, found.runs) == (WRITE, None, "level", 9)
+    assert 7.0 < found.drop_percent < 8.5
+    assert found.sentence().startswith("the fabric is worse than its baseline: 179.8 Gbit/s, normal is 195 over 9 runs (7.8 % worse; rdma write")
+    assert found.as_dict()["unit"] == "Gbit/s" and "host" not in found.as_dict()
+
+
+def test_one_npu_that_got_slower_is_named(tmp_path: Path) -> None:
+    past = history(tmp_path, slow=0.8)
+    (found,) = past.regressions
+    assert (str(found.end), found.as_dict()["host"], found.as_dict()["device"]) == ("n3 npu 1", "n3", 1)
+    assert found.now < found.limit < found.before
+
+
+def test_too_few_runs_are_no_baseline(tmp_path: Path) -> None:
+    past = history(tmp_path, nights=5, level=100.0)
+    assert (past.baselines, past.regressions) == ({}, [])
+    assert {entry["state"] for entry in query.verdicts(past)} == {"no_baseline"}
+
+
+def test_runs_that_did_not_end_and_bad_nights_move_nothing(tmp_path: Path) -> None:
+    for day in range(1, 12):
+        bad = day in (4, 7)
+        made.write(tmp_path, day, made.night(day, level=90.0 if bad else 195.0), complete=not (12 > day > 9))
+    known = query.History(tmp_path, 30)
+    made.write(tmp_path, 12, made.night(12))
+    past = known.past(reader.read(reader.find(tmp_path, "night-12")), None)
+    assert past.baselines[WRITE].runs == 9
+    assert past.regressions == []
+
+
+def summaries(values: list[float], group: Group = WRITE) -> list[Summary]:
+    """Newest first."""
+    return [Summary(f"r{number}", f"202611{number:02}", "", True, {group: Stand(value, value, value, 1)}) for number, value in enumerate(values, 1)][::-1]
+
+
+def found_in(values: list[float], unit: str = "Gbit/s") -> list[str]:
+    group = WRITE._replace(unit=unit, measure="latency" if unit == "us" else "bandwidth")
+    now, *earlier = summaries(values, group)
+    return [regression.reason for regression in baseline.judge(now, earlier, baseline.normals(earlier))]
+
+
+def test_a_drift_that_no_single_run_shows() -> None:
+    noise = random.Random(7)  # noqa: S311
+    slowly = [195 + noise.gauss(0, 0.3) - 0.35 * max(0, number - 10) for number in range(22)]
+    assert found_in(slowly) == ["drift"]
+    assert slowly[-1] > Baseline(195, 0.98, 20).limit("Gbit/s")
+    assert found_in([2 * 195 - value for value in slowly]) == []
+    assert found_in([10 + 0.02 * max(0, number - 10) for number in range(22)], "us") == ["drift"]
+
+
+def test_latency_is_worse_when_it_is_longer() -> None:
+    assert found_in([2.0] * 9 + [2.5], "us") == ["level"]
+    assert found_in([2.0] * 9 + [1.5], "us") == []
+
+
+def test_sound_series_raise_no_alarm() -> None:
+    """600 series of 7 to 30 runs with normal noise of 0.8 %."""
+    noise = random.Random(11)  # noqa: S311
+    alarms = sum(bool(found_in([noise.gauss(195, 1.6) for night in range(7 + number % 24)])) for number in range(600))
+    assert alarms <= 6
+
+
+def test_a_pinned_baseline_is_the_same_when_it_is_read_back(tmp_path: Path) -> None:
+    past = history(tmp_path)
+    path = tmp_path / "pinned.yml"
+    path.write_text(pinned.dump(past.baselines))
+    known = pinned.load(path)
+    assert set(known) == set(past.baselines)
+    assert known[WRITE].pinned and known[WRITE].runs == 9
+    assert known[WRITE].median == pytest.approx(past.baselines[WRITE].median, rel=1e-4)
+    assert known[WRITE].ends[End("n3", 1)] == pytest.approx(past.baselines[WRITE].ends[End("n3", 1)], rel=1e-4)
+    assert pinned.dump(known) == path.read_text()
+    slower = query.History(tmp_path, 30)
+    made.write(tmp_path, 20, made.night(20, level=170.0))
+    held = slower.past(reader.read(reader.find(tmp_path, "night-20")), path)
+    assert [(found.reason, found.group) for found in held.regressions][:1] == [("level", WRITE)]
+
+
+def test_the_file_can_be_read_by_people(tmp_path: Path) -> None:
+    text = pinned.dump({WRITE: Baseline(195.04567, 0.4, 12, {End("n1", 0): 195.1, End("n10", 0): 195.2, End("n1", 1): 194.9})})
+    assert text == (
+        "# What is normal, by hccn.cluster.report (format: baseline). Change it by hand or make it anew, and review the difference.\n---\n"
+        "schema: hccn.cluster/baseline/1\ngroups:\n- kind: rdma\n  tool: hccn_tool\n  operation: write\n"
+        "  measure: bandwidth\n  size_bytes: 65536\n"
+        "  pair_class: same rail\n  product: A2\n  unit: Gbit/s\n  median: 195.05\n  spread: 0.4\n  runs: 12\n"
+        "  ends:\n    n1:\n      0: 195.1\n      1: 194.9\n"
+        "    n10:\n      0: 195.2\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "No such file"),
+        ("a: [", "while parsing"),
+        ("schema: hccn.cluster/baseline/2\ngroups: []\n", "it is no mapping with schema hccn.cluster/baseline/1"),
+        ("schema: hccn.cluster/baseline/1\ngroups: 7\n", "it is no mapping"),
+        ("schema: hccn.cluster/baseline/1\ngroups:\n- {kind: rdma}\n", "groups[0] is not complete: KeyError 'median'"),
+        ("schema: hccn.cluster/baseline/1\ngroups:\n- 7\n", "groups[0] is not complete"),
+    ],
+)
+def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str | None, why: str) -> None:
+    path = tmp_path / "pinned.yml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(HistoryError) as caught:
+        pinned.load(path)
+    assert caught.value.code == "baseline_not_readable"
+    assert str(path) in caught.value.message and why in caught.value.message

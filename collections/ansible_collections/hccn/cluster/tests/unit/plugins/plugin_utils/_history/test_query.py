@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs, trends and comparisons of a history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, retention, runs
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.cells import End
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.series import Wanted
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import Places
+from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
+
+VERDICT = {"schema": made.SCHEMA, "id": "v", "kind": "verdict", "status": "ok", "source": {"host": "n1"}, "samples": [{"class": "good", "message": ""}]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Five nights: two of rows, one of single records with a failure, one empty, one that was cut off."""
+    for day in (1, 2):
+        made.write(tmp_path, day, [made.row("n1", lambda _s, target, day=day: 100.0 + day + int(target[1])), VERDICT, made.collective(70.0 + day)])
+    made.write(tmp_path, 3, [made.pair("n1", "n2", 110.0), made.pair("n1", "n3", None), made.pair("n2", "n1", 90.0)])
+    made.write(tmp_path, 4, [])
+    made.write(tmp_path, 5, [made.pair("n1", "n2", 111.0, device=1)], complete=False)
+    return tmp_path
+
+
+def trends(folder: Path, *wanted: Wanted) -> list[tuple[str, list[tuple[str, Any, int, int]]]]:
+    found = query.History(folder, 30).trends(list(wanted))
+    return [(one["pair_class"], [(point["run_id"], point["value"], point["count"], point["failed"]) for point in one["points"]]) for one in found]
+
+
+def test_the_trend_of_a_pair(folder: Path) -> None:
+    retention.compress(next(folder.rglob("*night-1.jsonl")))
+    assert trends(folder, Wanted("pair", End("n1", 0), End("n2", 0))) == [
+        ("same rail", [("night-1", 103.0, 1, 0), ("night-2", 104.0, 1, 0), ("night-3", 110.0, 1, 0)])]
+    assert trends(folder, Wanted("pair", End("n1", None), End("n2", None), size_bytes=65536)) == [
+        ("same rail", [("night-1", 103.0, 1, 0), ("night-2", 104.0, 1, 0), ("night-3", 110.0, 1, 0), ("night-5", 111.0, 1, 0)])]
+    assert trends(folder, Wanted("pair", End("n1", 0), End("n2", 0), operation="read")) == []
+
+
+def test_the_trend_of_an_endpoint_counts_failures(folder: Path) -> None:
+    """A failure has no size, so it stands beside the sizes that were measured."""
+    assert trends(folder, Wanted("endpoint", End("n3", 0))) == [
+        ("same rail", [("night-1", 104.0, 1, 0), ("night-2", 105.0, 1, 0)]), ("same rail", [("night-3", None, 0, 1)])]
+
+
+def test_the_trend_of_a_collective(folder: Path) -> None:
+    assert trends(folder, Wanted("collective", operation="all_reduce", size_bytes=1048576)) == [
+        ("4 hosts, 32 ranks", [("night-1", 71.0, 1, 0), ("night-2", 72.0, 1, 0)])]
+    assert trends(folder, Wanted("collective", operation="broadcast")) == []
+
+
+def test_a_trend_has_a_baseline_when_it_is_long_enough(tmp_path: Path) -> None:
+    for day in range(1, 8):
+        made.write(tmp_path, day, [made.pair("n1", "n2", 100.0 + day % 2)])
+    (found,) = query.History(tmp_path, 30).trends([Wanted("pair", End("n1", 0), End("n2", 0))])
+    assert found["baseline"] == {"median": 100.5, "spread": 0.7413, "limit": 95.475, "runs": 6}
+    assert (found["of"], found["source"], found["target"], found["unit"]) == ("pair", {"host": "n1", "device": 0}, {"host": "n2", "device": 0}, "Gbit/s")
+
+
+def test_runs_are_listed_newest_first_and_empty_ones_left_out(folder: Path) -> None:
+    listed = [known.about for known in query.History(folder, 30).newest()]
+    assert [(one["run_id"], one["complete"], one["good"], one["failed"], one["kinds"]) for one in listed] == [
+        ("night-5", False, False, 0, {"rdma": 1}),
+        ("night-3", True, False, 1, {"rdma": 3}),
+        ("night-2", True, True, 0, {"collective": 1, "matrix": 1, "verdict": 1}),
+        ("night-1", True, True, 0, {"collective": 1, "matrix": 1, "verdict": 1}),
+    ]
+    assert [known.about["run_id"] for known in query.History(folder, 2).newest()] == ["night-5", "night-3"]
+
+
+def test_files_that_cannot_be_read_are_passed_over_and_told(folder: Path) -> None:
+    (folder / "2026/11/06").mkdir()
+    (folder / "2026/11/06/20261106T021500Z-later.jsonl").write_text('{"schema":"hccn.cluster/history/2"}\n{"n1":"n2"}\n')
+    history = query.History(folder, 30)
+    assert len(list(history.newest())) == 4
+    (told,) = history.unreadable
+    assert told.endswith("-later.jsonl has the schema hccn.cluster/history/2; this version of hccn.cluster reads hccn.cluster/history/1.")
+    history.trends([Wanted("pair", End("n1", 0), End("n2", 0))])
+    assert history.unreadable[1].endswith("-later.jsonl is no history of this version.")
+
+
+def test_two_runs_side_by_side(folder: Path) -> None:
+    history = query.History(folder, 30)
+    found = runs.compare(history.summary("night-1"), history.summary("night-2"))
+    assert [(one["kind"], one["size_bytes"], one["before"], one["after"], one["change_percent"]) for one in found] == [
+        ("collective", 1024, pytest.approx(7.1), pytest.approx(7.2), 1.4), ("collective", 1048576, 71.0, 72.0, 1.4), ("rdma", 65536, 104.0, 105.0, 1.0)]
+    assert found[2]["ends"][:2] == [{"host": "n1", "device": 0, "before": 104.0, "after": 105.0, "change_percent": 1.0},
+                                    {"host": "n2", "device": 0, "before": 103.0, "after": 104.0, "change_percent": 1.0}]
+    other = runs.compare(history.summary("night-1"), history.summary("night-5"))
+    assert [(one["before"], one["after"], "change_percent" in one) for one in other if one["kind"] == "rdma"] == [(104.0, 111.0, True)]
+    assert other[-1]["ends_only_before"] == ["n1 npu 0", "n2 npu 0", "n3 npu 0", "n4 npu 0"]
+
+
+def test_what_the_options_ask_for() -> None:
+    pairs = [{"source": "n1", "target": "n2", "target_device": "mlx5_0", "operation": "read"}]
+    assert query.wishes([{"host": "n1", "device": "3"}], pairs, [{"size_bytes": 7}]) == [
+        Wanted("endpoint", End("n1", 3)), Wanted("pair", End("n1", None), End("n2", "mlx5_0"), "read"), Wanted("collective", size_bytes=7)]
+
+
+def test_the_class_of_a_pair_by_rail_and_leaf() -> None:
+    device = {"kind": "device", "source": {"host": "n1", "device": 0}, "context": {"product": "A3"},
+              "samples": [{"lldp": {"system_name": "L1"}, "versions": {"firmware": "7.1"}}]}
+    plan = {"kind": "plan", "samples": [{"topology": {"n2": {"leaf": "L2", "devices": {"0": {"rail": 0}, "1": {"leaf": "L1"}}}}}]}
+    matrix = {"kind": "matrix", "source": {"host": "n3", "device": 0}, "context": {"leaf": "L1"}}
+    places = Places([device, plan, matrix, {"kind": "device"}, {"kind": "plan", "samples": 7}])
+    ends = [End("n1", 0), End("n2", 0), End("n2", 1), End("n3", 0), End("n9", 0), End("n1", 5)]
+    assert [places.pair_class(ends[0], other) for other in ends[1:]] == [
+        "same rail, cross leaf", "cross rail, same leaf", "same rail, same leaf", "same rail", "same host"]
+    assert (places.products["n1"], places.firmwares["n1"]) == ("A3", "7.1")

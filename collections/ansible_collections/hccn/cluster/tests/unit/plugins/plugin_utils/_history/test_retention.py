@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Old runs are compressed and deleted, and stay readable in between."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader, retention
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import HistoryError
+
+HEADER = b'{"schema":"hccn.cluster/history/1","run_id":"r","started_at":"2026-11-20T10:15:30.000Z"}\n'
+RECORD = b'{"schema":"hccn.cluster/measurement/1","id":"a","kind":"rdma","status":"ok"}\n'
+END = b'{"end":true,"finished_at":"2026-11-20T10:16:30.000Z","records":1,"hosts":{}}\n'
+NOW = datetime.datetime(2026, 11, 20, 12, 0, tzinfo=datetime.timezone.utc)
+
+
+def put(folder: Path, name: str, content: bytes = HEADER + RECORD + END) -> Path:
+    path = folder / name[:4] / name[4:6] / name[6:8] / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def test_by_age(tmp_path: Path) -> None:
+    put(tmp_path, "20241101T000000Z-ancient.jsonl")
+    put(tmp_path, "20241102T000000Z-killed.jsonl.part")
+    put(tmp_path, "20261001T000000Z-old.jsonl")
+    put(tmp_path, "20261001T000000Z-running.jsonl.part")
+    put(tmp_path, "20261119T000000Z-young.jsonl")
+    (tmp_path / "reports").mkdir()
+    for page in ("ancient.html", "ancient.md", "old.html"):
+        (tmp_path / "reports" / page).write_text("")
+    done = retention.apply(tmp_path, NOW, compress_days=14, keep_days=365)
+    assert done == retention.Done(["20261001T000000Z-old.jsonl.gz"], ["20241101T000000Z-ancient.jsonl", "20241102T000000Z-killed.jsonl.part"])
+    assert names(tmp_path) == ["20261001T000000Z-old.jsonl.gz", "20261001T000000Z-running.jsonl.part", "20261119T000000Z-young.jsonl", "old.html"]
+    assert not (tmp_path / "2024").exists()
+    assert retention.apply(tmp_path, NOW, 14, 365) == retention.Done([], [])
+    assert retention.apply(tmp_path, NOW, 0, 0) == retention.Done([], [])
+    assert retention.apply(tmp_path / "absent", NOW, 14, 365) == retention.Done([], [])
+
+
+def test_a_compressed_run_is_read_like_any_other_and_keeps_its_mode_and_time(tmp_path: Path) -> None:
+    path = put(tmp_path, "20261001T000000Z-r.jsonl")
+    path.chmod(0o640)
+    os.utime(path, ns=(5_000_000_000, 7_000_000_000))
+    before = reader.find(tmp_path, "r")
+    packed = retention.compress(path)
+    assert (packed.stat().st_mode & 0o777, packed.stat().st_mtime_ns) == (0o640, 7_000_000_000)
+    run = reader.read(reader.find(tmp_path, "r"))
+    assert (run.complete, len(run.records), run.file.path.name) == (True, 1, "20261001T000000Z-r.jsonl.gz")
+    assert reader.read(before).file.path == packed
+
+
+def test_while_it_is_compressed_a_run_is_one_run(tmp_path: Path) -> None:
+    path = put(tmp_path, "20261001T000000Z-r.jsonl")
+    path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
+    (path.with_name(".20261001T000000Z-r.jsonl.abcd.tmp")).write_bytes(b"half")
+    assert [entry.path for entry in reader.runs(tmp_path)] == [path]
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:-9], lambda content: content[:12] + b"\xff\xff" + content[14:], lambda content: b"no gzip"])
+def test_a_damaged_file_is_an_error_of_history(tmp_path: Path, damage: object) -> None:
+    path = put(tmp_path, "20261001T000000Z-r.jsonl.gz", damage(gzip.compress(HEADER + RECORD * 50)))  # type: ignore[operator]
+    with pytest.raises(HistoryError) as caught:
+        reader.read(reader.find(tmp_path, "r"))
+    assert caught.value.code == "history_not_readable" and path.name in caught.value.message
+
+
+def test_a_folder_that_cannot_be_written_leaves_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = put(tmp_path, "20261001T000000Z-r.jsonl")
+
+    def full(_source: object, _target: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        retention.apply(tmp_path, NOW, 14, 0)
+    assert names(tmp_path) == [path.name]
+    assert reader.read(reader.find(tmp_path, "r")).complete
+
+
+def test_a_backlog_is_worked_off_over_several_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "AT_ONCE", 2)
+    for day in (1, 2, 3):
+        put(tmp_path, f"2026100{day}T000000Z-r.jsonl")
+    assert len(retention.apply(tmp_path, NOW, 14, 0).compressed) == 2
+    assert len(retention.apply(tmp_path, NOW, 14, 0).compressed) == 1

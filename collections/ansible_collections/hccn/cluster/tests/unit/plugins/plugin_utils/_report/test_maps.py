@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Maps and the worst pairs: what is in which cell, in which order, and how it becomes a picture."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from typing import Any
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import heat, plots, png, worst
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report.heat import Expected, Measured
+
+
+def pair(source: str, target: str, value: float | None, device: int = 0, to: int | None = None, **more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "kind": "rdma", "status": "ok" if value else "failed", "operation": "write", "measure": "bandwidth",
+        "source": {"host": source, "device": device}, "target": {"host": target, "device": device if to is None else to}, **more,
+    }
+    if value is None:
+        return {"error": {"code": "timeout", "message": "no answer"}, **found}
+    return {**found, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": value}]}
+
+
+def looked(host: str, device: int, leaf: str) -> dict[str, Any]:
+    return {"kind": "device", "status": "ok", "source": {"host": host, "device": device}, "samples": [{"lldp": {"system_name": leaf}}]}
+
+
+def maps(*records: dict[str, Any], normal: float | None = None) -> heat.Maps:
+    found = heat.build(Measured(records), normal)
+    assert found is not None
+    return found
+
+
+def test_hosts_in_natural_order_senders_as_rows() -> None:
+    found = maps(pair("n10", "n2", 100.0), pair("n2", "n1", 50.0), pair("n1", "n10", None)).pairs
+    assert found.rows == found.columns == ["n1", "n2", "n10"]
+    assert found.values == [[None, None, None], [50.0, None, None], [None, 100.0, None]]
+    diagonal, failed, nothing = png.DIAGONAL, png.FAILED, png.NOT_MEASURED
+    assert found.states == [bytes([diagonal, nothing, failed]), bytes([0, diagonal, nothing]), bytes([nothing, 0, diagonal])]
+    assert found.devices is None
+
+
+def test_a_cell_of_hosts_is_the_worst_of_their_npus() -> None:
+    found = maps(pair("n1", "n2", 100.0), pair("n1", "n2", 60.0, device=3), pair("n2", "n1", 99.0), pair("n2", "n1", None, device=5)).pairs
+    assert found.values == [[None, 60.0], [None, None]]
+    assert found.states[1][0] == png.FAILED
+    assert found.devices == [bytes([255, 3]), bytes([5, 255])]
+    slow = maps(pair("n1", "n2", None, samples=[{"latency_us": {"typical": 2.0}}], status="ok", measure="latency"),
+                pair("n1", "n2", None, device=1, samples=[{"latency_us": {"typical": 3.0}}], status="ok", measure="latency")).pairs
+    assert (slow.values, slow.unit, slow.share(0, 1)) == ([[None, 3.0], [None, None]], "us", pytest.approx(2.5 / 3))
+
+
+def test_a_small_run_that_crosses_rails_has_a_row_for_each_npu() -> None:
+    found = maps(pair("n1", "n2", 100.0, device=0, to=1), pair("n2", "n1", 90.0, device=1, to=0))
+    assert found.pairs.rows == ["n1 npu 0", "n2 npu 1"]
+    alone = maps(pair("n1", "n1", 100.0, device=0, to=1))
+    assert (alone.pairs.rows, alone.rails, alone.leaves) == (["n1 npu 0", "n1 npu 1"], None, None)
+
+
+def test_rails_and_leaves() -> None:
+    records = [looked(host, device, leaf) for host, leaf in (("n1", "L2"), ("n2", "L1"), ("n3", "L2")) for device in (0, 1)]
+    records += [pair("n1", "n2", 100.0), pair("n2", "n3", 80.0), pair("n3", "n1", 60.0), pair("n1", "n3", None, device=1)]
+    found = maps(*records)
+    assert found.pairs.rows == ["n2", "n1", "n3"]
+    assert found.rails is not None and found.leaves is not None
+    assert (found.rails.rows, found.rails.columns) == (["npu 0", "npu 1"], ["n2", "n1", "n3"])
+    assert found.rails.values == [[90.0, 80.0, 70.0], [None, None, None]]
+    assert found.rails.states == [bytes(3), bytes([png.NOT_MEASURED, png.FAILED, png.FAILED])]
+    assert (found.leaves.rows, found.leaves.values) == (["L1", "L2"], [[None, 80.0], [100.0, 60.0]])
+
+
+def test_what_is_expected() -> None:
+    records = [pair("n1", "n2", 100.0), pair("n2", "n1", 80.0)]
+    assert maps(*records).expected == Expected(90.0, "median")
+    assert maps(*records, normal=98.0).expected == Expected(98.0, "history")
+    assert maps(pair("n1", "n2", 100.0, context={"line_rate_gbit_s": 200}), records[1]).expected == Expected(200.0, "line_rate")
+    assert heat.build(Measured([]), None) is None
+
+
+def test_the_map_is_about_what_most_of_the_run_is_about() -> None:
+    small = {**pair("n1", "n2", 1.0), "samples": [{"size_bytes": 64, "bandwidth_gbit_s": 1.0}]}
+    found = maps(small, pair("n1", "n2", 100.0), pair("n2", "n1", 90.0))
+    assert (found.what.size_bytes, found.pairs.values) == (65536, [[None, 100.0], [90.0, None]])
+    only_failed = maps(pair("n1", "n2", None))
+    assert (only_failed.pairs.states[0][1], only_failed.expected) == (png.FAILED, Expected(0.0, "median"))
+
+
+@pytest.mark.parametrize(("part", "level"), [(0.1, 0), (0.5, 0), (0.775, 120), (1.0, 217), (1.05, 239), (2.0, 239), (None, png.CLEAR)])
+def test_colours_do_not_follow_the_best_or_worst_of_a_run(part: float | None, level: int) -> None:
+    assert heat.level(part) == level
+
+
+def test_the_scale_is_ordered_in_grey() -> None:
+    greys = [0.299 * red + 0.587 * green + 0.114 * blue for red, green, blue, _alpha in map(png.shade, range(png.SHADES))]
+    assert greys == sorted(greys) and greys[-1] - greys[0] > 150
+    assert (png.shade(0), png.shade(png.SHADES - 1)) == ((68, 1, 84, 255), (253, 231, 37, 255))
+
+
+def pixels(content: bytes) -> tuple[int, int, list[bytes]]:
+    """Width, height and palette indices of a picture."""
+    place, body, width, height = 8, b"", 0, 0
+    while place < len(content):
+        length, name = struct.unpack_from(">I4s", content, place)
+        data = content[place + 8:place + 8 + length]
+        assert struct.unpack_from(">I", content, place + 8 + length)[0] == zlib.crc32(name + data)
+        if name == b"IHDR":
+            width, height = struct.unpack_from(">II", data)
+        body += data if name == b"IDAT" else b""
+        place += 12 + length
+    raw = zlib.decompress(body)
+    return width, height, [raw[row * (width + 1) + 1:(row + 1) * (width + 1)] for row in range(height)]
+
+
+def test_pictures() -> None:
+    assert pixels(png.picture(3, [b"\0\1\2", b"\3\4\5"], png.SCALE)) == (3, 2, [b"\0\1\2", b"\3\4\5"])
+    width, height, rows = pixels(png.overlay([bytes([0, png.DIAGONAL]), bytes([png.FAILED, png.NOT_MEASURED])], 9))
+    assert (width, height) == (18, 18)
+    assert {row[:9] for row in rows[:9]} == {bytes(9)} and {row[9:] for row in rows[:9]} == {bytes([1] * 9)}
+    assert rows[9][:9] == bytes([2] * 9) and rows[10][:9] == bytes([2, 3, 2, 2, 2, 2, 2, 3, 2])
+    assert [row[9:].count(4) for row in rows[9:]] == [0, 0, 0, 2, 2, 0, 0, 0, 0]
+
+
+def test_the_numbers_behind_the_colours() -> None:
+    (plot, *_rest) = plots.build(maps(pair("n1", "n2", 195.94), pair("n2", "n1", None)))
+    assert (plot.data["rows"], plot.data["columns"], plot.data["scale"], plot.data["unit"]) == (["n1", "n2"], None, 100.0, "Gbit/s")
+    raw = zlib.decompress(base64.b64decode(plot.data["values"]))
+    assert [high * 256 + low for high, low in zip(raw[:4], raw[4:])] == [65533, 19594, 65534, 65533]
+    assert plot.scale == [(50, "97.97 Gbit/s"), (75, "147.0 Gbit/s"), (100, "195.9 Gbit/s")]
+    assert (plots.place_of(50), plots.place_of(100)) == (0.0, 90.91)
+
+
+@pytest.mark.parametrize(("hosts", "wide", "narrow", "marks"), [(4, (28, 28), (28, 28), 4), (64, (9, 9), (3, 3), 32), (512, (2, 2), (1, 1), 64)])
+def test_cells_are_whole_pixels_and_names_have_room(hosts: int, wide: Any, narrow: Any, marks: int) -> None:
+    (plot, *_rest) = plots.build(maps(*(pair(f"n{number}", f"n{(number + 1) % hosts}", 100.0) for number in range(hosts))))
+    assert (plot.cell, plot.narrow, len(plot.rows)) == (wide, narrow, marks)
+    assert all((other.place - one.place) * plot.cell[1] >= plots.MARK for one, other in zip(plot.rows, plot.rows[1:]))
+    sparse = [mark.place for mark in plot.rows if mark.narrow]
+    assert all((other - one) * plot.narrow[1] >= plots.MARK for one, other in zip(sparse, sparse[1:]))
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["n1", "n2"], ["n1", "n2"]),
+        (["rack-a-npu-0001.dc.example", "rack-a-npu-0012.dc.example"], ["0001", "0012"]),
+        (["one-very-long-name", "x"], ["…ery-long-name", "x"]),
+        (["the-only-host-there-is"], ["…host-there-is"]),
+        ([], []),
+    ],
+)
+def test_names_beside_a_map(names: list[str], short: list[str]) -> None:
+    assert plots.shortened(names) == short
+    assert all(len(name) <= plots.NAME for name in short)
+
+
+def test_the_worst_pairs_with_what_speaks_for_which_end() -> None:
+    records = [pair(source, target, 50.0 if source == "n3" else 100.0) for source in ("n1", "n2", "n3", "n4") for target in ("n1", "n2", "n3", "n4")
+               if source != target and (source, target) != ("n4", "n1")]
+    measured = Measured([*records, pair("n4", "n1", None)])
+    found = worst.pairs(measured, Expected(100.0, "history"), 4)
+    assert [(row.source, row.target, row.value, row.share, row.message, row.source_median, row.target_median, row.reverse) for row in found] == [
+        ("n4 npu 0", "n1 npu 0", None, None, "no answer", 100.0, 75.0, 100.0),
+        ("n3 npu 0", "n1 npu 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
+        ("n3 npu 0", "n2 npu 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
+        ("n3 npu 0", "n4 npu 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
+    ]
+    assert [(row.host, row.sent, row.received, row.share) for row in worst.hosts(measured, Expected(100.0, "history"), 2)] == [
+        ("n3", 50.0, 100.0, 0.5), ("n1", 100.0, 75.0, 0.75)]
+
+
+def test_one_dead_host_does_not_hide_a_slow_link() -> None:
+    records = [pair(f"n{number}", "n99", None) for number in range(20)] + [pair("n1", "n2", 50.0)]
+    found = worst.pairs(Measured([*records, *(pair(f"n{number}", f"n{number + 1}", 100.0) for number in range(2, 20))]), Expected(100.0, "history"))
+    assert [row.target for row in found[:3]] == ["n99 npu 0"] * 3
+    assert ("n1 npu 0", "n2 npu 0", 50.0) in [(row.source, row.target, row.value) for row in found]
+    assert len(found) == 10

@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Devices, coverage and trends of a page, and the page as Markdown, JSON and metrics."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import baseline, query
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader import Run, RunFile
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import summarise
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import charts, coverage, devices, export, heat, html, markdown, model, prometheus, trends
+from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
+
+END = {"end": True, "finished_at": "2026-11-20T11:17:33.400Z", "records": 0, "hosts": {}}
+
+
+def run(records: list[dict[str, Any]], night: int = 1) -> Run:
+    stamp = f"202611{night:02}T021500Z"
+    header = {"schema": "hccn.cluster/history/1", "run_id": f"night-{night}", "started_at": f"2026-11-{night:02}T02:15:00.000Z", "playbook": "check_fabric.yml"}
+    return Run(RunFile(Path(f"/h/{stamp}-night-{night}.jsonl"), f"night-{night}", stamp, part=False), header, records, [], END)
+
+
+def device(host: str, number: int, status: str = "ok", **sample: Any) -> dict[str, Any]:
+    return {"kind": "device", "status": status, "source": {"host": host, "device": number}, "context": {"product": "A3"}, "samples": [sample]}
+
+
+def test_npus_in_natural_order_as_last_seen() -> None:
+    failed = {**device("n2", 10, "failed"), "error": {"message": "device not ready"}, "samples": []}
+    found = devices.build([device("n10", 0, tls=False, link="up"), failed, device("n2", 9, tls=True, address="192.0.2.9"), device("n2", 9, tls=False)])
+    assert [(group.host, group.product, [(one.id, one.address, one.tls, one.errors) for one in group.devices]) for group in found.hosts] == [
+        ("n2", "A3", [("9", "192.0.2.9", "disabled", ""), ("10", "", "", "device not ready")]), ("n10", "A3", [("0", "", "disabled", "")])]
+    assert (found.count, found.hidden, found.odd) == (3, 0, 1)
+    assert (found.tls, found.links) == ([("disabled", 2), ("", 1)], [("", 2), ("up", 1)])
+
+
+@pytest.mark.parametrize(
+    ("sample", "odd"),
+    [
+        ({"link": "down"}, ("link",)),
+        ({"link": "UP", "health": "Success", "tls": False}, ()),
+        ({"health": "receive_timeout"}, ("health",)),
+        ({"tls": True}, ("tls",)),
+        ({"optical": {"present": True, "temperature_c": 41.0, "rx_power0_mw": 0.9, "rx_power1_mw": 0.2, "rxpower_low_thres_mw": 0.0}}, ("optics",)),
+        ({"optical": {"present": False}}, ()),
+        ({"counters": {"roce_new_pkt_rty_num": 7, "roce_rx_all_pkt_num": 9}}, ("counters",)),
+    ],
+)
+def test_what_stands_out(sample: dict[str, Any], odd: tuple[str, ...]) -> None:
+    usual = [device("n1", number, tls=False, link="up", optical={"rx_power0_mw": 0.9}) for number in range(4)]
+    found = devices.build([*usual, device("n9", 0, **sample)])
+    assert found.hosts[-1].devices[0].odd == odd
+
+
+def test_counters_tell_how_much_they_grew_over_the_run() -> None:
+    looks = [device("n1", 0, counters={"roce_new_pkt_rty_num": value, "mac_rx_fcs_err_pkt_num": 3}) for value in (5, 9)]
+    shown = devices.build(looks).hosts[0].devices[0]
+    assert shown.counters == ["roce_new_pkt_rty_num +4", "mac_rx_fcs_err_pkt_num 3"]
+    other = devices.build([device("n1", 0, link_changes={"downs": 2}, optical={"temperature_c": 41.4, "rx_power0_mw": 0.812})]).hosts[0].devices[0]
+    assert (other.link_downs, other.optics) == ("2", "41 °C, rx 0.81 mW")
+
+
+def test_of_many_npus_those_that_stand_out_are_listed() -> None:
+    many = [device(f"n{number}", 0, link="down" if number == 70 else "up") for number in range(80)]
+    found = devices.build(many)
+    assert (found.count, found.hidden, found.odd, [group.host for group in found.hosts]) == (80, 79, 1, ["n70"])
+
+
+def covered(records: list[dict[str, Any]], hosts: list[str]) -> coverage.Coverage:
+    return coverage.build(run(records), heat.Measured(records), hosts)
+
+
+def test_what_was_covered() -> None:
+    records = [made.pair("n1", "n2", 100.0), made.pair("n2", "n1", 99.0), made.pair("n1", "n3", None), {**made.pair("n3", "n1", None), "status": "not_run"}]
+    plan = {"kind": "plan", "samples": [{"text": "quick: 2 rounds", "power": {"text": "a drop of 5 %", "blind": ["1 of 3 pairs", "1 of 3 pairs"]}}]}
+    assert covered([*records, plan], ["n1", "n2", "n3"]) == coverage.Coverage(
+        3, 2, ["n3"], 1, 3, 2, 1, 1, ["quick: 2 rounds", "a drop of 5 %", "1 of 3 pairs"])
+    row = made.row("n1", lambda _source, target: 100.0 if target == "n2" else None)
+    assert covered([row], made.HOSTS).not_measured == ["n3", "n4"]
+
+
+@pytest.fixture(scope="module")
+def past() -> query.Past:
+    """Nine good nights, and one with a slow NPU."""
+    nights = [run([*made.night(day, slow=0.8 if day == 10 else 1.0)], day) for day in range(1, 11)]
+    now, *earlier = [summarise(one) for one in reversed(nights)]
+    known = baseline.normals(earlier)
+    return query.Past(now, earlier, known, baseline.judge(now, earlier, known))
+
+
+@pytest.fixture(scope="module")
+def page(past: query.Past) -> model.Page:
+    verdict = {"kind": "verdict", "status": "failed", "source": {"host": "n3"}, "samples": [
+        {"class": "slow", "message": "npu 1 is slow | [x](y) <b>", "evidence": ["n3 npu 1 to n1 npu 1: 156"]}]}
+    good = [{"kind": "verdict", "status": "ok", "source": {"host": host}, "samples": [{"class": "good", "message": ""}]} for host in ("n1", "n2", "n4")]
+    looks = [device("n1", 0, link="down", tls=False), device("n2", 0, link="up", tls=False)]
+    broken = {**made.pair("n2", "n1", None), "error": {"code": "timeout", "message": "no answer\nfor long"}}
+    return model.build(run([*made.night(10, slow=0.8), verdict, *good, *looks, broken], 10), "Cluster A", past=past)
+
+
+def test_trends_end_with_this_run_and_know_their_baseline(page: model.Page) -> None:
+    whole, *_collectives, end = page.trends
+    assert (whole.group.kind, whole.worse, whole.end, len(whole.points), whole.points[-1].run_id) == ("rdma", False, "", 10, "night-10")
+    assert whole.baseline is not None and whole.limit is not None and whole.limit < whole.baseline.median
+    assert (end.end, end.worse, len(end.points), end.points[0].least) == ("n3 npu 1", True, 10, None)
+    assert page.maps is not None and page.maps.expected.basis == "history"
+    assert (page.regression_count, page.state) == (1, "slow")
+    assert trends.build(None) == []
+
+
+def test_the_page_draws_them(page: model.Page) -> None:
+    text = html.render(page)
+    assert text.count('<svg class="chart"') == len(page.trends) + 1
+    assert "n3 npu 1, rdma write bandwidth at 64 KiB, same rail, A2" in text
+    assert '<line class="base"' in text and '<line class="limit"' in text
+    assert "<title>night-10 20261110T021500Z: " in text
+
+
+@pytest.mark.parametrize(
+    ("greatest", "top", "step"),
+    [(195.9, 200.0, 50.0), (80.0, 80.0, 20.0), (7.3, 8.0, 2.0), (0.09, 0.1, 0.02), (0, 1.0, 0.5), (1000.0, 1000.0, 200.0)],
+)
+def test_axes_begin_at_zero_and_end_at_a_round_number(greatest: float, top: float, step: float) -> None:
+    axis = charts.Axis.upto(greatest)
+    assert axis.marks()[0] == 0 and 2 <= len(axis.marks()) <= 7
+    assert axis.top >= greatest and (round(axis.top, 6), round(axis.step, 6)) == (top, step)
+
+
+def test_markdown(page: model.Page) -> None:
+    text = markdown.render(page)
+    head = "# Cluster A\n\n**1 of 4 hosts is not good. 1 value is worse than before.**\n\nRun night-10, 2026-11-10 02:15:00 UTC, check\\_fabric.yml"
+    assert text.startswith(head)
+    assert "| n3 | slow | npu 1 is slow \\| \\[x\\]\\(y\\) \\<b\\><br>n3 npu 1 to n1 npu 1: 156 |" in text
+    assert "| n1 | 0 | Link: down |" in text
+    assert "| n2 npu 0 to n1 npu 0 | rdma write | timeout | no answer for long |" in text
+    assert "- Pairs of hosts that met: 6 of 6" in text
+    assert re.search(r"\| n3 npu 1, rdma write bandwidth at 64 KiB, same rail, A2 \| 1\d\d\.\d Gbit/s \| 19\d\.\d Gbit/s \| \d+\.\d % \| step \|", text)
+    chinese = markdown.render(page, "zh")
+    assert "**4 台主机中有 1 台不正常。 有 1 项比以往变差。**" in chinese
+    empty = markdown.render(model.build(run([])))
+    assert "**No host left a result in this run.**" in empty and empty.endswith("\n")
+
+
+def test_json(page: model.Page) -> None:
+    text = export.render(page)
+    found = json.loads(text)
+    assert (found["schema"], found["state"], found["classes"], found["run"]["run_id"]) == ("hccn.cluster/report/1", "slow", {"slow": 1, "good": 3}, "night-10")
+    assert [one["name"] for one in found["maps"]] == ["pairs", "rails"]
+    assert found["maps"][0]["rows"] == made.HOSTS and found["maps"][0]["failed"] == [[1, 0]]
+    assert (found["regressions"][0]["host"], found["regressions"][0]["device"]) == ("n3", 1)
+    assert text.count("\n") == len(found) + 2
+
+
+def test_artifacts_are_short(page: model.Page) -> None:
+    found = export.artifacts(page, "/srv/r.html")
+    assert {key: found[key] for key in ("run_id", "path", "state", "hosts", "bad_hosts", "components", "regressions")} == {
+        "run_id": "night-10", "path": "/srv/r.html", "state": "slow", "hosts": {"slow": 1, "good": 3}, "bad_hosts": ["n3"], "components": [], "regressions": 1}
+    assert found["worst"]["source"] == "n2 npu 0" and found["worst"]["value"] is None
+    assert export.artifacts(model.build(run([])), "")["worst"] == {}
+
+
+METRIC = re.compile(r'(hccn_[a-z_]+)(\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(?:,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*\})? -?[0-9.e+-]+')
+
+
+def test_metrics(page: model.Page, past: query.Past) -> None:
+    lines = prometheus.render(page, past).splitlines()
+    samples = [line for line in lines if not line.startswith("#")]
+    assert [line for line in samples if not METRIC.fullmatch(line)] == []
+    families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(families) == len(set(families))
+    assert [line.split()[1:3] for line in lines if line.startswith("# HELP")] == [["HELP", name] for name in families]
+    named = {line.split(" ")[0] if " " not in line.rsplit("} ", 1)[0] else line.rsplit(" ", 1)[0]: line.rsplit(" ", 1)[1] for line in samples}
+    assert named['hccn_hosts{class="slow"}'] == "1" and named["hccn_regressions"] == "1"
+    assert named['hccn_run_timestamp_seconds{playbook="check_fabric.yml"}'] == "1794276900"
+    assert any(line.startswith('hccn_bandwidth_bytes_per_second{kind="rdma"') and 'stat="median"} 2.4' in line for line in samples)
+    assert any(line.startswith('hccn_bandwidth_bytes_per_second{kind="collective"') and '"} 8' in line for line in samples)
+    assert any(line.startswith("hccn_baseline_ratio{") for line in samples)
+    assert prometheus.render(model.build(run([])), None).count("\n") < 20
+
+
+def test_no_pair_has_a_series_of_its_own() -> None:
+    records = [made.pair(f"n{one}", f"n{other}", 100.0 + one) for one in range(40) for other in range(40) if one != other]
+    now = summarise(run(records))
+    text = prometheus.render(model.build(run(records)), query.Past(now, [], {}, []))
+    assert len(text.splitlines()) < 60
+
+
+def test_odd_names_do_not_break_a_metric() -> None:
+    odd = made.pair('n"1\\', "n\n2", 100.0)
+    lines = prometheus.render(model.build(run([odd])), None).splitlines()
+    assert [line for line in lines if not line.startswith("#") and not METRIC.fullmatch(line)] == []
+    assert any('host="n\\"1\\\\"' in line for line in lines)

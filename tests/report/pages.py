@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pages of made-up clusters with a slow sender, a dead host, a host that was left out and a slow path, and of their past."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import baseline, query
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader import Run, RunFile
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import summarise
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html, model
+
+SCHEMA = "hccn.cluster/measurement/1"
+SLOW, OF_A_LEAF = 16, 8
+"""Place of the slow sender, and hosts of a leaf; leaf 1 to leaf 3 is slow."""
+
+
+def hosts(count: int) -> list[str]:
+    return [f"npu-node-{number:03d}" for number in range(1, count + 1)]
+
+
+def dead(count: int) -> int:
+    """Place of the host with which every pair fails."""
+    return count - 5
+
+
+def rows(count: int, devices: int, seed: int) -> list[dict[str, Any]]:
+    noise = random.Random(seed)  # noqa: S311
+    names = hosts(count)
+    found = []
+    for place, name in enumerate(names):
+        for device in range(devices):
+            values: list[float | None] = []
+            for other in range(count):
+                value = noise.gauss(195.6, 1.2) * (0.26 if place == SLOW and device == 0 else 1)
+                value *= 0.8 if (place // OF_A_LEAF, other // OF_A_LEAF) == (1, 3) else 1
+                values.append(None if other in (place, dead(count)) or place == count - 9 else float(f"{value:.4g}"))
+            found.append({
+                "schema": SCHEMA, "id": f"r/{name}/{device}", "kind": "matrix", "status": "ok", "operation": "write", "measure": "bandwidth",
+                "tool": {"name": "ib_write_bw", "version": "6.29"}, "source": {"host": name, "device": device}, "hosts": names,
+                "context": {"line_rate_gbit_s": 200, "leaf": f"leaf{place // OF_A_LEAF}", "product": "A3"},
+                "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": values}], "failed": {"retry_exceeded": [dead(count)] if place != dead(count) else []},
+            })
+    return found
+
+
+def beside(count: int) -> list[dict[str, Any]]:
+    """Verdicts, devices, a collective and a latency."""
+    names = hosts(count)
+    classes = {SLOW: "slow", dead(count): "failed", count - 9: "not_measured"}
+    found: list[dict[str, Any]] = []
+    for place, name in enumerate(names):
+        state = classes.get(place, "good")
+        message = {"slow": "npu 0 is slow with 3 of 3 proven-good partners: npu-node-001, npu-node-002, npu-node-009, 74 % below normal",
+                   "failed": "npu 0 failed with all of its partners"}.get(state, "")
+        evidence = [f"{name} npu 0 to {names[0]} npu 0: 50.2 Gbit/s, normal is 195.9"] if state == "slow" else []
+        found.append({"schema": SCHEMA, "id": f"v/{name}", "kind": "verdict", "status": "ok" if state == "good" else "failed", "source": {"host": name},
+                      "samples": [{"class": state, "message": message, "evidence": evidence}]})
+        for device in range(2):
+            odd = place == SLOW and device == 0
+            found.append({
+                "schema": SCHEMA, "id": f"d/{name}/{device}", "kind": "device", "status": "ok", "tool": {"name": "hccn_tool"},
+                "source": {"host": name, "device": device, "address": f"10.78.{place % 250}.1{device}"}, "context": {"product": "A3"},
+                "samples": [{"link": "down" if place == dead(count) else "up", "health": "success", "tls": place == 3,
+                             "optical": {"present": True, "temperature_c": 41.0, "rx_power0_mw": 0.3 if odd else 0.9},
+                             "counters": {"roce_new_pkt_rty_num": 812 if odd else 0}}]})
+    found.append({"schema": SCHEMA, "id": "v/fabric/1", "kind": "verdict", "status": "failed", "samples": [
+        {"kind": "path", "name": "path leaf1-leaf3", "class": "slow", "certain": True, "message": "64 of its pairs are slow, 20 % below normal",
+         "evidence": ["npu-node-009 npu 0 to npu-node-025 npu 0: 155.9 Gbit/s, normal is 195.1"]}]})
+    steps = [{"size_bytes": 8192 * 4**step, "time_us": 30 * 1.7**step, "algbw_gbyte_s": 0.3 * 2.3**step, "busbw_gbyte_s": 0.5 * 2.3**step,
+              "check": "success"} for step in range(7)]
+    found.append({"schema": SCHEMA, "id": "c", "kind": "collective", "status": "ok", "operation": "all_reduce", "tool": {"name": "all_reduce_test"},
+                  "hosts": names[:16], "ranks": 128, "samples": steps})
+    found.append({"schema": SCHEMA, "id": "l", "kind": "rdma", "status": "ok", "operation": "send", "measure": "latency",
+                  "source": {"host": names[0], "device": 0}, "target": {"host": names[1], "device": 0},
+                  "samples": [{"size_bytes": 2, "latency_us": {"typical": 2.01, "avg": 2.1, "p99": 3.4}}]})
+    return found
+
+
+def run(records: list[dict[str, Any]], night: int = 20) -> Run:
+    stamp = f"202611{night:02}T101530Z"
+    header = {"schema": "hccn.cluster/history/1", "run_id": f"awx-12{night:02}", "started_at": f"2026-11-{night:02}T10:15:30.000Z",
+              "playbook": "check_fabric.yml", "controller": "c1", "ansible_core": "2.19.14", "collection": "1.0.0", "check_mode": False}
+    end = {"end": True, "finished_at": f"2026-11-{night:02}T11:17:33.400Z", "records": len(records), "hosts": {}}
+    return Run(RunFile(Path(f"/h/{stamp}-awx-12{night:02}.jsonl"), header["run_id"], stamp, part=False), header, records, [
+        {"event": "failed", "host": "npu-node-004", "task": "Measure", "message": "it broke", "at": "2026-11-20T10:15:30.000Z", "ignored": True}], end)
+
+
+def past(now: Run) -> query.Past:
+    """Six good nights of a smaller cluster with the same names before ``now``."""
+    earlier = [summarise(run([*rows(18, 2, night), *beside(18)], night)) for night in range(19, 13, -1)]
+    known = baseline.normals(earlier)
+    summary = summarise(now)
+    return query.Past(summary, earlier, known, baseline.judge(summary, earlier, known))
+
+
+def page(count: int, devices: int = 1, with_past: bool = False) -> model.Page:
+    made = run([*rows(count, devices, 1), *beside(count)])
+    return model.build(made, "Fabric of cluster A", past=past(made) if with_past else None)
+
+
+def write(path: Path, shown: model.Page, language: str = "en") -> Path:
+    path.write_text(html.render(shown, language), encoding="utf-8")
+    return path

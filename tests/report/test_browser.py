@@ -1,0 +1,201 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page as a person sees it, in headless Chromium: large and small screens, light and dark, both languages, with and without its script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import heat, model, png
+from tests.report import browser as chromium
+from tests.report import pages
+from tests.support import skip
+
+LOOKS = Path(__file__).with_name("looks.js").read_text()
+SMALL, LARGE = 64, 512
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browser]:
+    missing = chromium.install()
+    if missing:
+        skip("chromium", missing)
+    with chromium.browser(tmp_path_factory.mktemp("browser")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def small() -> model.Page:
+    return pages.page(SMALL, devices=2, with_past=True)
+
+
+@pytest.fixture(scope="module")
+def small_page(small: model.Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pages.write(tmp_path_factory.mktemp("pages") / "small.html", small)
+
+
+@pytest.fixture(scope="module")
+def large_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pages.write(tmp_path_factory.mktemp("pages") / "large.html", pages.page(LARGE))
+
+
+def test_sizes(small_page: Path, large_page: Path) -> None:
+    assert small_page.stat().st_size <= 200_000
+    assert large_page.stat().st_size <= 1_000_000
+
+
+def show(browser: chromium.Browser, path: Path, width: int = 1280, height: int = 800, dark: bool = False, script: bool = True, chinese: bool = False) -> None:
+    browser.screen(width, height, dark)
+    browser.scripts(script)
+    browser.open(path)
+    if chinese:
+        click(browser, "label[for=zh]")
+
+
+def click(browser: chromium.Browser, selector: str) -> None:
+    box = browser.value(f"(() => {{ const e = document.querySelector({selector!r}); e.scrollIntoView({{block: 'center'}}); "
+                        "const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()")
+    browser.click(*box)
+
+
+def text(browser: chromium.Browser, selector: str) -> str:
+    return " ".join(browser.value(f"document.querySelector({selector!r}).innerText").split())
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("chinese", [False, True])
+def test_nothing_overlaps_is_cut_off_or_hard_to_read(browser: chromium.Browser, small_page: Path, width: int, dark: bool, chinese: bool) -> None:
+    show(browser, small_page, width, 800, dark, chinese=chinese)
+    seen = browser.value(LOOKS)
+    assert seen["found"] == []
+    assert seen["lines"] > 300
+
+
+def test_the_checks_themselves_find_what_they_look_for(browser: chromium.Browser, small_page: Path) -> None:
+    show(browser, small_page, 360)
+    browser.value("document.querySelector('h2').style.cssText = 'color:#999;margin-top:-1.5rem;white-space:nowrap;width:500px'")
+    found = " ".join(browser.value(LOOKS)["found"])
+    assert "contrast 2.8" in found and " lies on " in found and "the page is 5" in found
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_large_map_scrolls_by_itself(browser: chromium.Browser, large_page: Path, width: int) -> None:
+    show(browser, large_page, width)
+    assert browser.value(LOOKS)["found"] == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 640), (1280, 720)])
+def test_the_worst_is_seen_without_scrolling(browser: chromium.Browser, large_page: Path, width: int, height: int) -> None:
+    show(browser, large_page, width, height)
+    assert text(browser, ".head") == "3 of 512 hosts are not good. 1 component of the fabric is not good."
+    seen = browser.value("[...document.querySelectorAll('#verdict tbody tr')].filter((row) => row.getBoundingClientRect().bottom <= innerHeight)"
+                         ".map((row) => row.cells[0].innerText.split('\\n')[0].trim())")
+    assert seen[:2] == ["path leaf1-leaf3 of the fabric", "npu-node-508"]
+
+
+@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("page", ["small_page", "large_page"])
+def test_nothing_is_fetched(browser: chromium.Browser, page: str, script: bool, request: pytest.FixtureRequest) -> None:
+    path = request.getfixturevalue(page)
+    show(browser, path, script=script)
+    assert [address for address in browser.requests if not address.startswith("data:image/png")] in ([path.as_uri()], [path.as_uri(), "data:,"])
+    assert browser.errors == []
+
+
+def cell(browser: chromium.Browser, row: int, column: int, plot: int = 0) -> tuple[int, int]:
+    """Scrolls a map into view; the middle of one of its cells on the screen."""
+    left, top, width, height, rows, columns = browser.value(
+        f"(() => {{ const e = document.querySelectorAll('.cells')[{plot}]; e.scrollIntoView({{block: 'center'}}); const b = e.getBoundingClientRect(); "
+        "const s = e.parentElement.style; return [b.x, b.y, b.width, b.height, Number(s.getPropertyValue('--r')), Number(s.getPropertyValue('--c'))]; })()")
+    assert width % columns == 0 and height % rows == 0, "a cell is whole pixels"
+    return int(left + (column + 0.5) * width / columns), int(top + (row + 0.5) * height / rows)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (360, False)])
+def test_the_colour_of_known_cells(browser: chromium.Browser, small: model.Page, small_page: Path, width: int, dark: bool) -> None:
+    show(browser, small_page, width, dark=dark, script=False)
+    assert small.maps is not None
+    for row, column in ((0, 1), (pages.SLOW, 2), (9, 25), (40, 41)):
+        at = cell(browser, row, column)
+        wanted = png.shade(heat.level(small.maps.pairs.share(row, column)))[:3]
+        assert browser.pixel(*at) == wanted
+    x, y = cell(browser, 0, pages.dead(SMALL))
+    red, green, blue = browser.pixel(x, y - (3 if width == 1280 else 1))
+    assert red > 100 and green < 120 and blue < 140
+    if width == 1280:
+        x, y = cell(browser, SMALL - 9, 3)
+        assert browser.pixel(x - 3, y - 3) == ((20, 23, 27) if dark else (255, 255, 255))
+
+
+def test_the_number_under_the_pointer(browser: chromium.Browser, small: model.Page, small_page: Path) -> None:
+    show(browser, small_page)
+    assert small.maps is not None
+
+    def told(row: int, column: int, plot: int = 0) -> str:
+        browser.move(1, 1)
+        browser.move(*cell(browser, row, column, plot))
+        return browser.until("(() => { const t = document.getElementById('tip'); return t.style.visibility === 'visible' && t.textContent; })()")
+
+    value = small.maps.pairs.values[pages.SLOW][2]
+    assert value is not None
+    share = round(value / small.maps.expected.value * 100)
+    assert told(pages.SLOW, 2) == f"npu-node-017 → npu-node-003 (npu 0): {value:.4g} Gbit/s, {share} %"
+    assert told(0, 0) == "npu-node-001 → npu-node-001: itself"
+    assert told(0, pages.dead(SMALL)) == f"npu-node-001 → npu-node-{pages.dead(SMALL) + 1:03d} (npu 1): failed"
+    click(browser, "label[for=zh]")
+    assert told(SMALL - 9, 3).endswith(": 未测量")
+    assert told(1, pages.SLOW, 1).startswith("npu 1 · npu-node-017: 195")
+
+
+def test_the_keyboard_reads_the_map_too(browser: chromium.Browser, small_page: Path) -> None:
+    show(browser, small_page)
+    browser.value("document.querySelector('.cells').focus()")
+    for key in ("ArrowRight", "ArrowRight"):
+        browser.call("Input.dispatchKeyEvent", type="keyDown", key=key)
+    assert browser.until("document.getElementById('tip').textContent").startswith("npu-node-001 → npu-node-002 (npu ")
+    browser.call("Input.dispatchKeyEvent", type="keyDown", key="Escape")
+    assert browser.value("document.getElementById('tip').style.visibility") == "hidden"
+
+
+def test_without_javascript_everything_is_there(browser: chromium.Browser, small_page: Path) -> None:
+    show(browser, small_page, script=False)
+    assert browser.value("[...document.images].every((image) => image.complete && image.naturalWidth > 0)")
+    assert browser.value("document.querySelectorAll('svg.chart').length") >= 4
+    assert browser.value("[...document.querySelectorAll('.hover')].every((hint) => hint.hidden)")
+    assert browser.value("document.querySelectorAll('#worst tbody tr').length") == 10
+    click(browser, "label[for=zh]")
+    assert text(browser, ".head").startswith("64 台主机中有 3 台不正常。")
+    assert text(browser, "#about h2") == "关于本次运行"
+
+
+def test_both_languages(browser: chromium.Browser, small_page: Path) -> None:
+    show(browser, small_page)
+    english = browser.value("document.body.innerText")
+    click(browser, "label[for=zh]")
+    chinese = browser.value("document.body.innerText")
+    assert "未测量" not in english and "The worst pairs" in english
+    assert "The worst pairs" not in chinese and "最差的链路" in chinese
+    click(browser, "label[for=en]")
+    assert browser.value("document.body.innerText") == english
+
+
+def test_the_legend_has_the_unit(browser: chromium.Browser, small_page: Path) -> None:
+    show(browser, small_page)
+    legend = text(browser, ".legend")
+    assert legend.startswith("50 % or less 97.") and legend.count("Gbit/s") >= 4
+    assert "normal by the history" in legend and "failed: 63" in legend and "itself" in legend
+
+
+def test_paper(browser: chromium.Browser, small_page: Path) -> None:
+    browser.screen(700, 1000, dark=True, media="print")
+    browser.scripts(True)
+    browser.open(small_page)
+    assert browser.value("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    assert browser.value("[...document.querySelectorAll('nav, .langs, .hover')].every((e) => getComputedStyle(e).display === 'none')")
+    assert browser.value("document.querySelector('details .names').checkVisibility({contentVisibilityAuto: true})")
+    seen = browser.value(LOOKS)
+    assert seen["found"] == []
