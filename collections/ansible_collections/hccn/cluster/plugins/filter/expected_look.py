@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of the filter expected_look; the logic is in plugin_utils/_plan."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: expected_look
+short_description: Tell what a host should look like without logging in to it
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Returns what M(hccn.cluster.device_info) would return for a host that is as its inventory says. With it an addressing plan and a rank table can be
+    checked before the hosts are there, for example in CI. The playbook C(hccn.cluster.validate) does so.
+positional: _input, product
+options:
+  _input:
+    description:
+      - The host's addresses, as P(hccn.cluster.address_plan#filter) returns them.
+    type: list
+    elements: dict
+    required: true
+  product:
+    description:
+      - Product of the host.
+    type: str
+    choices: [910A, A2, A3, '950']
+    required: true
+  devices:
+    description:
+      - Number of NPUs, on A3 of dies. By default as many as a server of the product has.
+    type: int
+  server_index:
+    description:
+      - Place of an A3 server in its super pod. Without it the server is in none.
+    type: int
+  super_pod_id:
+    description:
+      - Super pod of the server.
+    type: int
+    default: 0
+  super_pod_size:
+    description:
+      - Number of dies of the super pod.
+    type: int
+    default: 384
+seealso:
+  - plugin: hccn.cluster.address_plan
+    plugin_type: filter
+  - module: hccn.cluster.rank_table
+"""
+
+EXAMPLES = r"""
+- name: Tell what the rank table of two hosts will be
+  hccn.cluster.rank_table:
+    nodes:
+      n1: "{{ addresses['n1'] | hccn.cluster.expected_look('A2') }}"
+      n2: "{{ addresses['n2'] | hccn.cluster.expected_look('A2') }}"
+    path: /tmp/rank_table.json
+    write: false
+  vars:
+    addresses: "{{ [{'host': 'n1'}, {'host': 'n2'}] | hccn.cluster.address_plan(['10.78.0.0/16'], devices_per_host=8) }}"
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The RV(hccn.cluster.device_info#module:product) and RV(hccn.cluster.device_info#module:devices) of M(hccn.cluster.device_info), the latter with
+      C(id), C(address), C(netmask) and C(super_pod).
+  type: dict
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import expected
+
+
+def expected_look(config: Any, product: str, **options: Any) -> dict[str, Any]:
+    """See DOCUMENTATION."""
+    try:
+        return expected.expected_look(config, product, **{name: _number(name, value) for name, value in options.items() if value is not None})
+    except InputError as error:
+        raise AnsibleFilterError(f"expected_look: {error.sentence()}") from None
+
+
+def _number(name: str, value: Any) -> int:
+    """A number of an inventory may be text, as one of the command line is."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {value!r}, it must be a whole number") from None
+
+
+class FilterModule:
+    """Ansible's filter plugin."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return {"expected_look": expected_look}

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""A gRPC channel to ClusterD: plain, TLS or mutual TLS; every call has a deadline, every failure one sentence."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from .._core.errors import HccnError, InputError
+from . import schema, wire
+
+try:
+    import grpc
+except ImportError:
+    GRPC_ERROR: Optional[str] = traceback.format_exc()
+else:
+    GRPC_ERROR = None
+
+PORT = 8899
+"""constant.GrpcPort of ClusterD; the nginx that does TLS for it listens on 9500 and is reached by the same Service and port."""
+MAX_RECEIVE = 8 * 1024 * 1024
+"""Bytes: what ClusterD sends at most (MaxGRPCSendMsgSize). A client takes 4 MiB by itself."""
+MAX_SEND = 4 * 1024 * 1024
+"""Bytes: what ClusterD takes at most (MaxGRPCRecvMsgSize)."""
+KEEPALIVE_S, KEEPALIVE_TIMEOUT_S = 30, 10
+"""ClusterD ends the connection of a client that pings more often than every 3 s (keepalive enforcement in main.go)."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """``tls``: with the CA file, or the system's CAs where it is empty. ``certificate`` and ``key``: files, for mutual TLS."""
+
+    address: str
+    tls: bool = False
+    ca: str = ""
+    certificate: str = ""
+    key: str = ""
+    name: str = ""
+
+    @property
+    def target(self) -> str:
+        """Host and port; the port of ClusterD where none is given."""
+        host, colon, port = self.address.rpartition(":")
+        if self.address.startswith("[") or self.address.count(":") < 2:
+            if colon and port.isdigit():
+                return self.address
+            return "%s:%d" % (self.address, PORT)
+        return "[%s]:%d" % (self.address, PORT)
+
+
+def _file(option: str, path: str) -> Optional[bytes]:
+    if not path:
+        return None
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except OSError as error:
+        raise InputError("%s: cannot read %s: %s" % (option, path, error.strerror)) from error
+
+
+def _credentials(server: Server) -> Any:
+    """Raises InputError where a file is missing, or only one of certificate and key is given."""
+    if bool(server.certificate) != bool(server.key):
+        raise InputError("mutual TLS wants both client_cert and client_key")
+    return grpc.ssl_channel_credentials(_file("ca_cert", server.ca), _file("client_key", server.key), _file("client_cert", server.certificate))
+
+
+def _options(server: Server) -> List[Tuple[str, Any]]:
+    options: List[Tuple[str, Any]] = [
+        ("grpc.max_receive_message_length", MAX_RECEIVE), ("grpc.max_send_message_length", MAX_SEND),
+        ("grpc.keepalive_time_ms", KEEPALIVE_S * 1000), ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_S * 1000),
+        ("grpc.http2.max_pings_without_data", 0), ("grpc.enable_retries", 0),
+    ]
+    if server.name:
+        options.append(("grpc.ssl_target_name_override", server.name))
+    return options
+
+
+class Channel:
+    """A channel for the length of a ``with``. It connects at the first call; nothing is tried twice."""
+
+    def __init__(self, server: Server, timeout: float) -> None:
+        """``timeout``: seconds for a call that is answered at once. Raises InputError."""
+        self._server = server
+        self._timeout = timeout
+        secure = server.tls or bool(server.ca or server.certificate or server.key)
+        self._channel = (grpc.secure_channel(server.target, _credentials(server), _options(server)) if secure
+                         else grpc.insecure_channel(server.target, _options(server)))
+        self._secure = secure
+
+    def __enter__(self) -> "Channel":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._channel.close()
+
+    def _callable(self, file: str, method: str) -> Callable[..., Any]:
+        described = schema.FILES[file].methods[method]
+        make = self._channel.unary_stream if described.streams else self._channel.unary_unary
+        callable_: Callable[..., Any] = make(
+            schema.path_of(file, method),
+            request_serializer=lambda values: wire.encode(file, described.request, values),
+            response_deserializer=lambda data: wire.decode(file, described.response, data))
+        return callable_
+
+    def call(self, file: str, method: str, values: Mapping[str, Any]) -> Dict[str, Any]:
+        """The answer to one request. Raises HccnError."""
+        try:
+            answer: Dict[str, Any] = self._callable(file, method)(values, timeout=self._timeout)
+            return answer
+        except grpc.RpcError as error:
+            raise self._told(error, schema.path_of(file, method), self._timeout) from None
+
+    def stream(self, file: str, method: str, values: Mapping[str, Any], seconds: float) -> "Stream":
+        """The messages of a stream that lives ``seconds`` at most."""
+        call = self._callable(file, method)(values, timeout=seconds)
+        return Stream(call, lambda error: self._told(error, schema.path_of(file, method), seconds))
+
+    def _told(self, error: Any, path: str, seconds: float) -> HccnError:
+        return _sentence(error.code(), error.details() or "", path, self._server.target, self._secure, seconds)
+
+
+class Stream:
+    """An open stream. ``close`` ends it from this side, from any thread; then the iteration ends, too, and ``closed`` is true."""
+
+    def __init__(self, call: Any, tell: Callable[[Any], HccnError]) -> None:
+        self._call = call
+        self._tell = tell
+        self.closed = False
+        self.started = time.monotonic()
+
+    def close(self) -> None:
+        self.closed = True
+        self._call.cancel()
+
+    def __iter__(self) -> Iterator[Dict[str, Any]]:
+        """Ends where the server ends the stream without an error. Raises HccnError, ``deadline`` where the time is over."""
+        try:
+            yield from self._call
+        except grpc.RpcError as error:
+            if self.closed:
+                return
+            raise self._tell(error) from None
+        finally:
+            self._call.cancel()
+
+
+_CERTIFICATE = ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed", "Peer name", "Hostname Verification Check failed")
+_HANDSHAKE = ("handshake", "SSL_ERROR", "WRONG_VERSION_NUMBER", "CERTIFICATE_REQUIRED", "bad_certificate", "unknown_ca")
+
+
+def _unavailable(text: str, target: str, secure: bool) -> HccnError:
+    if any(word in text for word in _CERTIFICATE):
+        return HccnError("tls_failed", "the certificate of %s is not accepted: %s" % (target, text),
+                         "give the CA that signed it as ca_cert, and as server_name the name that is in it where you reach it by another")
+    if any(word in text for word in _HANDSHAKE):
+        return HccnError("tls_failed", "no TLS with %s: %s" % (target, text),
+                         "does it speak TLS there, and does it ask for client_cert and client_key? ClusterD itself has no TLS, its nginx has")
+    hint = "does it run there, and has it no TLS in front?" if not secure else "does it run there, and does it ask for client_cert and client_key?"
+    return HccnError("server_unreachable", "ClusterD at %s cannot be reached or closed the connection: %s" % (target, text), hint)
+
+
+def _sentence(code: Any, text: str, path: str, target: str, secure: bool, seconds: float) -> HccnError:
+    """What a gRPC status means here."""
+    status = grpc.StatusCode
+    if code == status.UNAVAILABLE:
+        return _unavailable(text, target, secure)
+    if code == status.DEADLINE_EXCEEDED:
+        return HccnError("deadline", "ClusterD at %s did not answer %s within %g s" % (target, path, seconds), "is it the right address and port?")
+    if code == status.UNIMPLEMENTED:
+        return HccnError("not_implemented", "the server at %s does not know %s" % (target, path),
+                         "is it ClusterD, and new enough? SwitchNicTrack, faults and jobs came with 7.1.RC1, lists of jobs with 26.0")
+    if code == status.RESOURCE_EXHAUSTED:
+        return HccnError("too_large", "%s: %s" % (path, text), "ClusterD sends %d MiB at most: what sent this?" % (MAX_RECEIVE >> 20))
+    if "qps exceeded" in text or "rate limited" in text:
+        return HccnError("rate_limited", "ClusterD refuses %s: %s" % (path, text), "others ask it a lot, too: try again in a second")
+    if code == status.UNKNOWN:
+        return HccnError("refused", "ClusterD refuses %s: %s" % (path, text))
+    return HccnError("grpc_" + code.name.lower(), "%s at %s: %s" % (path, target, text or code.name))

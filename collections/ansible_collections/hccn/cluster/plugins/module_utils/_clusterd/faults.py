@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What ClusterD knows of faults: one query, or a short subscription.
+
+Source: Ascend/mind-cluster component/clusterd/pkg/application/fault/grpc_service.go. A subscription registers by job and, in newer versions, role; in older
+ones by job alone, so that it ends the stream of whoever subscribed before.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Mapping
+
+from .._core.errors import HccnError, InputError
+from . import codes, options
+from .channel import Channel
+
+MIN_JOB_ID, MAX_JOB_ID = 8, 128
+"""Characters of an id that the query takes."""
+_UPPER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def _key(name: str) -> str:
+    """``nodeIP`` as ``node_ip``."""
+    return _UPPER.sub("_", name).lower()
+
+
+def _snake(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_key(key): _snake(one) for key, one in value.items()}
+    return [_snake(one) for one in value] if isinstance(value, list) else value
+
+
+def _nodes(signal: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    found = []
+    for node in _snake(signal["nodeFaultInfo"]):
+        node["devices"] = node.pop("fault_device")
+        found.append(node)
+    return found
+
+
+def query(channel: Channel, job_id: str, role: str) -> List[Dict[str, Any]]:
+    """The faults of a job, or with an empty id of the cluster, by node. Raises HccnError."""
+    if job_id and not MIN_JOB_ID <= len(job_id) <= MAX_JOB_ID:
+        raise InputError("job_id: ClusterD takes ids of %d to %d characters, %r is none" % (MIN_JOB_ID, MAX_JOB_ID, job_id))
+    answer = channel.call("fault", "GetFaultMsgSignal", {"jobId": job_id, "role": role})
+    if answer["code"] != codes.SUCCESS:
+        raise HccnError("refused", "ClusterD does not tell of faults: %s" % codes.sentence(answer["code"], answer["info"]))
+    return _nodes(answer["faultSignal"])
+
+
+def watch(channel: Channel, job_id: str, role: str, seconds: float) -> List[Dict[str, Any]]:
+    """Signals of a subscription, as they came within ``seconds``: ``signal_type`` and ``faults``. Raises HccnError."""
+    status = channel.call("fault", "Register", {"jobId": job_id, "role": role})
+    if status["code"] != codes.OK:
+        raise HccnError("refused", "ClusterD does not register for faults: %s" % codes.sentence(status["code"], status["info"]))
+    stream = channel.stream("fault", "SubscribeFaultMsgSignal", {"jobId": job_id, "role": role}, seconds)
+    found: List[Dict[str, Any]] = []
+    try:
+        for signal in stream:
+            entry = {"signal_type": signal["signalType"], "faults": _nodes(signal)}
+            if not found or found[-1] != entry:
+                found.append(entry)
+    except HccnError as error:
+        if error.code != "deadline":
+            raise
+        return found
+    raise HccnError("preempted", "the stream of faults ended before its time: another client has registered for the job with this role",
+                    "ask without watch, or with a role of its own")
+
+
+def read(params: Mapping[str, Any]) -> Dict[str, Any]:
+    """The return values of clusterd_fault_info. Raises HccnError."""
+    seconds = params["watch"]
+    if seconds < 0:
+        raise InputError("watch is %d: give seconds, or 0 to ask once" % seconds)
+    if seconds and not params["confirm"]:
+        raise InputError("watch may end the stream of another subscriber: set confirm to true if that may be")
+    with Channel(options.server_of(params), params["timeout"]) as channel:
+        if not seconds:
+            return {"faults": query(channel, params["job_id"], params["role"])}
+        signals = watch(channel, params["job_id"], params["role"], seconds)
+    return {"faults": signals[-1]["faults"] if signals else [], "signals": signals}

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What ClusterD knows of jobs: from its ConfigMaps ``job-summary-*``, which takes nothing from anybody, or over gRPC.
+
+Source: Ascend/mind-cluster component/clusterd/pkg/domain/job/job_cm_util.go, pkg/application/jobinfo/job_grpc_service.go.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, Iterable, List, Mapping, Optional
+
+from .._core.errors import HccnError
+from . import codes, kube, options, topology
+from .channel import Channel
+
+SUMMARY_LABEL = "outside-job-info=true"
+SUMMARY_PREFIX = "job-summary-"
+ROLES = ("CCAgent", "DefaultUser1", "DefaultUser2", "FdAgent")
+"""Roles that ClusterD lets ask for jobs."""
+RUNNING = "running"
+DELETED = "delete"
+
+
+def _servers(text: str) -> Optional[List[Dict[str, Any]]]:
+    """Nodes with their devices out of a job's ``hccl.json``; None where there is none, as for a job beyond 40000 NPUs."""
+    try:
+        table = json.loads(text)
+    except ValueError:
+        return None
+    servers = table.get("server_list") if isinstance(table, dict) else None
+    if not isinstance(servers, list):
+        return None
+    found = []
+    for server in servers:
+        ids = [str(device.get("device_id", "")) for device in server.get("device") or ()]
+        found.append({"node": server.get("server_name") or "", "address": server.get("server_id", ""), "devices": [int(one) for one in ids if one.isdigit()]})
+    return found
+
+
+def _job(job_id: str, name: str, namespace: str, status: str, framework: str, operator: str, hccl: str) -> Dict[str, Any]:
+    return {"job_id": job_id, "name": name, "namespace": namespace, "status": status, "framework": framework, "deleted": operator == DELETED,
+            "nodes": _servers(hccl)}
+
+
+def _joined(parts: List[Mapping[str, str]]) -> str:
+    """The ``hccl.json`` of a job whose table ClusterD cut into several ConfigMaps: each has a table with some of the servers."""
+    if len(parts) == 1:
+        return parts[0].get("hccl.json", "")
+    servers: List[Any] = []
+    for part in parts:
+        try:
+            servers += json.loads(part.get("hccl.json", "")).get("server_list") or []
+        except (ValueError, AttributeError):
+            return ""
+    return json.dumps({"server_list": servers})
+
+
+def from_config_maps(api: kube.Api, namespace: str) -> List[Dict[str, Any]]:
+    """All jobs, by namespace and name. ``namespace`` empty: of all."""
+    parts: Dict[str, List[Dict[str, Any]]] = {}
+    for item in sorted(api.items("v1", "configmaps", namespace, SUMMARY_LABEL), key=kube.name_of):
+        data = item.get("data") or {}
+        if item["metadata"]["name"].startswith(SUMMARY_PREFIX) and data.get("job_id"):
+            parts.setdefault(data["job_id"], []).append(item)
+    found = []
+    for job_id, items in parts.items():
+        data = sorted((item["data"] for item in items), key=lambda one: int(one.get("cm_index") or 0))
+        first = data[0]
+        total = int(first.get("total") or 1)
+        found.append(_job(job_id, first.get("job_name", ""), items[0]["metadata"].get("namespace", ""), first.get("job_status", ""),
+                          first.get("framework", ""), first.get("operator", ""), _joined(data) if len(data) >= total else ""))
+    return found
+
+
+def _from_signal(signal: Mapping[str, str]) -> Dict[str, Any]:
+    return _job(signal["jobId"], signal["jobName"], signal["namespace"], signal["jobStatus"], signal["frameWork"], signal["operator"], signal["HcclJson"])
+
+
+def over_grpc(channel: Channel, role: str, seconds: float) -> List[Dict[str, Any]]:
+    """All jobs: the first messages of a subscription. A client of its own is registered, so nobody else's stream ends. Raises HccnError."""
+    status = channel.call("job", "Register", {"role": role})
+    if status["code"] != codes.SUCCESS:
+        raise HccnError("refused", "ClusterD does not register %s: %s" % (role, codes.sentence(status["code"], status["info"])))
+    stream = channel.stream("job", "SubscribeJobSummarySignalList", {"role": role, "clientId": status["clientId"]}, seconds)
+    found: Dict[str, Dict[str, Any]] = {}
+    try:
+        for message in stream:
+            for signal in message["jobSummarySignals"]:
+                found.setdefault(signal["jobId"], _from_signal(signal))
+            if len(found) >= message["JobTotalNum"]:
+                stream.close()
+                break
+    except HccnError as error:
+        # Without any job the stream stays silent.
+        if error.code != "deadline":
+            raise
+        if found:
+            raise HccnError("incomplete", "ClusterD told of %d jobs within %g s, and of more it did not" % (len(found), seconds), "raise wait") from None
+    return [found[job_id] for job_id in found]
+
+
+def on_devices(jobs: Iterable[Mapping[str, Any]], wanted: Mapping[str, List[int]], everywhere: Optional[List[int]]) -> List[Dict[str, Any]]:
+    """The running jobs that have any of the devices ``wanted`` by node (``everywhere``: of every other node), each with ``nics``.
+
+    A running job of which the devices are not known counts, with ``nics`` None.
+    """
+    found = []
+    for job in jobs:
+        if job["status"] != RUNNING or job["deleted"]:
+            continue
+        if job["nodes"] is None:
+            found.append(dict(job, nics=None))
+            continue
+        nics = []
+        for node in job["nodes"]:
+            devices = [device for device in wanted.get(node["node"], everywhere or []) if device in node["devices"]]
+            if devices:
+                nics.append({"node": node["node"], "devices": devices})
+        if nics:
+            found.append(dict(job, nics=nics))
+    return found
+
+
+def read(params: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """The jobs that clusterd_job_info returns. Raises HccnError."""
+    on_leaf = topology.on_leaf(params["topology"], params["leaf"]) if params["leaf"] else None
+    if params["source"] == "configmap":
+        found = from_config_maps(options.api_of(params), params["namespace"] or "")
+    else:
+        with Channel(options.server_of(params), params["timeout"]) as channel:
+            found = over_grpc(channel, params["role"], params["wait"])
+        found = [job for job in found if params["namespace"] in (None, "", job["namespace"])]
+    return found if on_leaf is None else on_devices(found, *on_leaf)

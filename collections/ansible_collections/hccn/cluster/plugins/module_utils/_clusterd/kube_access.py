@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""How the API of a Kubernetes cluster is reached: a context of a kubeconfig, or the account of the pod that this runs in.
+
+Source: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/ and client-authentication.v1/. Old ``auth-provider`` entries and proxies are refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import ssl
+import tempfile
+import traceback
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional
+
+from .._core import process
+from .._core.errors import HccnError, InputError
+
+try:
+    import yaml
+except ImportError:
+    YAML_ERROR: Optional[str] = traceback.format_exc()
+else:
+    YAML_ERROR = None
+
+_POD = "/var/run/secrets/kubernetes.io/serviceaccount"
+_EXEC_API = "client.authentication.k8s.io/"
+
+
+@dataclass(frozen=True)
+class Access:
+    """``context``: for https; None for http. ``namespace``: of the context."""
+
+    server: str
+    context: Optional[ssl.SSLContext]
+    token: str = ""
+    namespace: str = ""
+
+
+def _read(path: str, what: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("%s %s cannot be read: %s" % (what, path, error)) from error
+
+
+def _named(entries: Any, name: str, kind: str, path: str) -> Mapping[str, Any]:
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and entry.get("name") == name and isinstance(entry.get(kind), dict):
+            found: Mapping[str, Any] = entry[kind]
+            return found
+    raise InputError("the kubeconfig %s has no %s named %r" % (path, kind, name))
+
+
+class _Files:
+    """Paths in a kubeconfig are relative to it; data in base64 goes to files, since ssl takes certificates from files only."""
+
+    def __init__(self, folder: str, kept: List[str]) -> None:
+        self._folder = folder
+        self._kept = kept
+
+    def path(self, fields: Mapping[str, Any], key: str) -> Optional[str]:
+        if fields.get(key + "-data"):
+            try:
+                return self.keep(base64.b64decode(fields[key + "-data"]))
+            except ValueError as error:
+                raise InputError("%s-data in the kubeconfig is no base64" % key) from error
+        return os.path.join(self._folder, fields[key]) if fields.get(key) else None
+
+    def keep(self, data: bytes) -> str:
+        descriptor, path = tempfile.mkstemp(prefix="hccn-kube-")
+        self._kept.append(path)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        return path
+
+
+def _credential(plugin: Mapping[str, Any], timeout: float) -> Dict[str, Any]:
+    """``status`` of the ExecCredential that the user's plugin prints. Raises HccnError."""
+    api = str(plugin.get("apiVersion", ""))
+    if not api.startswith(_EXEC_API):
+        raise InputError("the kubeconfig names a credential plugin of %r, not of %s" % (api, _EXEC_API))
+    environment = {str(entry["name"]): str(entry["value"]) for entry in plugin.get("env") or ()}
+    environment["KUBERNETES_EXEC_INFO"] = json.dumps({"apiVersion": api, "kind": "ExecCredential", "spec": {"interactive": False}})
+    done = process.run([str(plugin.get("command", ""))] + [str(word) for word in plugin.get("args") or ()], timeout, environment)
+    try:
+        status = json.loads(done.stdout)["status"]
+        if done.rc == 0 and isinstance(status, dict):
+            return status
+    except (ValueError, KeyError, TypeError):
+        pass
+    said = done.stderr.strip()[-200:] or "rc %d" % done.rc
+    raise HccnError("no_credential", "the credential plugin %s of the kubeconfig gave none: %s" % (done.argv[0], said),
+                    "log in as it wants, then try kubectl get pods")
+
+
+def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], files: _Files, credential: Mapping[str, Any]) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=files.path(cluster, "certificate-authority"))
+    if cluster.get("insecure-skip-tls-verify"):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    certificate, key = files.path(user, "client-certificate"), files.path(user, "client-key")
+    if credential.get("clientCertificateData"):
+        certificate = files.keep(credential["clientCertificateData"].encode())
+        key = files.keep(credential["clientKeyData"].encode())
+    if certificate:
+        context.load_cert_chain(certificate, key)
+    return context
+
+
+def _from_kubeconfig(path: str, wanted: str, timeout: float, kept: List[str]) -> Access:
+    try:
+        document = yaml.safe_load(_read(path, "the kubeconfig"))
+    except yaml.YAMLError as error:
+        raise InputError("the kubeconfig %s is no YAML" % path) from error
+    if not isinstance(document, dict):
+        raise InputError("the kubeconfig %s is empty" % path)
+    name = wanted or document.get("current-context") or ""
+    context = _named(document.get("contexts"), name, "context", path)
+    cluster = _named(document.get("clusters"), context.get("cluster", ""), "cluster", path)
+    user = _named(document.get("users"), context.get("user", ""), "user", path) if context.get("user") else {}
+    for fields, key in ((cluster, "proxy-url"), (user, "auth-provider")):
+        if fields.get(key):
+            raise InputError("the kubeconfig %s has %s, which is not supported here" % (path, key))
+    files = _Files(os.path.dirname(os.path.abspath(path)), kept)
+    credential = _credential(user["exec"], timeout) if user.get("exec") else {}
+    token = credential.get("token") or user.get("token") or ""
+    token_file = user.get("tokenFile")
+    if token_file and not token:
+        token = _read(os.path.join(os.path.dirname(path), token_file), "the token")
+    server = str(cluster.get("server", ""))
+    try:
+        secure = _context(cluster, user, files, credential) if server.startswith("https://") else None
+    except OSError as error:  # also ssl.SSLError
+        raise InputError("certificates of the kubeconfig %s cannot be used: %s" % (path, error)) from error
+    return Access(server, secure, token.strip(), str(context.get("namespace") or ""))
+
+
+def _from_pod() -> Access:
+    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    name = "[%s]" % host if ":" in host else host
+    try:
+        context = ssl.create_default_context(cafile=_POD + "/ca.crt")
+    except OSError as error:
+        raise InputError("this pod has no account for the Kubernetes API: %s/ca.crt: %s" % (_POD, error.strerror)) from error
+    return Access("https://%s:%s" % (name, port), context, _read(_POD + "/token", "the token").strip(), _read(_POD + "/namespace", "the namespace").strip())
+
+
+def find(kubeconfig: str, context: str, timeout: float) -> Access:
+    """As kubectl finds it: the file that is named, KUBECONFIG (its first), ~/.kube/config, the pod's account. Raises HccnError ``no_kubernetes``."""
+    named = kubeconfig or os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
+    path = os.path.expanduser(named or "~/.kube/config")
+    if not named and not os.path.exists(path):
+        if "KUBERNETES_SERVICE_HOST" in os.environ:
+            return _from_pod()
+        raise HccnError("no_kubernetes", "no kubeconfig: %s is not there, KUBECONFIG is not set, and this is no pod" % path, "give kubeconfig")
+    kept: List[str] = []
+    try:
+        return _from_kubeconfig(path, context, timeout, kept)
+    finally:
+        for name in kept:
+            os.unlink(name)

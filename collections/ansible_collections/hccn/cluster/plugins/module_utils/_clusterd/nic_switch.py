@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""SwitchNicTrack: NPUs of a running job to their backup link, or back, and the one message that tells how it went.
+
+Code 0 means that the order was handed out, no more. The result is a single message of another stream, which only opens while the job is being switched.
+Nothing is ever sent twice: a switch is not idempotent, and a failed one can end the job.
+Source: Ascend/mind-cluster component/clusterd/pkg/application/recover/{om_service,om_controller}.go.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, Mapping, NamedTuple, Optional
+
+from .._core.errors import HccnError
+from . import codes
+from .channel import Channel
+from .topology import Nics
+
+OPERATIONS: Mapping[str, bool] = {"failover": True, "switchback": False}
+"""``op``: true is the backup link."""
+SERVER_WAIT_S = 900
+"""ClusterD gives up on a result after 15 min."""
+EVENT_S = 5.0
+"""Code 0 comes before the state machine has begun. Until then the result is refused with ``NOT_SWITCHING``; it is asked for anew for so long."""
+NOT_SWITCHING = "is not swtiching nic"
+_PAUSE_S = 0.2
+NOT_CONNECTED = "failed to connect"
+"""How gRPC begins where not even a connection came about."""
+
+FINISHED, FAILED, REFUSED, UNKNOWN = "finished", "failed", "refused", "unknown"
+
+
+class Outcome(NamedTuple):
+    """``status``: finished, failed, refused or unknown. ``code`` and ``info`` of the answer, if there was one; ``result``: the text of the one message."""
+
+    status: str
+    code: Optional[int]
+    info: str
+    result: str
+    why: str = ""
+
+    @property
+    def distributed(self) -> bool:
+        return self.status != REFUSED
+
+    def sentence(self) -> str:
+        """For the message of a failure; empty for a switch that went well."""
+        if self.status == FINISHED:
+            return ""
+        if self.status == REFUSED and self.code is not None:
+            hint = codes.explain(self.code).get("hint")
+            return "ClusterD refused, nothing was switched: %s%s" % (codes.sentence(self.code, self.info), " (%s)" % hint if hint else "")
+        if self.status == FAILED:
+            return "the switch failed: %s: %s" % (self.result, codes.explain_result(self.result))
+        return ("the switch was %s, and how it went is not known: %s. Look at the job and at ClusterD's log before anything else: it is not to be "
+                "sent again" % ("sent" if self.code is None else "handed out", self.why))
+
+
+def request(job_id: str, nics: Nics, direction: str) -> Dict[str, Any]:
+    """The message SwitchNics: on the wire a device is "0" or "8"."""
+    operation = OPERATIONS[direction]
+    return {"jobID": job_id, "nicOps": {node: {"dev": [str(device) for device in devices], "op": [operation] * len(devices)}
+                                        for node, devices in nics.items()}}
+
+
+def _result(channel: Channel, job_id: str, seconds: float) -> str:
+    """The one message. Raises HccnError."""
+    until = time.monotonic() + EVENT_S
+    while True:
+        try:
+            for message in channel.stream("recover", "SubscribeSwitchNicSignal", {"jobID": job_id}, seconds):
+                text: str = message["msg"]
+                return text
+            raise HccnError("no_result", "the stream of the result ended without a message")
+        except HccnError as error:
+            if NOT_SWITCHING not in error.message or time.monotonic() >= until:
+                raise
+            time.sleep(_PAUSE_S)
+
+
+def _may_have_come(error: HccnError) -> bool:
+    """May ClusterD have the request, although no answer came?"""
+    return error.code == "deadline" or (error.code == "server_unreachable" and NOT_CONNECTED not in error.message)
+
+
+def switch(channel: Channel, message: Mapping[str, Any], seconds: float) -> Outcome:
+    """Sends the request and waits for its result for ``seconds``. Raises HccnError where the request did not reach ClusterD for sure."""
+    try:
+        answer = channel.call("recover", "SwitchNicTrack", message)
+    except HccnError as error:
+        if not _may_have_come(error):
+            raise
+        return Outcome(UNKNOWN, None, "", "", error.message)
+    code, info = answer["code"], answer["info"]
+    if code != codes.OK:
+        return Outcome(REFUSED, code, info, "")
+    try:
+        text = _result(channel, message["jobID"], seconds)
+    except HccnError as error:
+        why = "no result within %g s" % seconds if error.code == "deadline" else error.message
+        return Outcome(UNKNOWN, code, info, "", why)
+    return Outcome(FINISHED if text == codes.FINISHED else FAILED, code, info, text)

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What the modules that talk to ClusterD or to Kubernetes share: their options, and what they need installed."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from . import channel, kube, kube_access, wire
+
+
+def server_options(required: bool = False) -> Dict[str, Any]:
+    """The options of doc_fragments/_clusterd.py."""
+    return {
+        "server": {"type": "str", "required": True} if required else {"type": "str"},
+        "ca_cert": {"type": "path"},
+        "client_cert": {"type": "path"},
+        "client_key": {"type": "path"},
+        "server_name": {"type": "str"},
+        "tls": {"type": "bool", "default": False},
+        "timeout": {"type": "int", "default": 30},
+    }
+
+
+def kubernetes_options() -> Dict[str, Any]:
+    return {"kubeconfig": {"type": "path"}, "context": {"type": "str"}, "namespace": {"type": "str"}}
+
+
+def topology_option() -> Dict[str, Any]:
+    """The option of doc_fragments/_clusterd_topology.py."""
+    qdd = {"qdd": {"type": "str", "required": True}, "backup": {"type": "str"}, "ports": {"type": "dict", "required": True}}
+    leaf = {"leaf": {"type": "str", "required": True}, "backup": {"type": "str"}, "nodes": {"type": "list", "elements": "str"},
+            "qdds": {"type": "list", "elements": "dict", "required": True, "options": qdd}}
+    return {"type": "list", "elements": "dict", "options": leaf}
+
+
+def server_of(params: Mapping[str, Any]) -> channel.Server:
+    return channel.Server(params["server"], params["tls"], params["ca_cert"] or "", params["client_cert"] or "", params["client_key"] or "",
+                          params["server_name"] or "")
+
+
+def api_of(params: Mapping[str, Any]) -> kube.Api:
+    """Raises HccnError."""
+    return kube.Api(params["kubeconfig"] or "", params["context"] or "", params["timeout"])
+
+
+def missing(grpc: bool, kubernetes: bool) -> List[Tuple[str, Optional[str]]]:
+    """The packages that are needed and not there, with the trace of their import."""
+    wanted = [("grpcio", channel.GRPC_ERROR), ("protobuf", wire.PROTOBUF_ERROR)] if grpc else []
+    wanted += [("PyYAML", kube_access.YAML_ERROR)] if kubernetes else []
+    return [(name, error) for name, error in wanted if error]

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What is looked at before NPUs of a job are switched, and what cannot be looked at from here.
+
+Sources: the description of link failover (seed of SwitchNicTrack), Ascend/mind-cluster component/clusterd/pkg/domain/podgroup/pg_util.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+
+from .._core.errors import HccnError
+from .._core.problems import Problem
+from . import kube
+from .topology import Nics
+
+POD_GROUPS = "scheduling.volcano.sh/v1beta1"
+RECOVERY_LABEL, RECOVERY_ON = "process-recover-enable", "on"
+RUNNING = "Running"
+
+ALWAYS_UNCHECKED = (
+    "training iterates normally (past its first iterations, not saving a checkpoint)",
+    "the framework reports start and end of each optimizer update and suspends at the end of an iteration (MindSpeed-LLM does; others must)",
+    "the framework started MindIO when it was initialised",
+    "MindSpore: TASKD_PROCESS_ENABLE=on was set before TaskD Manager started",
+)
+"""What only the training process knows."""
+
+
+class Looked(NamedTuple):
+    """``checked`` and ``unchecked``: sentences; ``problems``: what forbids the switch."""
+
+    problems: List[Problem]
+    checked: List[str]
+    unchecked: List[str]
+
+
+def _link(node: str, device: int, known: Mapping[int, Any]) -> Optional[Problem]:
+    if device not in known:
+        return Problem("link", "error", "the host of node %s has no NPU %d" % (node, device), host=node, device=device, hint="name the NPUs that it has")
+    if known[device] == "up":
+        return None
+    if known[device] is None:
+        return Problem("link", "error", "the link of NPU %d on node %s could not be read" % (device, node), host=node, device=device,
+                       hint="see errors of hccn.cluster.device_info there")
+    return Problem("link", "error", "the link of NPU %d on node %s is %s: the switch would fail" % (device, node, str(known[device]).upper()), host=node,
+                   device=device, hint="mend the link, or leave this NPU out")
+
+
+def links(nics: Nics, nodes: Mapping[str, Any]) -> Looked:
+    """``nodes``: results of device_info by node."""
+    looked = Looked([], [], [])
+    for node, devices in nics.items():
+        entries = (nodes.get(node) or {}).get("devices")
+        if not isinstance(entries, list):
+            looked.unchecked.append("the links of NPU %s on node %s: nodes has no result of device_info for it" % (", ".join(map(str, devices)), node))
+            continue
+        known = {entry.get("id"): entry.get("link") for entry in entries}
+        found = [problem for problem in (_link(node, device, known) for device in devices) if problem]
+        looked.problems.extend(found)
+        if not found:
+            looked.checked.append("the links of NPU %s on node %s are up" % (", ".join(map(str, devices)), node))
+    return looked
+
+
+def _of_job(item: Dict[str, Any], job_id: str) -> bool:
+    owners = (item.get("metadata") or {}).get("ownerReferences") or ()
+    return any(owner.get("controller") and owner.get("uid") == job_id for owner in owners)
+
+
+def job(api: kube.Api, namespace: str, job_id: str) -> Looked:
+    """Process-level recovery and the phase of the job's PodGroup. Raises HccnError."""
+    looked = Looked([], [], [])
+    groups = [item for item in api.items(POD_GROUPS, "podgroups", namespace) if _of_job(item, job_id)]
+    if not groups:
+        return Looked([], [], ["process-level recovery of the job: no PodGroup belongs to %s" % job_id, "the job is running: no PodGroup tells"])
+    name, value = kube.name_of(groups[0]), kube.labels_of(groups[0]).get(RECOVERY_LABEL)
+    if value == RECOVERY_ON:
+        looked.checked.append("process-level recovery is on (PodGroup %s)" % name)
+    else:
+        looked.problems.append(Problem(
+            "process_recovery", "error", "process-level recovery of the job is off: the PodGroup %s has %s" % (
+                name, "no label %s" % RECOVERY_LABEL if value is None else "the label %s=%s" % (RECOVERY_LABEL, value)),
+            where=name, hint="start the job with the label %s=%s; \"pause\" is there while ClusterD recovers it" % (RECOVERY_LABEL, RECOVERY_ON)))
+    phase = (groups[0].get("status") or {}).get("phase")
+    if phase == RUNNING:
+        looked.checked.append("the job is running (PodGroup %s)" % name)
+    else:
+        looked.problems.append(Problem("job_running", "error", "the job is not running: its PodGroup %s is %s" % (name, phase or "without a phase"), where=name,
+                                       hint="switch while training iterates"))
+    return looked
+
+
+def look(nics: Nics, nodes: Mapping[str, Any], reach: Any, namespace: str, job_id: str) -> Looked:
+    """All of it. ``reach`` gives the Api; where there is none, what it would tell is unchecked. Raises HccnError."""
+    found = links(nics, nodes)
+    try:
+        of_job = job(reach(), namespace, job_id)
+    except HccnError as error:
+        why = error.message
+        of_job = Looked([], [], ["process-level recovery of the job: " + why, "the job is running: " + why])
+    return Looked(found.problems + of_job.problems, found.checked + of_job.checked, found.unchecked + of_job.unchecked + list(ALWAYS_UNCHECKED))

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""A job's rank table over gRPC: Register, SubscribeRankTable, the first complete table.
+
+ClusterD registers by job alone: a second Register ends the stream of whoever subscribed before, without an error. It sends only complete tables, the first
+after 2 s at the earliest, the same again at every event, and nothing at all, on an open stream, as long as there is none. Groups are numbered anew each time.
+Source: Ascend/mind-cluster component/clusterd/pkg/application/config/{grpc_service,publisher}.go.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+
+from .._core.errors import HccnError, ParseError
+from .._rank_table import document, global_table
+from . import codes
+from .channel import Channel
+
+MAX_MESSAGES = 100
+"""Messages told of one by one; all are counted."""
+
+
+class Heard(NamedTuple):
+    """``table``: the last one that came. ``messages``: of the first ones, ``received`` in all. ``preempted``: the server ended the stream."""
+
+    table: Dict[str, Any]
+    messages: List[Dict[str, Any]]
+    received: int
+    preempted: bool
+
+
+def content(table: Mapping[str, Any]) -> str:
+    """What a table says, without the numbers of instances and the order of servers, which change from message to message."""
+    groups = table.get("server_group_list")
+    if not isinstance(groups, list):
+        return json.dumps(table, sort_keys=True)
+    fixed = (global_table.COORDINATOR, global_table.CONTROLLER)
+    parts = []
+    for group in groups:
+        fields = dict(group) if isinstance(group, dict) else {"": group}
+        if fields.get("group_id") not in fixed:
+            fields.pop("group_id", None)
+        elif isinstance(fields.get("server_list"), list):
+            fields["server_list"] = sorted(fields["server_list"], key=lambda server: json.dumps(server, sort_keys=True))
+        parts.append(json.dumps(fields, sort_keys=True))
+    return json.dumps([sorted(parts), {key: value for key, value in table.items() if key != "server_group_list"}], sort_keys=True)
+
+
+def _summary(table: Mapping[str, Any], after: float, duplicate: bool) -> Dict[str, Any]:
+    groups = table.get("server_group_list")
+    servers = [server for group in groups if isinstance(group, dict) for server in group.get("server_list") or ()] if isinstance(groups, list) else []
+    return {"after_s": round(after, 1), "duplicate": duplicate, "groups": len(groups) if isinstance(groups, list) else 0, "servers": len(servers)}
+
+
+def _silent(job_id: str, seconds: float) -> HccnError:
+    return HccnError("silent", "ClusterD sent no rank table of job %s within %g s, and no reason" % (job_id, seconds),
+                     "it sends none for a job that it does not know, that is not of MindIE, or of which no instance, coordinator or controller is complete: "
+                     "look with source configmap, which tells what is missing")
+
+
+def _preempted(job_id: str) -> HccnError:
+    return HccnError("preempted", "the stream of job %s ended before a rank table came: another client has registered for the job" % job_id,
+                     "the job's own controller registers anew, too: use source configmap, which takes nothing from it")
+
+
+class _Listener:
+    """Reads one stream until its first table and ``settle`` seconds more."""
+
+    def __init__(self, job_id: str, settle: float) -> None:
+        self._job_id = job_id
+        self._settle = settle
+        self.table: Optional[Dict[str, Any]] = None
+        self.messages: List[Dict[str, Any]] = []
+        self.received = 0
+        self._content = ""
+
+    def take(self, message: Mapping[str, Any], after: float) -> None:
+        try:
+            table = document.parse(message["rankTable"])
+        except ParseError as error:
+            raise HccnError("unexpected_output", "ClusterD sent no rank table for job %s: %s" % (self._job_id, error.message)) from None
+        said = content(table)
+        self.received += 1
+        if self.received <= MAX_MESSAGES:
+            self.messages.append(_summary(table, after, said == self._content))
+        if said != self._content:
+            self.table, self._content = table, said
+
+    def listen(self, stream: Any, seconds: float) -> bool:
+        """Was it the server that ended the stream? Raises HccnError."""
+        timer: Optional[threading.Timer] = None
+        try:
+            for message in stream:
+                self.take(message, time.monotonic() - stream.started)
+                if self._settle <= 0:
+                    stream.close()
+                    return False
+                if timer is None:
+                    timer = threading.Timer(self._settle, stream.close)
+                    timer.daemon = True
+                    timer.start()
+        except HccnError as error:
+            if error.code == "deadline" and self.table is None:
+                raise _silent(self._job_id, seconds) from None
+            if error.code != "deadline":
+                raise
+            return False
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return not stream.closed
+
+
+def subscribe(channel: Channel, job_id: str, role: str, seconds: float, settle: float) -> Heard:
+    """The table of a job. ``settle``: seconds to go on listening after the first, for instances that become complete. Raises HccnError."""
+    request = {"jobId": job_id, "role": role}
+    status = channel.call("config", "Register", request)
+    if status["code"] != codes.OK:
+        raise HccnError("refused", "ClusterD does not register for job %s: %s" % (job_id, codes.sentence(status["code"], status["info"])))
+    listener = _Listener(job_id, settle)
+    ended = listener.listen(channel.stream("config", "SubscribeRankTable", request, seconds), seconds)
+    if listener.table is None:
+        raise _preempted(job_id)
+    return Heard(listener.table, listener.messages, listener.received, ended)

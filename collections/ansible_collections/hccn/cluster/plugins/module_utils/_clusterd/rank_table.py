@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The logic of clusterd_rank_table_info: a job's rank table, from its ConfigMaps or from ClusterD, and what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping
+
+from .._core.errors import InputError
+from .._core.problems import Problem, as_dicts, fails
+from .._rank_table import checks
+from . import options, rank_stream, rings
+from .channel import Channel
+
+
+def _from_config_maps(params: Mapping[str, Any]) -> Dict[str, Any]:
+    api = options.api_of(params)
+    namespace = params["namespace"] or api.namespace
+    found = rings.instances(api, namespace, params["job_id"] or "", params["job_name"] or "")
+    table, problems = rings.global_of(api, namespace, params["job_id"], found) if params["job_id"] else rings.single_of(found)
+    return {"rank_table": table, "instances": [one.as_dict() for one in found], "problems": problems}
+
+
+def _over_grpc(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
+    if not params["confirm"]:
+        raise InputError("source grpc registers for the job, and that ends the stream of its present subscriber: set confirm to true if that may be, "
+                         "or use source configmap")
+    if params["wait"] < 1 or params["settle"] < 0:
+        raise InputError("wait is to be 1 s or more, settle 0 s or more")
+    if check_mode:
+        return {"messages": [], "received": 0, "preempted": False, "problems": []}
+    with Channel(options.server_of(params), params["timeout"]) as channel:
+        heard = rank_stream.subscribe(channel, params["job_id"], params["role"], params["wait"], params["settle"])
+    return {"rank_table": heard.table, "messages": heard.messages, "received": heard.received, "preempted": heard.preempted,
+            "problems": checks.check(heard.table, ["mindie_motor"])}
+
+
+def read(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
+    """The return values, ``failed`` and ``msg`` among them where ``fail_on`` says so. Raises HccnError."""
+    result = _over_grpc(params, check_mode) if params["source"] == "grpc" else _from_config_maps(params)
+    problems: List[Problem] = result["problems"]
+    if fails(problems, params["fail_on"]):
+        result.update(failed=True, msg="the rank table has problems: " + checks.sentence(problems))
+    return dict(result, problems=as_dicts(problems))

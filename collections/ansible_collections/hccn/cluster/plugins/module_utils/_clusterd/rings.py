@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""A job's rank table from its ConfigMaps ``rings-config-*``, put together as ClusterD does, without asking ClusterD: nobody's stream ends.
+
+Source: Ascend/mind-cluster component/clusterd/pkg/domain/epranktable/ranktable_util.go. Unlike there, instances are numbered by the names of their
+ConfigMaps, so that their groups stay the same from one reading to the next, and what ClusterD leaves out without a word is told.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .._core.errors import HccnError, ParseError
+from .._core.problems import Problem
+from .._rank_table import checks, config_map, document, global_table
+from . import kube
+
+PREFIX = "rings-config-"
+JOB_LABEL = "jobID"
+APP_LABEL = "app"
+COORDINATOR_APP, CONTROLLER_APP = "mindie-ms-coordinator", "mindie-ms-controller"
+SINGLE_NODE, CROSS_NODE = "grt-server/deploy-server", "grt-group/deploy-server"
+"""Labels of a ConfigMap: instances of one server each in one group, or a group for each instance."""
+COMPLETED = "completed"
+_SINGLE_NODE_VERSION = "1.0"
+
+
+class Instance(NamedTuple):
+    """One ConfigMap. ``table``: empty where it cannot be read."""
+
+    name: str
+    labels: Mapping[str, str]
+    table: Mapping[str, Any]
+    problems: Tuple[Problem, ...]
+
+    @property
+    def completed(self) -> bool:
+        return self.table.get("status") == COMPLETED
+
+    def as_dict(self) -> Dict[str, Any]:
+        """An element of ``instances``."""
+        return {"config_map": self.name, "status": self.table.get("status", ""),
+                "deploy_server": self.labels.get(CROSS_NODE, self.labels.get(SINGLE_NODE, "")),
+                "servers": len(self.table.get("server_list") or ())}
+
+
+def _instance(item: Dict[str, Any]) -> Instance:
+    name, labels = kube.name_of(item), kube.labels_of(item)
+    try:
+        packed = config_map.unpack(dict(item, kind="ConfigMap"))
+        table = packed.table if packed else {}
+        parsed: Mapping[str, Any] = document.parse(table) if isinstance(table, str) else table
+    except ParseError as error:
+        return Instance(name, labels, {}, (Problem("config_map", "error", error.message, where=name, hint=error.hint or None, reader="clusterd"),))
+    return Instance(name, labels, parsed, ())
+
+
+def instances(api: kube.Api, namespace: str, job_id: str, job_name: str) -> List[Instance]:
+    """The ConfigMaps of a job: by the label of a MindIE job, or by name. Raises HccnError ``no_rank_table`` where there is none."""
+    labels = "%s=%s" % (JOB_LABEL, job_id) if job_id else ""
+    found = [item for item in api.items("v1", "configmaps", namespace, labels) if (item.get("metadata") or {}).get("name", "").startswith(PREFIX)]
+    if job_name:
+        found = [item for item in found if item["metadata"]["name"] == PREFIX + job_name]
+    if not found:
+        what = "%s%s" % (PREFIX, job_name or "*") + (" with the label %s=%s" % (JOB_LABEL, job_id) if job_id else "")
+        raise HccnError("no_rank_table", "there is no ConfigMap %s in the namespace %s" % (what, namespace),
+                        "Ascend Operator makes it for jobs that mount it; is it the right namespace?")
+    return [_instance(item) for item in sorted(found, key=kube.name_of)]
+
+
+def _pods(api: kube.Api, namespace: str, job_id: str) -> Dict[str, List[Dict[str, str]]]:
+    """Node and pod address of the coordinators and controllers, by app; only those that are placed."""
+    found: Dict[str, List[Dict[str, str]]] = {COORDINATOR_APP: [], CONTROLLER_APP: []}
+    for pod in sorted(api.items("v1", "pods", namespace, "%s=%s" % (JOB_LABEL, job_id)), key=kube.name_of):
+        app, status = kube.labels_of(pod).get(APP_LABEL, ""), pod.get("status") or {}
+        if app in found and status.get("hostIP") and status.get("podIP"):
+            found[app].append({"server_id": status["hostIP"], "server_ip": status["podIP"]})
+    return found
+
+
+def _servers(instance: Instance) -> List[Dict[str, Any]]:
+    servers = []
+    for server in instance.table.get("server_list") or ():
+        fields: Dict[str, Any] = {"server_id": server.get("server_id", ""), "server_ip": server.get("container_ip", "")}
+        if server.get("hardware_type"):
+            fields["hardware_type"] = server["hardware_type"]
+        fields["device"] = [dict(device, device_logical_id=str(place)) for place, device in enumerate(server.get("device") or ())]
+        servers.append(fields)
+    return servers
+
+
+def _groups(complete: Sequence[Instance]) -> Iterator[Dict[str, Any]]:
+    if complete and SINGLE_NODE in complete[0].labels:
+        servers = [dict(server, deploy_server=one.labels.get(SINGLE_NODE, "")) for one in complete for server in _servers(one)[:1]]
+        yield {"group_id": str(global_table.FIRST_INSTANCE), "server_count": str(len(servers)), "server_list": servers}
+        return
+    for place, one in enumerate(complete):
+        servers = _servers(one)
+        group: Dict[str, Any] = {"group_id": str(place + global_table.FIRST_INSTANCE), "deploy_server": one.labels.get(CROSS_NODE, ""),
+                                 "server_count": str(len(servers)), "server_list": servers}
+        if one.table.get("super_pod_list"):
+            group["super_pod_list"] = one.table["super_pod_list"]
+        yield group
+
+
+def _labels_wrong(instance: Instance) -> Optional[Problem]:
+    modes = [label for label in (SINGLE_NODE, CROSS_NODE) if label in instance.labels]
+    if len(modes) == 1:
+        return None
+    said = "both labels %s and %s" % (SINGLE_NODE, CROSS_NODE) if modes else "neither label %s nor %s" % (SINGLE_NODE, CROSS_NODE)
+    return Problem("deploy_server_label", "error", "the ConfigMap has %s: ClusterD sends no table of this job at all" % said, where=instance.name,
+                   hint="label the instance as MindIE-Motor's deployment does", reader="clusterd")
+
+
+def _left_out(found: Sequence[Instance]) -> Iterator[Problem]:
+    for one in found:
+        wrong = _labels_wrong(one)
+        if wrong is not None:
+            yield wrong
+        yield from one.problems
+        if not one.completed and not one.problems:
+            yield Problem("instance_incomplete", "warning", "the instance is %s, so it is not in the table; ClusterD leaves it out without a word"
+                          % (one.table.get("status") or "without a status"), where=one.name, hint="wait until its pods are placed", reader="clusterd")
+
+
+def global_of(api: kube.Api, namespace: str, job_id: str, found: Sequence[Instance]) -> Tuple[Dict[str, Any], List[Problem]]:
+    """The global table of a MindIE job. Raises HccnError ``no_rank_table`` where no instance is complete."""
+    problems = list(_left_out(found))
+    complete = [one for one in found if one.completed]
+    if not complete:
+        raise HccnError("no_rank_table", "no instance of job %s is complete yet: %s" % (job_id, ", ".join(one.name for one in found)),
+                        "wait until their pods are placed")
+    pods = _pods(api, namespace, job_id)
+    groups: List[Dict[str, Any]] = []
+    for group, app in ((global_table.COORDINATOR, COORDINATOR_APP), (global_table.CONTROLLER, CONTROLLER_APP)):
+        if not pods[app]:
+            problems.append(Problem("app_missing", "error", "no pod of %s with the label %s=%s is placed: ClusterD sends no table without" % (
+                app, JOB_LABEL, job_id), hint="wait for the pod, or see why it is not placed", reader="clusterd"))
+        groups.append({"group_id": group, "server_count": str(len(pods[app])), "server_list": pods[app]})
+    single = SINGLE_NODE in complete[0].labels
+    versions = sorted({str(one.table.get("version", "")) for one in complete})
+    if len(versions) > 1:
+        problems.append(Problem("versions_differ", "error", "the instances have tables of the versions %s: ClusterD takes that of one of them" % (
+            " and ".join(versions)), reader="clusterd"))
+    table = {"version": _SINGLE_NODE_VERSION if single else str(complete[0].table.get("version", "")), "status": COMPLETED,
+             "server_group_list": groups + list(_groups(complete))}
+    return table, problems + checks.check(table, ["mindie_motor"])
+
+
+def single_of(found: Sequence[Instance]) -> Tuple[Dict[str, Any], List[Problem]]:
+    """The table of a job that has one ConfigMap. Raises HccnError ``no_rank_table`` where it is not complete."""
+    one = found[0]
+    if one.problems or not one.completed:
+        said = one.problems[0].message if one.problems else "it is %s" % (one.table.get("status") or "without a status")
+        raise HccnError("no_rank_table", "the ConfigMap %s holds no complete table: %s" % (one.name, said), "wait until the job's pods are placed")
+    table = dict(one.table)
+    return table, checks.check(table, ["hccl"])

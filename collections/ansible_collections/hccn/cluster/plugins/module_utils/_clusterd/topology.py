@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Which NPUs hang on which leaf and which QDD, told by the user, and the NPUs that a word such as "leaf 1" means.
+
+A QDD is a module (QSFP-DD) with ports A and B, each of one NPU. Failed over, an NPU goes through the port of the same letter of the backup QDD.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .._core.errors import InputError
+
+PORTS = ("A", "B")
+Nics = Dict[str, List[int]]
+"""Physical ids of NPUs by node, in the order of the request."""
+
+
+class Qdd(NamedTuple):
+    """``ports``: NPUs by port. ``backup``: the QDD that takes over; only for people."""
+
+    name: str
+    ports: Tuple[Tuple[str, int], ...]
+    backup: str
+
+
+class Leaf(NamedTuple):
+    """``nodes``: on which it is so; None for all."""
+
+    name: str
+    backup: str
+    nodes: Optional[Tuple[str, ...]]
+    qdds: Tuple[Qdd, ...]
+
+    @property
+    def devices(self) -> List[int]:
+        return [device for qdd in self.qdds for _port, device in qdd.ports]
+
+
+def whole(value: Any, what: str) -> int:
+    """A physical id. Raises InputError."""
+    text = str(value).strip()
+    if isinstance(value, bool) or not text.isdigit():
+        raise InputError("%s: %r is no id of an NPU such as 0 or 8" % (what, value))
+    return int(text)
+
+
+def _keys(entry: Any, known: Sequence[str], needed: str, where: str) -> Mapping[str, Any]:
+    if not isinstance(entry, dict) or not entry.get(needed):
+        raise InputError("%s has no %s" % (where, needed))
+    strange = sorted(set(entry) - set(known))
+    if strange:
+        raise InputError("%s: %s is not known; there are %s" % (where, ", ".join(strange), ", ".join(known)))
+    found: Mapping[str, Any] = entry
+    return found
+
+
+def _qdd(entry: Any, where: str) -> Qdd:
+    fields = _keys(entry, ("qdd", "backup", "ports"), "qdd", where)
+    ports = fields.get("ports")
+    if not isinstance(ports, dict) or not ports or not set(ports) <= set(PORTS):
+        raise InputError("%s.ports is to be the NPU of each port, such as {A: 0, B: 8}" % where)
+    return Qdd(str(fields["qdd"]), tuple((port, whole(ports[port], "%s.ports.%s" % (where, port))) for port in PORTS if port in ports),
+               str(fields.get("backup") or ""))
+
+
+def parse(topology: Any) -> List[Leaf]:
+    """The option ``topology``. Raises InputError."""
+    leaves = []
+    for place, entry in enumerate(topology or ()):
+        where = "topology[%d]" % place
+        fields = _keys(entry, ("leaf", "backup", "nodes", "qdds"), "leaf", where)
+        qdds = fields.get("qdds")
+        if not isinstance(qdds, list) or not qdds:
+            raise InputError("%s.qdds is to be a list with the QDDs of the leaf" % where)
+        nodes = fields.get("nodes")
+        leaves.append(Leaf(str(fields["leaf"]), str(fields.get("backup") or ""), None if nodes is None else tuple(str(node) for node in nodes),
+                           tuple(_qdd(qdd, "%s.qdds[%d]" % (where, number)) for number, qdd in enumerate(qdds))))
+    _check_once(leaves)
+    return leaves
+
+
+def _check_once(leaves: Sequence[Leaf]) -> None:
+    """An NPU hangs on one port. Raises InputError."""
+    seen: Dict[Tuple[str, int], str] = {}
+    for leaf in leaves:
+        for node in leaf.nodes or ("",):
+            for qdd in leaf.qdds:
+                for port, device in qdd.ports:
+                    place = "port %s of %s" % (port, qdd.name)
+                    other = seen.setdefault((node, device), place)
+                    if other != place:
+                        raise InputError("topology: NPU %d%s hangs on %s and on %s" % (device, " of " + node if node else "", other, place))
+
+
+def leaf_named(leaves: Sequence[Leaf], name: str) -> List[Leaf]:
+    """The entries of a leaf: one, or one for each group of nodes. Raises InputError."""
+    found = [leaf for leaf in leaves if leaf.name == name]
+    if not found:
+        raise InputError("topology has no leaf %r; it has %s" % (name, ", ".join(sorted({leaf.name for leaf in leaves})) or "none"))
+    return found
+
+
+def _on(leaves: Sequence[Leaf], node: str) -> List[Leaf]:
+    return [leaf for leaf in leaves if leaf.nodes is None or node in leaf.nodes]
+
+
+def _by_qdd(leaves: Sequence[Leaf], node: str, name: str, port: str, where: str) -> List[int]:
+    found = [qdd for leaf in _on(leaves, node) for qdd in leaf.qdds if qdd.name == name]
+    if not found:
+        raise InputError("%s: topology has no QDD %r on node %s" % (where, name, node))
+    devices = [device for letter, device in found[0].ports if port in ("", letter)]
+    if not devices:
+        raise InputError("%s: the QDD %s has no NPU on port %r" % (where, name, port))
+    return devices
+
+
+def _by_leaf(leaves: Sequence[Leaf], node: str, name: str, where: str) -> List[int]:
+    found = [leaf for leaf in leaf_named(leaves, name) if leaf.nodes is None or node in leaf.nodes]
+    if not found:
+        raise InputError("%s: topology has the leaf %s, but not for node %s" % (where, name, node))
+    return found[0].devices
+
+
+_WAYS = ("devices", "leaf", "qdd")
+
+
+def _one(entry: Mapping[str, Any], leaves: Sequence[Leaf], where: str) -> List[int]:
+    ways = [way for way in _WAYS if entry.get(way) is not None]
+    node = str(entry["node"])
+    if ways == ["devices"]:
+        return [whole(device, where + ".devices") for device in entry["devices"]]
+    if ways == ["leaf"]:
+        return _by_leaf(leaves, node, str(entry["leaf"]), where)
+    if ways == ["qdd"]:
+        return _by_qdd(leaves, node, str(entry["qdd"]), str(entry.get("port") or ""), where)
+    raise InputError("%s: name the NPUs of node %s by one of devices, leaf and qdd" % (where, node))
+
+
+def select(entries: Sequence[Mapping[str, Any]], topology: Any) -> Nics:
+    """The option ``nics`` as NPUs by node. Raises InputError: empty lists, a node or an NPU twice, what the topology does not have."""
+    leaves = parse(topology)
+    if not entries:
+        raise InputError("nics is empty: ClusterD would take that and do nothing")
+    found: Nics = {}
+    for place, entry in enumerate(entries):
+        where = "nics[%d]" % place
+        node = str(entry.get("node") or "")
+        if not node:
+            raise InputError("%s has no node: the name that Kubernetes has for it" % where)
+        if entry.get("port") and not entry.get("qdd"):
+            raise InputError("%s: a port is one of a qdd" % where)
+        devices = _one(entry, leaves, where)
+        if not devices:
+            raise InputError("%s.devices is empty" % where)
+        found.setdefault(node, []).extend(devices)
+    for node, devices in found.items():
+        twice = sorted({device for device in devices if devices.count(device) > 1})
+        if twice:
+            raise InputError("nics: NPU %s of node %s stands there twice" % (", ".join(map(str, twice)), node))
+    return found
+
+
+def on_leaf(topology: Any, name: str) -> Tuple[Nics, Optional[List[int]]]:
+    """The NPUs on a leaf: by node, and those of every node that is not named. Raises InputError."""
+    by_node: Nics = {}
+    everywhere: Optional[List[int]] = None
+    for leaf in leaf_named(parse(topology), name):
+        if leaf.nodes is None:
+            everywhere = leaf.devices
+        for node in leaf.nodes or ():
+            by_node.setdefault(node, []).extend(leaf.devices)
+    return by_node, everywhere

@@ -1,0 +1,159 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Shell of clusterd_job_info; the logic is in module_utils/_clusterd."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: clusterd_job_info
+short_description: List the jobs that ClusterD knows, with their nodes and NPUs
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Lists the jobs with their state, their nodes and the NPUs on each. By default from the ConfigMaps C(job-summary-*) that ClusterD keeps, with
+    O(source=grpc) from ClusterD itself, 26.0 or newer.
+  - With O(leaf) it returns the running jobs that have NPUs on that leaf switch, and which.
+  - ClusterD takes 20 subscriptions for each role, and 20 new ones a second. A subscription of this module ends as soon as all jobs were told.
+extends_documentation_fragment:
+  - hccn.cluster._clusterd
+  - hccn.cluster._clusterd.kubernetes
+  - hccn.cluster._clusterd_topology
+  - hccn.cluster._attributes
+  - hccn.cluster._attributes.info
+options:
+  source:
+    description:
+      - Where to read, V(configmap) from Kubernetes, V(grpc) from ClusterD.
+    type: str
+    choices: [configmap, grpc]
+    default: configmap
+  namespace:
+    description:
+      - Only jobs of this namespace.
+    type: str
+  role:
+    description:
+      - What this client calls itself. ClusterD lets no other names ask for jobs.
+    type: str
+    choices: [CCAgent, DefaultUser1, DefaultUser2, FdAgent]
+    default: DefaultUser1
+  wait:
+    description:
+      - Seconds to wait until ClusterD has told of all jobs. Where there is none, it says nothing, so all of this time passes.
+    type: int
+    default: 10
+  leaf:
+    description:
+      - Only running jobs that have NPUs on this leaf of O(topology). A running job of which ClusterD does not tell the NPUs is listed, too, with
+        RV(jobs[].nics) V(null).
+    type: str
+"""
+
+EXAMPLES = r"""
+- name: Which jobs are there
+  hccn.cluster.clusterd_job_info:
+  delegate_to: localhost
+  run_once: true
+  register: found
+
+- name: Which running jobs use the leaf that is to be upgraded
+  hccn.cluster.clusterd_job_info:
+    leaf: leaf-1
+    topology:
+      - leaf: leaf-1
+        backup: leaf-2
+        qdds:
+          - {qdd: QDD8, backup: QDD7, ports: {A: 0, B: 8}}
+          - {qdd: QDD6, backup: QDD5, ports: {A: 2, B: 10}}
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+jobs:
+  description: The jobs.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    job_id:
+      description: UID of the job's Kubernetes object, by which ClusterD calls it.
+      type: str
+      sample: 0d3c2b1a-1111-4222-8333-444455556666
+    name:
+      description: Its name.
+      type: str
+      sample: llama
+    namespace:
+      description: Its namespace.
+      type: str
+      sample: train
+    status:
+      description: V(pending), V(running), V(complete) or V(failed).
+      type: str
+      sample: running
+    framework:
+      description: V(pytorch), V(mindspore), ...
+      type: str
+      sample: pytorch
+    deleted:
+      description: Whether it was deleted.
+      type: bool
+      sample: false
+    nodes:
+      description:
+        - The nodes, with C(node) (its name in Kubernetes), C(address) and C(devices). V(null) where it is not told - no table yet, or more than 40000 NPUs.
+      type: list
+      elements: dict
+      sample:
+        - {node: node-1, address: 192.0.2.1, devices: [0, 8]}
+    nics:
+      description: With O(leaf), its NPUs there, as O(hccn.cluster.clusterd_nic_switch#module:nics) takes them.
+      type: list
+      elements: dict
+      sample:
+        - {node: node-1, devices: [0, 8]}
+error:
+  description: What failed, with C(code), C(message) and C(hint).
+  returned: on failure
+  type: dict
+  sample: {code: no_kubernetes, message: "no kubeconfig", hint: give kubeconfig}
+"""
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import jobs, options
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec=dict(
+            options.server_options(),
+            role={"type": "str", "choices": ["CCAgent", "DefaultUser1", "DefaultUser2", "FdAgent"], "default": "DefaultUser1"},
+            source={"type": "str", "choices": ["configmap", "grpc"], "default": "configmap"},
+            wait={"type": "int", "default": 10},
+            leaf={"type": "str"},
+            topology=options.topology_option(),
+            **options.kubernetes_options()
+        ),
+        required_if=[("source", "grpc", ("server",))],
+        required_by={"leaf": "topology"},
+        supports_check_mode=True,
+    )
+    over_grpc = module.params["source"] == "grpc"
+    for name, trace in options.missing(grpc=over_grpc, kubernetes=not over_grpc):
+        module.fail_json(msg=missing_required_lib(name), exception=trace)
+    try:
+        found = jobs.read(module.params)
+    except HccnError as error:
+        module.fail_json(msg=error.sentence(), error=error.as_dict())
+    module.exit_json(changed=False, jobs=found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Shell of elastic_agent_info; the logic is in module_utils/_clusterd."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: elastic_agent_info
+short_description: Find what is left of Elastic-Agent, which is retired
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Looks for the Python package C(mindx_elastic) (Elastic-Agent, resumable training) and tells its version from the package's metadata. It is retired, and
+    TaskD takes its place.
+  - Looks for the line C(import mindx_elastic.api) in C(torch/distributed/run.py), by which it was put in place. Where the package is gone and the line is
+    not, C(torchrun) fails.
+  - Files are read only. Nothing of Elastic-Agent is imported or called, since its interfaces are internal and importing it patches torch.
+extends_documentation_fragment:
+  - hccn.cluster._attributes
+  - hccn.cluster._attributes.info
+options:
+  paths:
+    description:
+      - Folders with Python packages (C(site-packages)). By default those of the Python that runs the module.
+      - The C(site-packages) of a running container lie below C(/proc/PID/root) of the host.
+    type: list
+    elements: path
+  fail_on:
+    description:
+      - V(error) fails when there is a problem of severity error, V(warning) when there is any problem, V(never) never for a problem's sake.
+    type: str
+    choices: [error, warning, never]
+    default: never
+"""
+
+EXAMPLES = r"""
+- name: Is Elastic-Agent still there
+  hccn.cluster.elastic_agent_info:
+    paths: [/usr/local/python3.10/lib/python3.10/site-packages]
+  register: agent
+
+- name: Show where
+  ansible.builtin.debug:
+    msg: "{{ agent.problems | map(attribute='message') }}"
+"""
+
+RETURN = r"""
+packages:
+  description: Where the package is, with C(path), C(version) (V(null) without metadata) and C(retired), which is always V(true).
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {path: /usr/lib/python3/site-packages/mindx_elastic-0.0.1.dist-info, version: 0.0.1, retired: true}
+imports:
+  description: Lines of torch that import it, with C(path), C(line) and C(text).
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {path: /usr/lib/python3/site-packages/torch/distributed/run.py, line: 385, text: import mindx_elastic.api}
+problems:
+  description: What is to be done about it, with C(rule), C(severity), C(where), C(message) and C(hint).
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - rule: elastic_agent_import
+      severity: error
+      where: /usr/lib/python3/site-packages/torch/distributed/run.py line 385
+      message: "torch imports Elastic-Agent: import mindx_elastic.api, which is not installed, so torchrun fails"
+      hint: remove this line, or install torch anew
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import elastic_agent
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "paths": {"type": "list", "elements": "path"},
+            "fail_on": {"type": "str", "choices": ["error", "warning", "never"], "default": "never"},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        result = elastic_agent.look(module.params)
+    except HccnError as error:
+        module.fail_json(msg=error.sentence(), error=error.as_dict(), problems=[])
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is looked at before a switch."""
+
+from __future__ import annotations
+
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import precheck
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+
+JOB = "0d3c2b1a-1111-4222-8333-444455556666"
+
+
+class Api:
+    """Kubernetes with these PodGroups."""
+
+    def __init__(self, *groups):
+        self._groups = groups
+        self.asked = []
+
+    def items(self, group, plural, namespace="", labels=""):
+        self.asked.append((group, plural, namespace, labels))
+        return list(self._groups)
+
+
+def pod_group(labels, phase="Running", uid=JOB):
+    return {"metadata": {"name": "llama-x", "namespace": "train", "labels": labels, "ownerReferences": [{"uid": uid, "controller": True}]},
+            "status": {"phase": phase}}
+
+
+def looked(nics, nodes, api):
+    def reach():
+        if isinstance(api, Exception):
+            raise api
+        return api
+
+    return precheck.look(nics, nodes, reach, "train", JOB)
+
+
+def npus(**links):
+    return {"devices": [{"id": int(name[1:]), "link": link} for name, link in links.items()]}
+
+
+def test_all_is_well():
+    api = Api(pod_group({}, uid="another"), pod_group({"process-recover-enable": "on"}))
+    found = looked({"node-1": [0, 8]}, {"node-1": npus(d0="up", d8="up", d3="down")}, api)
+    assert found.problems == []
+    assert found.checked == ["the links of NPU 0, 8 on node node-1 are up", "process-level recovery is on (PodGroup train/llama-x)",
+                             "the job is running (PodGroup train/llama-x)"]
+    assert found.unchecked == list(precheck.ALWAYS_UNCHECKED)
+    assert api.asked == [("scheduling.volcano.sh/v1beta1", "podgroups", "train", "")]
+
+
+def test_what_stops_it():
+    api = Api(pod_group({"process-recover-enable": "pause"}, "Pending"))
+    found = looked({"node-1": [0, 1, 2, 3]}, {"node-1": npus(d0="down", d1=None, d2="up")}, api)
+    assert [(problem.rule, problem.device, problem.message) for problem in found.problems] == [
+        ("link", 0, "the link of NPU 0 on node node-1 is DOWN: the switch would fail"),
+        ("link", 1, "the link of NPU 1 on node node-1 could not be read"),
+        ("link", 3, "the host of node node-1 has no NPU 3"),
+        ("process_recovery", None, "process-level recovery of the job is off: the PodGroup train/llama-x has the label process-recover-enable=pause"),
+        ("job_running", None, "the job is not running: its PodGroup train/llama-x is Pending")]
+    assert found.checked == []
+
+
+def test_recovery_without_a_label():
+    found = looked({}, {}, Api(pod_group(None)))
+    assert [problem.message for problem in found.problems] == [
+        "process-level recovery of the job is off: the PodGroup train/llama-x has no label process-recover-enable"]
+
+
+def test_what_could_not_be_looked_at_is_named():
+    found = looked({"node-1": [0]}, {}, HccnError("no_kubernetes", "no kubeconfig"))
+    assert found.problems == [] and found.checked == []
+    assert found.unchecked[:3] == ["the links of NPU 0 on node node-1: nodes has no result of device_info for it",
+                                   "process-level recovery of the job: no kubeconfig", "the job is running: no kubeconfig"]
+    assert looked({}, {}, Api()).unchecked[:2] == ["process-level recovery of the job: no PodGroup belongs to %s" % JOB,
+                                                   "the job is running: no PodGroup tells"]

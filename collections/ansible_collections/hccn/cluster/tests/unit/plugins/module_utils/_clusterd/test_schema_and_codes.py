@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The table of messages, by literal numbers, and the return codes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import codes, schema
+
+
+def test_the_numbers_of_what_is_sent_and_read():
+    numbers = {"%s.%s" % (name, title): {field: number for field, (number, _type) in fields.items()}
+               for name, file in schema.FILES.items() for title, fields in file.messages.items()}
+    assert numbers == {
+        "config.Status": {"code": 1, "info": 2},
+        "config.ClientInfo": {"jobId": 1, "role": 2},
+        "config.RankTableStream": {"jobId": 1, "rankTable": 2},
+        "recover.Status": {"code": 1, "info": 2},
+        "recover.DeviceList": {"dev": 1, "op": 2},
+        "recover.SwitchNics": {"jobID": 1, "nicOps": 2},
+        "recover.SwitchNicRequest": {"jobID": 1},
+        "recover.SwitchNicResponse": {"jobID": 1, "msg": 2},
+        "fault.Status": {"code": 1, "info": 2},
+        "fault.ClientInfo": {"jobId": 1, "role": 2},
+        "fault.SwitchFaultInfo": {"faultCode": 1, "switchChipId": 2, "switchPortId": 3, "faultTime": 4, "faultLevel": 5},
+        "fault.DeviceFaultInfo": {"deviceId": 1, "deviceType": 2, "faultCodes": 3, "faultLevel": 4, "faultType": 5, "faultReason": 6,
+                                  "switchFaultInfos": 7, "faultLevels": 8},
+        "fault.NodeFaultInfo": {"nodeName": 1, "nodeIP": 2, "nodeSN": 3, "faultLevel": 4, "faultDevice": 5},
+        "fault.FaultMsgSignal": {"uuid": 1, "jobId": 2, "signalType": 3, "nodeFaultInfo": 4},
+        "fault.FaultQueryResult": {"code": 1, "info": 2, "faultSignal": 3},
+        "job.Status": {"code": 1, "info": 2, "clientId": 3},
+        "job.ClientInfo": {"role": 1, "clientId": 3},
+        "job.JobSummarySignal": {"uuid": 1, "jobId": 2, "jobName": 3, "namespace": 4, "frameWork": 5, "jobStatus": 6, "time": 7, "cmIndex": 8, "total": 9,
+                                 "HcclJson": 10, "deleteTime": 11, "sharedTorIp": 12, "masterAddr": 13, "operator": 14, "sid": 15},
+        "job.JobSummarySignalList": {"jobSummarySignals": 1, "ReportTime": 2, "JobTotalNum": 3},
+    }
+
+
+def test_the_paths_of_the_calls_and_no_others():
+    assert [schema.path_of(name, method) for name, file in schema.FILES.items() for method in file.methods] == [
+        "/config.Config/Register", "/config.Config/SubscribeRankTable", "/Recover/SwitchNicTrack", "/Recover/SubscribeSwitchNicSignal",
+        "/fault.Fault/Register", "/fault.Fault/GetFaultMsgSignal", "/fault.Fault/SubscribeFaultMsgSignal", "/job.Job/Register",
+        "/job.Job/SubscribeJobSummarySignal", "/job.Job/SubscribeJobSummarySignalList"]
+
+
+def test_the_documented_codes_and_those_of_the_source():
+    documented = [0] + list(range(400, 409)) + [499] + list(range(500, 510)) + [599]
+    only_in_the_source = [200, 201, 409, 410, 411, 413, 429, 510]
+    assert sorted(codes.CODES) == sorted(documented + only_in_the_source)
+    assert [code for code, entry in codes.CODES.items() if entry.retryable] == list(range(500, 511)) + [599]
+
+
+@pytest.mark.parametrize("code, told", [
+    (0, {"name": "OK", "meaning": "taken", "retryable": False}),
+    (403, {"name": "ProcessRecoverEnableOff", "meaning": "process-level recovery is off (the document calls it ProcessRescheduleOff)", "retryable": False,
+           "hint": "switch process-level recovery on for the job (label process-recover-enable of its PodGroup) and start it anew"}),
+    (500, {"name": "OutOfMaxServeJobs", "meaning": "ClusterD serves 10000 jobs already", "retryable": True, "hint": "try again later"}),
+    (412, {"name": "unknown", "meaning": "a code that neither the document nor the server's source has", "retryable": False}),
+])
+def test_a_code_in_words(code, told):
+    assert codes.explain(code) == told
+
+
+def test_results():
+    assert codes.explain_result("switch nic finish") is None
+    assert len(codes.RESULTS) == 12
+    assert codes.explain_result("pause train timeout") == (
+        "training was not paused, so no NPU was switched within the time that ClusterD waits; look at the job before anything else: a failed switch can end "
+        "it, and each saves a checkpoint")
+    assert codes.sentence(413, "") == "413 OMParamInvalid: the request does not fit the job"

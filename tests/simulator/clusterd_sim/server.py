@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The stand-in's server: a world behind a real port, and a list of every call that came in."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from . import proto
+from .world import Bucket, Message, Refused, World
+
+FORBIDDEN = frozenset(f"/Recover/{name}" for name in (
+    "Init", "Register", "SubscribeProcessManageSignal", "ReportStopComplete", "ReportRecoverStrategy", "ReportRecoverStatus", "ReportProcessFault",
+    "SubscribeNotifySwitch", "ReplySwitchNicResult"))
+"""What belongs to the training process: nobody else may call it."""
+
+FILES = ("config", "recover", "fault", "job")
+
+
+@dataclass(frozen=True)
+class Tls:
+    """PEM. ``ca``: clients must show a certificate that it signed."""
+
+    key: bytes
+    certificate: bytes
+    ca: bytes | None = None
+
+
+def as_dict(name: str, message: Any) -> Message:
+    """All fields, maps and lists as Python has them."""
+    found: Message = {}
+    for field in proto.load(name).numbers[message.DESCRIPTOR.name]:
+        value = getattr(message, field)
+        described = message.DESCRIPTOR.fields_by_name[field]
+        if described.message_type is not None and described.message_type.GetOptions().map_entry:
+            found[field] = {key: as_dict(name, value[key]) for key in value}
+        elif hasattr(value, "extend"):
+            found[field] = [as_dict(name, one) if hasattr(one, "DESCRIPTOR") else one for one in value]
+        else:
+            found[field] = as_dict(name, value) if hasattr(value, "DESCRIPTOR") else value
+    return found
+
+
+def fill(message: Any, values: Message) -> Any:
+    """The message with these fields."""
+    for field, value in values.items():
+        if isinstance(value, dict):
+            fill(getattr(message, field), value)
+        elif isinstance(value, list):
+            for one in value:
+                fill(getattr(message, field).add(), one) if isinstance(one, dict) else getattr(message, field).append(one)
+        else:
+            setattr(message, field, value)
+    return message
+
+
+class ClusterD(grpc.GenericRpcHandler):
+    """``calls``: path and request of every call, in the order they came. ``port`` on 127.0.0.1. ``lacking``: paths that an older one does not know."""
+
+    def __init__(self, world: World | None = None, tls: Tls | None = None, lacking: frozenset[str] = frozenset()) -> None:
+        self.world = world or World()
+        self.calls: list[tuple[str, Message]] = []
+        self.came = threading.Condition()
+        self._lacking = lacking
+        self._qps = Bucket(self.world.limits.unary)
+        self._methods = {method.path: (name, method) for name in FILES for method in proto.load(name).methods.values()}
+        self._served: dict[str, Callable[..., Any]] = {
+            "/config.Config/Register": self.world.register,
+            "/config.Config/SubscribeRankTable": self.world.rank_tables,
+            "/Recover/SwitchNicTrack": self.world.switch,
+            "/Recover/SubscribeSwitchNicSignal": self.world.switch_result,
+            "/fault.Fault/Register": self.world.fault_register,
+            "/fault.Fault/GetFaultMsgSignal": self.world.fault_query,
+            "/fault.Fault/SubscribeFaultMsgSignal": self.world.fault_signals,
+            "/job.Job/Register": self.world.job_register,
+            "/job.Job/SubscribeJobSummarySignalList": self.world.job_list,
+        }
+        # As main.go of ClusterD sets its server: pings, streams and bytes.
+        self._server = grpc.server(ThreadPoolExecutor(32), (self,), options=[
+            ("grpc.http2.min_ping_interval_without_data_ms", 3000), ("grpc.http2.max_ping_strikes", 0), ("grpc.keepalive_permit_without_calls", 1),
+            ("grpc.max_concurrent_streams", 64), ("grpc.max_receive_message_length", 4 << 20), ("grpc.max_send_message_length", 64 << 20),
+            ("grpc.so_reuseport", 0)])
+        if tls is None:
+            self.port = self._server.add_insecure_port("127.0.0.1:0")
+        else:
+            credentials = grpc.ssl_server_credentials([(tls.key, tls.certificate)], tls.ca, tls.ca is not None)
+            self.port = self._server.add_secure_port("127.0.0.1:0", credentials)
+        self._server.start()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        """Ends every connection at once."""
+        self._server.stop(0).wait(5)
+
+    @property
+    def forbidden(self) -> list[str]:
+        """Calls that nobody but the training process may make."""
+        return [path for path, _ in self.calls if path in FORBIDDEN]
+
+    def paths(self) -> list[str]:
+        return [path for path, _ in self.calls]
+
+    def wait_for(self, path: str, count: int = 1, seconds: float = 10) -> None:
+        """Until so many such calls have come."""
+        with self.came:
+            if not self.came.wait_for(lambda: self.paths().count(path) >= count, seconds):
+                raise TimeoutError(f"{path}: {self.paths().count(path)} of {count} calls came")
+
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+        known = self._methods.get(details.method)
+        if known is None:
+            self._note(details.method, {})
+            return None
+        name, method = known
+
+        def decode(data: bytes) -> Message:
+            return as_dict(name, method.request.FromString(data))
+
+        def encode(values: Message) -> bytes:
+            return fill(method.response(), values).SerializeToString()
+
+        def answer(request: Message, context: grpc.ServicerContext) -> Message:
+            with self._refusing(method.path, request, context):
+                if not self._qps.take():
+                    raise Refused(f"qps exceeded, method={method.path}")
+                return self._served[method.path](request)
+
+        def stream(request: Message, context: grpc.ServicerContext) -> Iterator[Message]:
+            with self._refusing(method.path, request, context):
+                yield from self._served[method.path](request, context.is_active)
+
+        if method.streams:
+            return grpc.unary_stream_rpc_method_handler(stream, decode, encode)
+        return grpc.unary_unary_rpc_method_handler(answer, decode, encode)
+
+    def _note(self, path: str, request: Message) -> None:
+        with self.came:
+            self.calls.append((path, request))
+            self.came.notify_all()
+
+    def _refusing(self, path: str, request: Message, context: grpc.ServicerContext) -> _Refusing:
+        self._note(path, request)
+        if path not in self._served or path in self._lacking:
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, f"unknown method {path.rsplit('/', 1)[1]}")
+        return _Refusing(context)
+
+
+class _Refusing:
+    """Turns ``Refused`` into what a client of a Go server sees."""
+
+    def __init__(self, context: grpc.ServicerContext) -> None:
+        self._context = context
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: Any) -> None:
+        if isinstance(error, Refused):
+            self._context.abort(grpc.StatusCode.UNKNOWN, str(error))
