@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""One LlmDataDist of our own: start, link, unlink, end, through the Python package llm_datadist of CANN.
+
+Source: hicann/hixl docs/zh/api/python/{LLMDataDist,LLMClusterInfo,LLMConfig}.md, examples/python. Runs in a process of its own: the package loads the
+driver, which does not survive a fork.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Dict, List, Mapping, Sequence
+
+from .._core.errors import HccnError
+from .codes import LINKED, UNLINKED, explain
+from .plan import MAX_CLUSTERS, PREFILL
+
+PACKAGE = "llm_datadist"
+_FAILED = "LLM_FAILED"
+
+Remote = Mapping[str, Any]
+
+
+def _name(code: Any) -> str:
+    """A status of the package, an enumeration."""
+    return str(getattr(code, "name", code))
+
+
+class Endpoint:
+    """An LlmDataDist that is initialised. Raises HccnError ``package_missing`` or ``init_failed``."""
+
+    def __init__(self, params: Mapping[str, Any]) -> None:
+        try:
+            self._api = importlib.import_module(PACKAGE)
+        except ImportError as error:
+            raise HccnError("package_missing", "the Python package %s cannot be imported: %s" % (PACKAGE, error),
+                            "install CANN's toolkit and set its variables with environment, as its set_env.sh does") from None
+        self._timeout = params["timeout_ms"]
+        self._local = params["local"]
+        role = self._api.LLMRole.PROMPT if params["role"] == PREFILL else self._api.LLMRole.DECODER
+        config = self._api.LLMConfig()
+        config.device_id = params["device"]
+        config.local_comm_res = params["local_comm_res"]
+        if params["listen"]:
+            config.listen_ip_info = "%s:%d" % (params["listen"]["ip"], params["listen"]["port"])
+        try:
+            self._own = self._api.LLMDataDist(role, params["cluster"])
+            self._own.init(config.generate_options())
+        except Exception as error:  # LLMException, TypeError, ValueError: the package's own
+            raise HccnError("init_failed", "LLM-DataDist does not start on device %d: %s" % (params["device"], self._why(error)),
+                            "see its log; is the NPU free, and is hccn.conf there?") from None
+
+    @staticmethod
+    def _why(error: Exception) -> str:
+        status = getattr(error, "status_code", None)
+        return "%s %s" % (_name(status), error) if status is not None else "%s: %s" % (type(error).__name__, error)
+
+    def _info(self, remote: Remote) -> Any:
+        info = self._api.LLMClusterInfo()
+        info.remote_cluster_id = remote["cluster"]
+        if self._local:
+            info.append_local_ip_info(self._local["ip"], self._local["port"])
+        info.append_remote_ip_info(remote["ip"], remote["port"])
+        return info
+
+    def _each(self, method: Any, remotes: Sequence[Remote]) -> List[str]:
+        """The code of each remote, by calls of 16."""
+        found: List[str] = []
+        for start in range(0, len(remotes), MAX_CLUSTERS):
+            part = remotes[start:start + MAX_CLUSTERS]
+            try:
+                whole, codes = method([self._info(remote) for remote in part], self._timeout)
+            except Exception as error:  # what the package raises for wrong parameters
+                found += [_name(getattr(error, "status_code", _FAILED))] * len(part)
+                continue
+            names = [_name(code) for code in codes or ()]
+            # A call that failed as a whole may tell nothing of its clusters.
+            found += names if len(names) == len(part) else [_name(whole)] * len(part)
+        return found
+
+    def link(self, remotes: Sequence[Remote]) -> List[Dict[str, Any]]:
+        """Elements of ``links``."""
+        return [{"cluster": remote["cluster"], "code": code, "explained": explain(code),
+                 "status": "failed" if code not in LINKED else "linked" if code == LINKED[0] else "already_linked"}
+                for remote, code in zip(remotes, self._each(self._own.link_clusters, remotes))]
+
+    def unlink(self, remotes: Sequence[Remote], links: List[Dict[str, Any]]) -> None:
+        """Takes down what was linked, and notes the codes."""
+        made = [(remote, entry) for remote, entry in zip(remotes, links) if entry["code"] in LINKED]
+        for (_remote, entry), code in zip(made, self._each(self._own.unlink_clusters, [remote for remote, _entry in made])):
+            entry["unlink"] = code
+            if code not in UNLINKED:
+                entry["status"] = "failed"
+                entry["explained"] = explain(code)
+
+    def close(self) -> None:
+        self._own.finalize()

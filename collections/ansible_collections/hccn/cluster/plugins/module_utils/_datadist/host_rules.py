@@ -1,0 +1,184 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What hosts and NPUs lack for LLM-DataDist, told from what other modules found on them.
+
+Source: the description of LinkLlmClusters, hicann/hixl docs/zh/api (products, hccn.conf, TLS), Ascend/mind-cluster ascend-docker-runtime (its mounts).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .._core.errors import InputError
+from .._core.problems import Problem
+from .plan import Cluster, Npu, Plan
+
+SUPPORTED = ("A3", "800I A2", "A200I A2 Box")
+UNSUPPORTED = ("A2 training", "200I A2", "500 A2", "910A", "310P")
+"""In the words of the option ``products``: Atlas A2 training, Atlas 200I/500 A2 inference, Atlas training and Atlas inference series."""
+_TELLS = {"A3": True, "910A": False, "310P": False}
+"""Products that the board data tell for sure. A2 may be of either kind, and of the 950 the description says nothing."""
+
+_NOT_MAPPED = {"missing": "error", "stale": "error", "unreadable": "error", "copy": "warning"}
+
+_DOWN = ("mend the link, or take the NPU out of the plan. While it is down, links made at the same time can time out. Should the others link all the same, "
+         "the older description advises hccn_tool -tls -s enable 1 on every NPU concerned (hccn.cluster.tls with tls_state enabled), the newer one does not "
+         "any more: it is your choice, and wants timeouts of 2000 ms")
+
+
+class Facts(NamedTuple):
+    """What was found, by host: ``nodes`` of device_info, ``mounts`` of hccn_conf_mount, ``ports`` of the probe; ``products`` as the user names them."""
+
+    nodes: Mapping[str, Any]
+    mounts: Mapping[str, Any]
+    ports: Mapping[str, Any]
+    products: Mapping[str, str]
+
+    def device(self, npu: Npu) -> Optional[Mapping[str, Any]]:
+        for entry in (self.nodes.get(npu[0]) or {}).get("devices") or ():
+            if entry.get("id") == npu[1]:
+                found: Mapping[str, Any] = entry
+                return found
+        return None
+
+    def product(self, host: str) -> Optional[str]:
+        return self.products.get(host) or (self.nodes.get(host) or {}).get("product")
+
+    def tls(self, npu: Npu) -> Optional[bool]:
+        """Is the switch on? None where it is not known."""
+        enabled = ((self.device(npu) or {}).get("tls") or {}).get("enabled")
+        return enabled if isinstance(enabled, bool) else None
+
+
+def _of(npu: Npu, rule: str, message: str, hint: str, severity: str = "error", where: Optional[str] = None) -> Problem:
+    return Problem(rule, severity, message, host=npu[0], device=npu[1], where=where, hint=hint, reader="llm_datadist")
+
+
+def _by_host(npus: Sequence[Npu]) -> Dict[str, List[int]]:
+    found: Dict[str, List[int]] = {}
+    for host, device in npus:
+        found.setdefault(host, []).append(device)
+    return found
+
+
+def check_products(products: Mapping[str, str]) -> None:
+    """Raises InputError for a word that is none."""
+    for host, product in products.items():
+        if product not in SUPPORTED + UNSUPPORTED:
+            raise InputError("products: %r of host %s is none of %s" % (product, host, ", ".join(SUPPORTED + UNSUPPORTED)))
+
+
+def supported(facts: Facts, host: str) -> Optional[bool]:
+    """None: unknown, which is never a pass."""
+    named = facts.products.get(host)
+    if named:
+        return named in SUPPORTED
+    return _TELLS.get(str(facts.product(host)))
+
+
+def product(plan: Plan, facts: Facts) -> Iterator[Problem]:
+    for host, devices in _by_host(plan.npus).items():
+        known, npu = supported(facts, host), (host, devices[0])
+        if known is None:
+            yield _of(npu, "product_unknown", "the board data (%s) do not tell whether LLM-DataDist supports %s" % (facts.product(host) or "none", host),
+                      "set products (in the playbook datadist_ready_product) to one of %s" % ", ".join(SUPPORTED + UNSUPPORTED))
+        elif not known:
+            yield _of(npu, "product", "LLM-DataDist does not support %s (%s)" % (host, facts.product(host)), "it supports %s" % ", ".join(SUPPORTED))
+
+
+def looked_at(plan: Plan, facts: Facts) -> Iterator[Problem]:
+    for host, devices in _by_host(plan.npus).items():
+        gone = [device for device in devices if facts.device((host, device)) is None]
+        if gone:
+            yield _of((host, gone[0]), "device_unknown", "nothing is known of NPU %s of %s" % (", ".join(map(str, gone)), host),
+                      "has the host these NPUs, and was it reached?")
+
+
+def link(plan: Plan, facts: Facts) -> Iterator[Problem]:
+    for npu in plan.npus:
+        entry = facts.device(npu)
+        if entry is not None and entry.get("link") != "up":
+            state = entry.get("link")
+            yield _of(npu, "link", "the link of NPU %d of %s %s" % (npu[1], npu[0], "is " + str(state) if state else "could not be read"), _DOWN)
+
+
+def address(plan: Plan, facts: Facts) -> Iterator[Problem]:
+    first: Dict[str, Npu] = {}
+    for npu in plan.npus:
+        entry = facts.device(npu)
+        if entry is None:
+            continue
+        own = entry.get("address")
+        if not own:
+            yield _of(npu, "address", "NPU %d of %s has no address" % (npu[1], npu[0]), "set one with hccn.cluster.bring_up or hccn.cluster.device_network")
+            continue
+        other = first.setdefault(own, npu)
+        if other != npu:
+            yield _of(npu, "address", "NPU %d of %s has the address %s of NPU %d of %s" % (npu[1], npu[0], own, other[1], other[0]), "give each its own")
+
+
+def tls(plan: Plan, facts: Facts) -> Iterator[Problem]:
+    """Equal on all that are concerned, whatever it is: told of the fewer."""
+    states = {npu: facts.tls(npu) for npu in plan.npus if facts.device(npu) is not None}
+    on = [npu for npu, state in states.items() if state is True]
+    off = [npu for npu, state in states.items() if state is False]
+    fewer, word, others = (on, "on", "off") if len(on) <= len(off) else (off, "off", "on")
+    if on and off:
+        for host, devices in _by_host(fewer).items():
+            yield _of((host, devices[0]), "tls", "TLS is %s on NPU %s of %s and %s on the %d others: they cannot link" % (
+                word, ", ".join(map(str, devices)), host, others, len(states) - len(fewer)),
+                "make it equal on all, with hccn.cluster.tls (tls_state: %s to follow the others)" % ("disabled" if word == "on" else "enabled"))
+    for host, devices in _by_host([npu for npu, state in states.items() if state is None]).items():
+        yield _of((host, devices[0]), "tls_unknown", "the TLS switch of NPU %s of %s could not be read: it may differ" % (", ".join(map(str, devices)), host),
+                  "see tls.reason in the result of hccn.cluster.device_info")
+
+
+def _container(host: str, wanted: Sequence[int], entry: Mapping[str, Any]) -> Iterator[Problem]:
+    concerned = [device for device in entry.get("devices") or () if device in wanted]
+    severity = _NOT_MAPPED.get(str(entry.get("state")))
+    if concerned and severity:
+        where = "container %s pid %s (%s)" % (str(entry.get("container"))[:12], entry.get("pid"), entry.get("command"))
+        yield _of((host, concerned[0]), "hccn_conf_" + str(entry["state"]), "a container with NPU %s of %s does not see the host's /etc/hccn.conf: %s" % (
+            ", ".join(map(str, concerned)), host, _STATES[str(entry["state"])]), str(entry.get("remedy") or ""), severity, where)
+
+
+_STATES = {"missing": "nothing is there", "stale": "it has another content, most often the file before it was replaced",
+           "unreadable": "it cannot be read", "copy": "it is a copy, which will not follow a change"}
+
+
+def conf(plan: Plan, facts: Facts) -> Iterator[Problem]:
+    """Where local_comm_res is empty, the addresses come from /etc/hccn.conf, also in a container."""
+    for host, devices in _by_host([cluster.npu for cluster in plan.clusters if not cluster.local_comm_res]).items():
+        result = facts.mounts.get(host)
+        if not isinstance(result, dict) or "containers" not in result:
+            yield _of((host, devices[0]), "hccn_conf_unknown", "it is not known whether containers of %s see /etc/hccn.conf" % host,
+                      "give the result of hccn.cluster.hccn_conf_mount in mounts", "warning")
+            continue
+        for found in result.get("problems") or ():
+            if str(found.get("rule", "")).startswith("host_conf_"):
+                yield _of((host, devices[0]), "hccn_conf", "%s: %s" % (host, found.get("message")), str(found.get("hint") or ""))
+        for entry in result["containers"]:
+            yield from _container(host, devices, entry)
+
+
+def ports_used(plan: Plan, facts: Facts) -> Iterator[Problem]:
+    """Of clusters that listen: somebody else does already."""
+    used: Dict[Tuple[str, str, int], str] = {}
+    for host, result in facts.ports.items():
+        for entry in (result or {}).get("probed") or ():
+            if entry["state"] != "free":
+                used[host, entry["ip"], entry["port"]] = entry["state"]
+    said: Dict[Tuple[str, str, int], Cluster] = {}
+    for cluster in plan.clusters:
+        for ip, port in cluster.ip_infos:
+            state = used.get((cluster.host, ip, port))
+            if state and said.setdefault((cluster.host, ip, port), cluster) is cluster:
+                yield _of(cluster.npu, "port_" + state, "%s port %d of cluster %d on %s: %s" % (
+                    ip, port, cluster.id, cluster.host, "somebody listens there already" if state == "used" else "the host has no such address"),
+                    "take another port" if state == "used" else "give an address of the host")
+
+
+def all_of(plan: Plan, facts: Facts) -> List[Problem]:
+    rules = (product, looked_at, address, link, tls, conf, ports_used)
+    return [problem for rule in rules for problem in rule(plan, facts)]

@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What is to be linked: clusters of LLM-DataDist, each on one NPU of a host, and the calls of LinkLlmClusters."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+
+from .._core.errors import InputError
+from .._rank_table.local_comm_res import ENDPOINT_VERSION
+
+MAX_CLUSTERS = 16
+"""Clusters a call (LLM_CLUSTER_NUM_EXCEED_LIMIT)."""
+DEFAULT_TIMEOUT_MS = 1000
+"""LinkLlmClusters' own."""
+PREFILL, DECODE = "prefill", "decode"
+
+Npu = Tuple[str, int]
+"""Host and physical id."""
+
+
+class Cluster(NamedTuple):
+    """``ip_infos``: host addresses with ports; ``local_comm_res`` as the option has it."""
+
+    id: int
+    role: str
+    host: str
+    device: int
+    ip_infos: Tuple[Tuple[str, int], ...]
+    local_comm_res: str
+
+    @property
+    def npu(self) -> Npu:
+        return self.host, self.device
+
+    @property
+    def limited(self) -> bool:
+        """Does the limit of links count? Not with a local_comm_res of version 1.3."""
+        try:
+            version = json.loads(self.local_comm_res).get("version")
+        except (ValueError, AttributeError):
+            return True
+        return str(version) != ENDPOINT_VERSION
+
+
+class Call(NamedTuple):
+    """One call of ``caller``."""
+
+    caller: Cluster
+    remotes: Tuple[Cluster, ...]
+    timeout_ms: int
+
+
+class Plan(NamedTuple):
+    clusters: Tuple[Cluster, ...]
+    calls: Tuple[Call, ...]
+
+    @property
+    def npus(self) -> List[Npu]:
+        """All NPUs concerned, each once, in the order of the plan."""
+        return list(dict.fromkeys(cluster.npu for cluster in self.clusters))
+
+    def pairs(self) -> Iterator[Tuple[Cluster, Cluster]]:
+        """Every link once, whoever makes it."""
+        seen: Dict[FrozenSet[int], None] = {}
+        for call in self.calls:
+            for remote in call.remotes:
+                key = frozenset((call.caller.id, remote.id))
+                if key not in seen:
+                    seen[key] = None
+                    yield call.caller, remote
+
+
+def _ip_infos(entry: Mapping[str, Any], where: str) -> Tuple[Tuple[str, int], ...]:
+    found = []
+    for info in entry.get("ip_infos") or ():
+        ip, port = info.get("ip"), info.get("port")
+        if not ip or not isinstance(port, int) or not 0 < port < 65536:
+            raise InputError("%s.ip_infos: %r is no ip with a port from 1 to 65535" % (where, info))
+        found.append((str(ip), port))
+    return tuple(found)
+
+
+def _clusters(entries: Sequence[Mapping[str, Any]]) -> Dict[int, Cluster]:
+    found: Dict[int, Cluster] = {}
+    for place, entry in enumerate(entries):
+        where = "clusters[%d]" % place
+        if entry["cluster"] in found:
+            raise InputError("%s: the cluster %d stands there twice; ids are unique over all that link" % (where, entry["cluster"]))
+        if entry["cluster"] < 0 or entry["device"] < 0:
+            raise InputError("%s: ids are 0 or more" % where)
+        found[entry["cluster"]] = Cluster(entry["cluster"], entry["role"], entry["host"], entry["device"], _ip_infos(entry, where),
+                                          entry.get("local_comm_res") or "")
+    if not found:
+        raise InputError("clusters is empty: name what is to be linked")
+    return found
+
+
+def _known(clusters: Mapping[int, Cluster], wanted: int, where: str) -> Cluster:
+    if wanted not in clusters:
+        raise InputError("%s: there is no cluster %d in clusters" % (where, wanted))
+    return clusters[wanted]
+
+
+def _calls(entries: Sequence[Mapping[str, Any]], clusters: Mapping[int, Cluster]) -> Iterator[Call]:
+    for place, entry in enumerate(entries):
+        where = "calls[%d]" % place
+        remotes = tuple(_known(clusters, wanted, where) for wanted in entry["remotes"])
+        if not remotes or entry["cluster"] in entry["remotes"] or len(set(entry["remotes"])) != len(remotes):
+            raise InputError("%s.remotes is to name other clusters, each once" % where)
+        yield Call(_known(clusters, entry["cluster"], where), remotes, entry["timeout_ms"])
+
+
+def _default_calls(clusters: Mapping[int, Cluster], timeout_ms: int) -> Iterator[Call]:
+    """Each decode cluster links all prefill clusters, as many a call as there may be."""
+    prefill = [cluster for cluster in clusters.values() if cluster.role == PREFILL]
+    for cluster in clusters.values():
+        if cluster.role == DECODE:
+            for start in range(0, len(prefill), MAX_CLUSTERS):
+                yield Call(cluster, tuple(prefill[start:start + MAX_CLUSTERS]), timeout_ms)
+
+
+def parse(clusters: Sequence[Mapping[str, Any]], calls: Any, timeout_ms: int) -> Plan:
+    """The options of datadist_check. ``calls`` None: every decode cluster links every prefill cluster. Raises InputError."""
+    found = _clusters(clusters)
+    made = _default_calls(found, timeout_ms) if calls is None else _calls(calls, found)
+    return Plan(tuple(found.values()), tuple(made))

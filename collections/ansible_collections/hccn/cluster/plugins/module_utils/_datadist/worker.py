@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The process that links: it does so apart from the module, under a deadline, and where links are to stay it stays with them.
+
+Reports are lines of JSON on a pipe: its pid first, then the result. What holds links notes itself in a file ``<cluster>.json``, and its end in the same file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import time
+from typing import Any, Dict, List, Mapping, Optional
+
+from .._core.errors import HccnError
+from .._fabric.detach import detach
+from .endpoint import Endpoint
+
+_GRACE_S = 5
+"""Beyond the module's own deadline: the kernel ends a worker that nobody waits for any more, also in the middle of a call into CANN."""
+
+
+class _Stop(BaseException):
+    """Asked to end."""
+
+
+def _stop(*_: Any) -> None:
+    raise _Stop
+
+
+def started(pid: int) -> Optional[int]:
+    """When the process began, in clock ticks; None where there is none."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stream:
+            fields = stream.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else int(fields[19])
+
+
+def write(path: str, content: Mapping[str, Any]) -> None:
+    """As a whole or not at all. Raises OSError."""
+    draft = "%s.%d" % (path, os.getpid())
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
+        json.dump(content, stream)
+    os.replace(draft, path)
+
+
+def read(path: str) -> Optional[Dict[str, Any]]:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            content = json.load(stream)
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+class Worker:
+    """What runs in the other process."""
+
+    def __init__(self, params: Mapping[str, Any], path: Optional[str], pipe: int) -> None:
+        """``path``: where it notes itself and holds the links; None: it unlinks at once."""
+        self._params = params
+        self._path = path
+        self._pipe = pipe
+
+    def _tell(self, **what: Any) -> None:
+        os.write(self._pipe, (json.dumps(what) + "\n").encode())
+
+    def run(self, ready: Any) -> None:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(self._params["timeout"] + _GRACE_S)
+        ready()
+        self._tell(pid=os.getpid())
+        endpoint: Optional[Endpoint] = None
+        try:
+            endpoint = Endpoint(self._params)
+            links = endpoint.link(self._params["remotes"])
+            if self._path is None:
+                endpoint.unlink(self._params["remotes"], links)
+            else:
+                signal.signal(signal.SIGTERM, _stop)
+                write(self._path, self._note(links))
+            self._tell(links=links)
+            if self._path is not None:
+                self._hold(endpoint, self._path, links)
+        except HccnError as error:
+            self._tell(error=error.as_dict())
+        except OSError as error:
+            self._tell(error={"code": "state_not_written", "message": "%s cannot be written: %s" % (self._path, error.strerror), "hint": ""})
+        finally:
+            if endpoint is not None:
+                endpoint.close()
+
+    def _note(self, links: List[Dict[str, Any]]) -> Dict[str, Any]:
+        return {"pid": os.getpid(), "started": started(os.getpid()), "asked": asked(self._params), "links": links}
+
+    def _hold(self, endpoint: Endpoint, path: str, links: List[Dict[str, Any]]) -> None:
+        os.close(self._pipe)
+        signal.alarm(0)
+        try:
+            time.sleep(self._params["hold"])
+        except _Stop:
+            pass
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.alarm(self._params["timeout"] + _GRACE_S)
+        endpoint.unlink(self._params["remotes"], links)
+        write(path, {"links": links})
+
+
+def asked(params: Mapping[str, Any]) -> Dict[str, Any]:
+    """What makes two requests the same."""
+    return {key: params[key] for key in ("cluster", "role", "device", "listen", "local", "local_comm_res", "remotes")}
+
+
+def _lines(pipe: int, until: float) -> List[Dict[str, Any]]:
+    """What the worker told, until it closed the pipe, told a result, or the time was over."""
+    data = b""
+    while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
+        part = os.read(pipe, 65536)
+        data += part
+        if not part or data.count(b"\n") >= 2:
+            break
+    return [json.loads(line.decode()) for line in data.split(b"\n") if line]
+
+
+def work(params: Mapping[str, Any], path: Optional[str]) -> Dict[str, Any]:
+    """``pid`` and ``links`` of a worker. Raises HccnError; a worker that is not done in time is killed."""
+    reading, writing = os.pipe()
+    until = time.monotonic() + params["timeout"]
+    try:
+        detach(Worker(params, path, writing).run, [writing])
+        os.close(writing)
+        writing = -1
+        told: Dict[str, Any] = {}
+        for line in _lines(reading, until):
+            told.update(line)
+    finally:
+        os.close(reading)
+        if writing >= 0:
+            os.close(writing)
+    if "error" in told:
+        error = told["error"]
+        raise HccnError(error["code"], error["message"], error.get("hint", ""))
+    if "links" not in told:
+        pid = told.get("pid")
+        if pid and started(pid) is not None:
+            os.kill(pid, signal.SIGKILL)
+            raise HccnError("timed_out", "LLM-DataDist was not done within %d s, and its process was killed" % params["timeout"],
+                            "raise timeout; does it hang on a device that is at work?")
+        raise HccnError("worker_ended", "the process with LLM-DataDist ended without a result", "see its log, and dmesg for a crash")
+    return told
