@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import topology
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
 from ansible_collections.hccn.cluster.plugins.module_utils._device import cdi, conf_check, failures
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
@@ -30,7 +31,7 @@ from tests.support import ROOT
 PACKAGE = "ansible_collections.hccn.cluster.plugins.module_utils"
 UTILS = ROOT / "collections" / PACKAGE.replace(".", "/")
 UNITS = ROOT / "collections/ansible_collections/hccn/cluster/tests/unit/plugins"
-DOCUMENTS_ONLY = {"_fabric.plan.parse_plan", "_fabric.schedule.parse_schedule"}
+DOCUMENTS_ONLY = {"_clusterd.topology.parse", "_datadist.plan.parse", "_fabric.plan.parse_plan", "_fabric.schedule.parse_schedule"}
 
 Target = Callable[[Any], Any]
 
@@ -137,6 +138,7 @@ def document_targets() -> dict[str, tuple[Target, list[Any]]]:
              "sizes": {"begin": "8K", "end": "1M", "factor": 2},
              "environment": {"HCCL_BUFFSIZE": "200"}, "tolerations": [{"key": "npu", "operator": "Exists"}], "labels": {"team": "a"},
              "mounts": [{"name": "data", "host_path": "/data", "type": "Directory"}]}]
+    leaves = [[{"leaf": "L1", "backup": "L2", "nodes": ["n1"], "qdds": [{"qdd": "q1", "backup": "q2", "ports": {"A": 0, "B": 8}}]}]]
     return {
         "rank_table_check": (lambda table: checks.examine_document(table, checks.READERS) if isinstance(table, dict) else None, tables),
         "rank_table_check of text": (lambda table: checks.check_text(json.dumps(table, allow_nan=True), checks.READERS), tables),
@@ -145,4 +147,5 @@ def document_targets() -> dict[str, tuple[Target, list[Any]]]:
         "diagnose": (judge_records, records),
         "address_plan": (lambda hosts: addresses.plan(hosts, ["10.0.0.0/24"]), networks),
         "collective job": (job.read, jobs),
+        "topology of leaves": (lambda given: topology.parse(given) if isinstance(given, list) else None, leaves),
     }

@@ -75,6 +75,8 @@ def parse(topology: Any) -> List[Leaf]:
         if not isinstance(qdds, list) or not qdds:
             raise InputError("%s.qdds is to be a list with the QDDs of the leaf" % where)
         nodes = fields.get("nodes")
+        if nodes is not None and not isinstance(nodes, list):
+            raise InputError("%s.nodes is to be a list of node names" % where)
         leaves.append(Leaf(str(fields["leaf"]), str(fields.get("backup") or ""), None if nodes is None else tuple(str(node) for node in nodes),
                            tuple(_qdd(qdd, "%s.qdds[%d]" % (where, number)) for number, qdd in enumerate(qdds))))
     _check_once(leaves)

@@ -103,11 +103,13 @@ class SuperPod:
     server_index: int
 
 
-_FIELD = re.compile(r"^\s*([^:\n]+?)\s*:\s*(.*?)\s*$", re.MULTILINE)
-
-
 def _fields(text: str) -> Dict[str, str]:
-    return dict(reversed(_FIELD.findall(text)))
+    """The lines "label : value"; the first of a label counts."""
+    found: Dict[str, str] = {}
+    for label, colon, value in (line.partition(":") for line in text.splitlines()):
+        if colon and label.strip():
+            found.setdefault(label.strip(), value.strip())
+    return found
 
 
 def parse_super_pod(text: str) -> SuperPod:
