@@ -24,8 +24,9 @@ BASE_PORT = 5201
 CONNECT_MS = 3000
 DEFAULT_SECONDS = 10
 
-LIMITS: Tuple[Limit, ...] = (Limit("duration_s", "-t", 1, 86400), Limit("qps", "-P", 1, 128), Limit("size_bytes", "-l", 1, 1048576))
-"""iperf.h: MAX_TIME, MAX_STREAMS, MAX_BLOCKSIZE. What queue pairs are to RDMA, parallel streams are to TCP."""
+LIMITS: Tuple[Limit, ...] = (Limit("duration_s", "-t", 1, 86400), Limit("qps", "-P", 1, 128), Limit("size_bytes", "-l", 1, 1048576),
+                            Limit("source_port", "--cport", 1024, 65535))
+"""iperf.h: MAX_TIME, MAX_STREAMS, MAX_BLOCKSIZE. What queue pairs are to RDMA, parallel streams are to TCP; they have ports from the given one on."""
 
 _NOT_TCP = ("iterations", "mtu", "gid_index", "traffic_class")
 
@@ -77,6 +78,14 @@ class Iperf3(HostServer):
         self._options = options
         self._version = version
         super().__init__(base_port)
+
+    def varied(self, changes: Mapping[str, int]) -> "Iperf3":
+        """The same with other options (``Options.varied``). Raises InputError."""
+        return Iperf3(self._options.varied(changes), self._version, self._base_port)
+
+    def about(self, device: int) -> Mapping[str, Any]:
+        """Nothing: one stream of TCP is not held to the rate of its link."""
+        return {}
 
     def describe(self) -> Mapping[str, Any]:
         """The fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""

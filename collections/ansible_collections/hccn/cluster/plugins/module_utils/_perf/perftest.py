@@ -64,6 +64,16 @@ class Perftest(HostServer):
         self._version = version
         super().__init__(base_port)
 
+    def varied(self, changes: Mapping[str, int]) -> "Perftest":
+        """The same with other options (``Options.varied``). Raises InputError."""
+        return Perftest(self._options.varied(changes), self._ends, self._version, self._base_port)
+
+    def about(self, device: int) -> Mapping[str, Any]:
+        """What a record's ``context`` tells of this host's end. A rate only of hardware: that of software RoCE is made up."""
+        port = self._ends[device].port
+        found = {"driver": port.driver, "firmware": port.firmware, "line_rate_gbit_s": port.rate_gbit_s if port.pci_address else None}
+        return {name: value for name, value in found.items() if value is not None}
+
     def describe(self) -> Mapping[str, Any]:
         """The fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
         options = self._options

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from .._core.errors import InputError
 
@@ -43,6 +43,7 @@ class Options:
     gid_index: Optional[int] = None
     traffic_class: Optional[int] = None
     bidirectional: bool = False
+    source_port: Optional[int] = None
 
     @property
     def program(self) -> str:
@@ -51,11 +52,16 @@ class Options:
 
     def as_dict(self) -> Dict[str, Any]:
         """The options of a record: what was given."""
-        names = ("size_bytes", "iterations", "duration_s", "qps", "mtu", "gid_index", "traffic_class")
+        names = ("size_bytes", "iterations", "duration_s", "qps", "mtu", "gid_index", "traffic_class", "source_port")
         given = {name: getattr(self, name) for name in names}
         given["all_sizes"] = self.all_sizes or None
         given["bidirectional"] = self.bidirectional or None
         return {name: value for name, value in given.items() if value is not None}
+
+    def varied(self, changes: Mapping[str, int]) -> "Options":
+        """The same test by another way through the fabric: other ``qps`` or ``source_port``. Latency is measured with one queue pair whatever is asked."""
+        wanted: Dict[str, Any] = {name: value for name, value in changes.items() if not (name == "qps" and self.measure == "latency")}
+        return replace(self, **wanted)
 
 
 def validate(options: Options, tool: str, limits: Sequence[Limit]) -> None:
@@ -66,6 +72,8 @@ def validate(options: Options, tool: str, limits: Sequence[Limit]) -> None:
         value = getattr(options, name)
         if value is not None and not low <= value <= high:
             raise InputError("%s is %d, but %s takes %d to %d (%s)" % (name, value, tool, low, high, flag))
+    if options.source_port is not None and "source_port" not in [limit.name for limit in limits]:
+        raise InputError("source_port means nothing to %s, whose queue pairs choose it" % tool, "take another number of queue pairs")
     if options.mtu is not None and options.mtu not in MTUS:
         raise InputError("mtu is %d, but RDMA knows %s only" % (options.mtu, ", ".join(map(str, MTUS))))
     if options.iterations is not None and options.duration_s is not None:

@@ -13,7 +13,7 @@ from .._core.errors import HccnError
 from .._core.problems import Problem
 from .._device.rdma_checks import read_memlock
 from .._device.rdma_sysfs import read_ports
-from . import perftest_report
+from . import packages, perftest_report
 from .perftest import BASE_PORT, Perftest, validate
 from .perftest_options import Options
 from .rdma_end import End, blockers, find_end
@@ -43,7 +43,7 @@ def prepare(options: Options, addresses: Mapping[int, str], names: Mapping[int, 
 
 def _version(program: str, run: Runner) -> str:
     if shutil.which(program) is None:
-        raise HccnError("tool_missing", "%s is not in PATH" % program, "install perftest")
+        raise HccnError("tool_missing", "%s is not in PATH" % program, packages.hint(packages.PERFTEST))
     result = run((program, "--version"), VERSION_SECONDS)
     if result.timed_out:
         raise HccnError("timeout", "%s --version did not end within %.0f s" % (program, VERSION_SECONDS), "is the host overloaded, or its RDMA driver hung?")

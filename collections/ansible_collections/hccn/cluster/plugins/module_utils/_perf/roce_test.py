@@ -132,6 +132,14 @@ class RoceTest:
         self._tool = tool
         self._options = options
 
+    def varied(self, changes: Mapping[str, int]) -> "RoceTest":
+        """The same with other options (``Options.varied``). Raises InputError."""
+        return RoceTest(self._tool, self._options.varied(changes))
+
+    def about(self, device: int) -> Mapping[str, Any]:
+        """Nothing that the tool tells without a call: what is known of an NPU comes with the task."""
+        return {}
+
     def describe(self) -> Mapping[str, Any]:
         """The fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
         options = self._options

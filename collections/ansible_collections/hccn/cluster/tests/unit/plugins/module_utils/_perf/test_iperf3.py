@@ -43,6 +43,9 @@ def test_command_lines():
     assert tool.server(3, "10.0.0.12") == ("iperf3", "-s", "-1", "-J", "-B", "10.0.0.12", "-p", "5204")
     words = ("iperf3", "-c", "10.0.0.12", "-J", "-p", "5204", "--connect-timeout", "3000")
     assert tool.client(0, "10.0.0.12", 3) == words + ("-t", "2", "-P", "4", "-l", "65536")
+    again = tool.varied({"source_port": 50000, "qps": 8})
+    assert again.client(0, "10.0.0.12", 3) == words + ("-t", "2", "-P", "8", "-l", "65536", "--cport", "50000")
+    assert again.describe()["options"] == {"size_bytes": 65536, "duration_s": 2, "qps": 8, "source_port": 50000}
     assert Iperf3(Options("read")).client(0, "10.0.0.12", 3) == words + ("-t", "10", "-R")
     assert Iperf3(Options("read", bidirectional=True)).client(0, "10.0.0.12", 3) == words + ("-t", "10", "--bidir")
 
@@ -54,6 +57,7 @@ def test_command_lines():
     (Options(mtu=4096, gid_index=3), "mtu and gid_index mean nothing to iperf3, which measures TCP"),
     (Options(qps=129), "qps is 129, but iperf3 takes 1 to 128 (-P)"),
     (Options(size_bytes=1048577), "size_bytes is 1048577, but iperf3 takes 1 to 1048576 (-l)"),
+    (Options(source_port=80), "source_port is 80, but iperf3 takes 1024 to 65535 (--cport)"),
     (Options(duration_s=0), "duration_s is 0, but iperf3 takes 1 to 86400 (-t)"),
 ])
 def test_what_iperf3_does_not_measure(options, message):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
@@ -205,6 +207,22 @@ def test_command_lines():
     assert tool.server(0, "10.0.0.11") == words
     other = words[:9] + ("18518",) + words[10:]
     assert tool.client(0, "10.0.0.12", 3) == other + ("10.0.0.12",)
+
+
+def test_another_way_through_the_fabric():
+    tool = make_tool(Options(size_bytes=4096, qps=2), "6.06")
+    assert (tool.varied({"qps": 4}).describe()["options"], tool.varied({}).describe()) == ({"size_bytes": 4096, "qps": 4}, tool.describe())
+    assert tool.varied({"qps": 4}).client(0, "10.0.0.12", 0)[-4:] == ("-q", "4", "--report_gbits", "10.0.0.12")
+    assert make_tool(Options("read", "latency")).varied({"qps": 4}).describe()["options"] == {}, "latency is measured with one queue pair"
+    with pytest.raises(InputError) as raised:
+        tool.varied({"source_port": 50000})
+    assert raised.value.message == "source_port means nothing to perftest, whose queue pairs choose it"
+
+
+def test_what_is_told_of_an_end():
+    hardware = End(replace(END.port, pci_address="0000:17:00.0", driver="mlx5_core", firmware="28.39.1002"), 3)
+    assert make_tool(ends={0: END, 1: hardware}).about(1) == {"driver": "mlx5_core", "firmware": "28.39.1002", "line_rate_gbit_s": 200.0}
+    assert make_tool().about(0) == {}, "the rate of software RoCE is made up"
 
 
 def test_latency_has_no_unit_of_bandwidth():

@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Which package brings a tool, and the command that installs it on this host. Nothing is installed here.
+
+The package manager decides, not the distribution's name: openEuler and Kylin take dnf (older ones yum), Debian and Ubuntu apt-get.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+PERFTEST, IPERF3, MPICH, OPENMPI, RDMA = "perftest", "iperf3", "mpich", "openmpi", "rdma"
+TOOLS = (PERFTEST, IPERF3, MPICH, OPENMPI, RDMA)
+
+_DEBIAN: Mapping[str, Tuple[str, ...]] = {
+    PERFTEST: ("perftest",), IPERF3: ("iperf3",), MPICH: ("mpich",), OPENMPI: ("openmpi-bin",), RDMA: ("rdma-core", "ibverbs-providers")}
+_RPM: Mapping[str, Tuple[str, ...]] = {
+    PERFTEST: ("perftest",), IPERF3: ("iperf3",), MPICH: ("mpich",), OPENMPI: ("openmpi",), RDMA: ("rdma-core", "libibverbs")}
+
+_OS_RELEASE = re.compile(r"^(ID|VERSION_ID|PRETTY_NAME)=(.*)$", re.MULTILINE)
+
+
+class Manager(NamedTuple):
+    """``name`` as Ansible calls it; ``install``: argv before the packages; ``packages`` by tool."""
+
+    name: str
+    install: Tuple[str, ...]
+    packages: Mapping[str, Tuple[str, ...]]
+
+
+MANAGERS = (
+    Manager("apt", ("apt-get", "install", "--yes"), _DEBIAN),
+    Manager("dnf", ("dnf", "install", "--assumeyes"), _RPM),
+    Manager("yum", ("yum", "install", "--assumeyes"), _RPM),
+)
+
+
+def manager(path: Optional[str] = None) -> Optional[Manager]:
+    """That of this host, by its program; ``path`` in place of PATH."""
+    return next((known for known in MANAGERS if shutil.which(known.install[0], path=path)), None)
+
+
+def names(tools: Iterable[str], by: Optional[Manager], own: Mapping[str, Sequence[str]]) -> Tuple[str, ...]:
+    """The packages of the tools, each once; ``own``: the site's names, by tool, before those known here."""
+    found: Dict[str, None] = {}
+    for tool in tools:
+        found.update(dict.fromkeys(own.get(tool) or (by.packages[tool] if by else ())))
+    return tuple(found)
+
+
+def command(by: Optional[Manager], packages: Sequence[str]) -> Tuple[str, ...]:
+    """argv that installs the packages; empty where nothing is to be installed, or nobody knows how."""
+    return by.install + tuple(packages) if by and packages else ()
+
+
+def hint(tool: str) -> str:
+    """What to do where a tool is missing: ``apt-get install --yes perftest``."""
+    by = manager()
+    return " ".join(command(by, names([tool], by, {}))) or "install %s" % tool
+
+
+def parse_os_release(text: str) -> Dict[str, str]:
+    """``id``, ``version`` and ``name`` of os-release(5); what it does not tell is absent."""
+    keys = {"ID": "id", "VERSION_ID": "version", "PRETTY_NAME": "name"}
+    return {keys[key]: value.strip().strip("\"'") for key, value in _OS_RELEASE.findall(text) if value.strip().strip("\"'")}
+
+
+def distribution(root: str = "/") -> Dict[str, str]:
+    """Of this host, empty where it does not tell."""
+    for name in ("etc/os-release", "usr/lib/os-release"):
+        try:
+            with open(os.path.join(root, name), encoding="utf-8", errors="replace") as file:
+                return parse_os_release(file.read())
+        except OSError:
+            continue
+    return {}

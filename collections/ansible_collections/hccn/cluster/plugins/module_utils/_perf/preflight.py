@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What this host lacks of what a measurement needs, and how to get it: programs, drivers of RDMA devices, and for each address a device that works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from .._core import problems, process
+from .._core.errors import HccnError
+from .._core.guard import Guard
+from .._core.problems import Problem
+from .._device.rdma_checks import read_memlock
+from .._device.rdma_sysfs import Port, read_ports
+from . import iperf3, mpirun, packages, perftest_report
+from .perftest_options import MEASURES, OPERATIONS, Options
+from .perftest_preflight import VERSION_SECONDS
+from .rdma_end import blockers, find_end
+
+PERFTEST_PROGRAMS = tuple(Options(operation, measure).program for operation in OPERATIONS for measure in MEASURES)
+MPI_PROGRAMS = ("mpirun", "mpirun.mpich", "mpirun.openmpi")
+MPI_FOLDERS = ("/usr/lib64/mpich/bin", "/usr/lib64/openmpi/bin")
+"""Where packages of openEuler and Kylin put them: outside of PATH, until an environment module is loaded."""
+PROVIDERS = "etc/libibverbs.d"
+TOOL_MISSING = "tool_missing"
+
+Runner = Callable[[Sequence[str], float], process.Result]
+
+
+def look(params: Mapping[str, Any]) -> Dict[str, Any]:
+    """perf_tools_info as a whole. Starts each tool once, with ``--version``."""
+    with Guard():
+        return found_here(params, process.run)
+
+
+def found_here(params: Mapping[str, Any], run: Runner) -> Dict[str, Any]:
+    """``params``: ``tools``, ``packages``, ``addresses``, ``root`` and ``fail_on`` of the module."""
+    root, by = params["root"], packages.manager()
+    tools = [_tool(name, root, run) for name in params["tools"]]
+    lacking = [tool["name"] for tool in tools if not tool["found"]]
+    wanted = packages.names(lacking, by, params["packages"])
+    found = [_missing(tool, root, packages.command(by, packages.names([tool["name"]], by, params["packages"]))) for tool in tools if not tool["found"]]
+    result: Dict[str, Any] = {
+        "changed": False, "tools": tools, "missing": lacking, "packages": list(wanted), "package_manager": by.name if by else None,
+        "command": list(packages.command(by, wanted)), "distribution": packages.distribution(root),
+        "devices": _devices(params["addresses"], packages.PERFTEST in params["tools"], root, found), "problems": problems.as_dicts(found),
+    }
+    if problems.fails(found, params["fail_on"]):
+        result.update(failed=True, msg="; ".join("%s (%s)" % (problem.message, problem.hint) for problem in found))
+    return result
+
+
+def _tool(name: str, root: str, run: Runner) -> Dict[str, Any]:
+    """``name``, ``found``, ``path`` and ``version``; ``lacks``: what of it is not there."""
+    path, version, lacks = _LOOKS[name](name, root, run)
+    return {"name": name, "found": not lacks, "path": path, "version": version, "lacks": lacks}
+
+
+Seen = Tuple[Optional[str], Optional[str], List[str]]
+
+
+def _perftest(name: str, root: str, run: Runner) -> Seen:
+    there = {program: shutil.which(program) for program in PERFTEST_PROGRAMS}
+    lacks = [program for program, path in there.items() if path is None]
+    path = next((path for path in there.values() if path), None)
+    return path, perftest_report.parse_version(_says(path, run)) or None if path else None, lacks
+
+
+def _iperf3(name: str, root: str, run: Runner) -> Seen:
+    path = shutil.which(name)
+    return path, iperf3.parse_version(_says(path, run)) or None if path else None, [] if path else [name]
+
+
+def _mpi(name: str, root: str, run: Runner) -> Seen:
+    """Both call themselves mpirun: which one it is, it says itself."""
+    places = [place for program in MPI_PROGRAMS for place in mpirun.candidates(program, os.environ.get("PATH", ""))]
+    places += [os.path.join(folder, MPI_PROGRAMS[0]) for folder in MPI_FOLDERS]
+    for path in dict.fromkeys(place for place in places if os.access(place, os.X_OK)):
+        try:
+            launcher = mpirun.parse_version(path, _says(path, run))
+        except HccnError:
+            continue
+        if launcher.flavour == name:
+            return path, launcher.version, []
+    return None, None, ["mpirun of %s" % name]
+
+
+def _rdma(name: str, root: str, run: Runner) -> Seen:
+    """The user-space drivers: without them libibverbs finds no device, whatever the kernel has."""
+    folder = os.path.join(root, PROVIDERS)
+    drivers = [entry for entry in (os.listdir(folder) if os.path.isdir(folder) else ()) if entry.endswith(".driver")]
+    return (folder, None, []) if drivers else (None, None, ["drivers of libibverbs (/%s)" % PROVIDERS])
+
+
+_LOOKS: Dict[str, Callable[[str, str, Runner], Seen]] = {
+    packages.PERFTEST: _perftest, packages.IPERF3: _iperf3, packages.MPICH: _mpi, packages.OPENMPI: _mpi, packages.RDMA: _rdma}
+
+
+def _says(path: str, run: Runner) -> str:
+    try:
+        return run((path, "--version"), VERSION_SECONDS).stdout
+    except HccnError:
+        return ""
+
+
+def _missing(tool: Mapping[str, Any], root: str, command: Sequence[str]) -> Problem:
+    named = packages.distribution(root).get("name", "this host")
+    return Problem(TOOL_MISSING, "error", "%s %s not there" % (", ".join(tool["lacks"]), "is" if len(tool["lacks"]) == 1 else "are"), where=tool["name"],
+                   hint=" ".join(command) or "install %s: %s has no package manager that is known here" % (tool["name"], named))
+
+
+def _devices(addresses: Sequence[str], rdma: bool, root: str, found: Sequence[Problem]) -> List[Dict[str, Any]]:
+    """Each address as a device to measure with, numbered in the order given, in the form of device_info; ``errors``: why that cannot go well."""
+    ports = read_ports(root) if rdma and addresses else []
+    general = [{"topic": "tool", "code": problem.rule, "message": "%s (%s)" % (problem.message, problem.hint)} for problem in found]
+    return [{"id": number, "address": address, "errors": general + (_of_end(ports, address, root) if rdma else [])}
+            for number, address in enumerate(addresses)]
+
+
+def _of_end(ports: Sequence[Port], address: str, root: str) -> List[Dict[str, Any]]:
+    try:
+        bad = blockers(find_end(ports, address), read_memlock(root), Options())
+    except HccnError as error:
+        return [{"topic": "rdma", "code": error.code, "message": error.sentence()}]
+    return [{"topic": "rdma", "code": problem.rule, "message": "%s (%s)" % (problem.message, problem.hint)} for problem in bad]
