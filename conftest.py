@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How tests are spread over processes (``pytest -n``): a file stays together, since its tests share nodes.
 
-Files that run the demo's cluster stay together too: its nodes have the same loopback addresses and ports everywhere.
+Files that run the demo's cluster stay together too: its nodes have the same loopback addresses and ports everywhere. So do those that share virtual
+machines, which take longer to boot than to test.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import pytest
 # What hypothesis keeps goes where the other tools' caches are.
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", ".cache/hypothesis")
 
-ONE_AT_A_TIME = {"tests/demo": "the demo's cluster", "tests/awx": "the demo's cluster"}
+ONE_AT_A_TIME = {"tests/demo": "the demo's cluster", "tests/awx": "the demo's cluster", "tests/roce": "the virtual machines",
+                 "tests/docs": "the tutorial's cluster"}
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -103,3 +103,17 @@ def test_published_logs(name: str) -> None:
     except HccnError as error:
         found = error.code
     assert found == LOGS[name]
+
+
+def test_every_published_log_is_read() -> None:
+    assert {path.stem.removeprefix("roce_test__") for path in shared("samples/hccn_tool").glob("roce_test__*")} == set(LOGS)
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("busy", "Roce perftest is doing, please try later."), ("failed", "Couldn't connect to "), ("timeout", "The cmd line execute timeout!"),
+])
+def test_what_the_logs_tell(name: str, message: str) -> None:
+    text = shared(f"samples/hccn_tool/roce_test__{name}.txt").read_text()
+    with pytest.raises(HccnError) as raised:
+        roce_test.rows(Result(("hccn_tool",), 0, text, "", False, 0.0, 1.0))
+    assert raised.value.message.startswith(message)

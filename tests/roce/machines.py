@@ -71,7 +71,7 @@ class Machine:
         self.address = f"10.99.8.{10 + number}"
         self.port = _free_port()
         self.console = folder / f"{self.name}.console"
-        self._config = folder / "ssh_config"
+        self.ssh_config = folder / "ssh_config"
         self._qemu: subprocess.Popen[bytes] | None = None
 
     def start(self, argv: Sequence[str]) -> None:
@@ -87,7 +87,7 @@ class Machine:
 
     def argv(self, *command: str) -> list[str]:
         """What runs ``command`` there."""
-        return ["ssh", "-F", str(self._config), self.name, shlex.join(command)]
+        return ["ssh", "-F", str(self.ssh_config), self.name, shlex.join(command)]
 
     def run(self, *command: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
         return subprocess.run(self.argv(*command), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)

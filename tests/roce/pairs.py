@@ -24,6 +24,9 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_end import
 from tests.roce.machines import Machine
 from tests.support import COLLECTION, ROOT
 
+RELEASES = ("bookworm", "bookworm", "trixie", "trixie")
+"""Of the four machines of the tests."""
+
 LIBRARY = "/root/lib"
 UTILS = "ansible_collections.hccn.cluster.plugins.module_utils"
 DEVICE = 0

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 
 import pytest
 
@@ -20,13 +19,11 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_option
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import Asked
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_end import End, pinned
 from tests.roce.images import PERFTEST
-from tests.roce.machines import Machine, machines
-from tests.roce.pairs import DEVICE, Pair, Running, end_of, install, look, perftest_pair, wait_for_traffic
-from tests.support import ROOT, skip
+from tests.roce.machines import Machine
+from tests.roce.pairs import DEVICE, RELEASES, Pair, Running, look, perftest_pair, wait_for_traffic
+from tests.support import ROOT
 from tests.testbed.kernel import running, start_time, until
-from tests.testbed.plan import Unavailable
 
-RELEASES = ("bookworm", "bookworm", "trixie", "trixie")
 PAIRS = {"old": (1, 2), "new": (3, 4), "old-to-new": (2, 3), "new-to-old": (4, 1)}
 BANDWIDTH = {"size_bytes": 8192, "iterations": 40}
 LATENCY = {"measure": "latency", "size_bytes": 8, "iterations": 40}
@@ -39,32 +36,6 @@ resource.setrlimit(resource.RLIMIT_MEMLOCK, (int(sys.argv[1]),) * 2)
 os.setuid(65534)
 os.execvp(sys.argv[2], sys.argv[2:])
 """
-
-
-@pytest.fixture(scope="module")
-def four() -> Iterator[list[Machine]]:
-    if os.geteuid() != 0:
-        skip("roce-machines", "not root")
-    try:
-        with machines(*RELEASES) as up:
-            for machine in up:
-                install(machine)
-            yield up
-    except Unavailable as error:
-        skip("roce-machines", str(error))
-
-
-@pytest.fixture(scope="module")
-def ends(four: list[Machine]) -> dict[str, End]:
-    return {machine.name: end_of(machine) for machine in four}
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(four: list[Machine]) -> Iterator[None]:
-    """After each test: no perftest, no iperf3 on any machine."""
-    yield
-    names = [f"ib_{operation}_{kind}" for operation in ("write", "read", "send") for kind in ("bw", "lat")] + ["iperf3"]
-    assert until(lambda: not any(asked.communicate(timeout=60)[0] for asked in [machine.start_command("pidof", *names) for machine in four]), 10)
 
 
 def test_the_machines_as_rdma_info_sees_them(four: list[Machine], ends: dict[str, End]) -> None:

@@ -25,7 +25,7 @@ from .._core.errors import HccnError
 from .._core.process import Child
 from .agenda import Agenda
 from .channel import Body, Channel
-from .left_out import LeftOut
+from .left_out import LeftOut, host_of
 from .outcome import LINE_RATE
 from .plan import Pair, Plan
 from .suspension import deadline
@@ -114,7 +114,7 @@ class Bench:
     def say(self, channel: Channel, body: Body) -> None:
         """Sends a line, and with it who is left out, and who of those was there before: nobody waits for them to start. Raises HccnError."""
         known = self.left_out.share()
-        channel.send({**body, "known": {**known, "come": self.agenda.came(known["missed"])}} if known else body)
+        channel.send({**body, "known": {**known, "come": self.agenda.came(sorted(set(map(host_of, known["missed"]))))}} if known else body)
 
     def hear(self, body: Body) -> Body:
         """Takes over whom the other end leaves out."""

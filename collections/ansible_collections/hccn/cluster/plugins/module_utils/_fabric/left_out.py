@@ -131,3 +131,8 @@ class LeftOut:
 
 def _names(end: Endpoint) -> Tuple[str, str]:
     return end.host, str(end)
+
+
+def host_of(name: str) -> str:
+    """The host of a name of either kind; hosts have no blanks."""
+    return name.partition(" ")[0]

@@ -19,6 +19,9 @@ from .summaries import Summaries
 UNREACHABLE, NOT_MEASURED = "unreachable", "not_measured"
 CLASSES = (GOOD, SLOW, FAILED, BUSY, UNREACHABLE, NOT_MEASURED)
 
+NOT_TRIED_CODES = frozenset({"tool_missing"})
+"""Of what was left out: nothing is known to be bad, there is only nothing to measure with."""
+
 EVIDENCE_LINES = 16
 MANY_HOSTS, LINES_OF_MANY = 50, 4
 """With more bad hosts than that each has fewer lines: AWX keeps 700,000 characters of a result."""
@@ -46,7 +49,7 @@ class LeftOut:
 
     @property
     def state(self) -> str:
-        return BUSY if self.code in BUSY_CODES else FAILED
+        return BUSY if self.code in BUSY_CODES else NOT_MEASURED if self.code in NOT_TRIED_CODES else FAILED
 
 
 class Classes:
@@ -139,11 +142,13 @@ def lowered(verdict: Verdict, missing: Sequence[LeftOut]) -> Verdict:
     """A host is not good while one of its NPUs could not be looked at."""
     if not missing:
         return verdict
-    said = "; ".join(f"npu {one.device} was left out: {one.message}" for one in missing)
-    state = worst({one.state for one in missing} | {verdict.verdict})
+    devices: dict[str, list[str]] = {}
+    for one in missing:
+        devices.setdefault(one.message, []).append(str(one.device))
+    said = "; ".join(f"npu {', '.join(numbers)} {'was' if len(numbers) == 1 else 'were'} left out: {why}" for why, numbers in devices.items())
     if verdict.verdict == NOT_MEASURED:
         return Verdict(verdict.host, worst({one.state for one in missing}), said, [])
-    return Verdict(verdict.host, state, f"{said}; {verdict.message}", verdict.evidence)
+    return Verdict(verdict.host, worst({one.state for one in missing} | {verdict.verdict}), f"{said}; {verdict.message}", verdict.evidence)
 
 
 def _first_line(text: Any) -> str:
@@ -151,5 +156,5 @@ def _first_line(text: Any) -> str:
 
 
 def worst(states: Collection[str]) -> str:
-    """Of classes other than not_measured."""
-    return next(state for state in (UNREACHABLE, FAILED, BUSY, SLOW, GOOD) if state in states)
+    """Not measured counts as better than bad, and as worse than good."""
+    return next(state for state in (UNREACHABLE, FAILED, BUSY, SLOW, NOT_MEASURED, GOOD) if state in states)

@@ -62,4 +62,3 @@ def second_look(plan: Mapping[str, Any], found: Diagnosis, results: Results, see
 def _without(silent: set[str], rounds: Sequence[Sequence[Entry]]) -> list[list[Entry]]:
     kept = [[entry for entry in one if silent.isdisjoint((entry["source"]["host"], entry["target"]["host"]))] for one in rounds]
     return [one for one in kept if one]
-

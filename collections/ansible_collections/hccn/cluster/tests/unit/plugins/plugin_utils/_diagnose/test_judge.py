@@ -264,6 +264,13 @@ def test_a_host_with_an_npu_left_out_is_not_good(left_out, state, beginning):
     assert verdict(found, "b").message.startswith(beginning)
 
 
+def test_a_host_without_the_tool_is_not_measured():
+    missing = [classes_of_hosts.LeftOut("b", number, "tool_missing", "iperf3 is not there (dnf install --assumeyes iperf3)") for number in (0, 1)]
+    alone = verdict(diagnose("ab", {"a": None, "b": None}, left_out=missing), "b")
+    assert (alone.verdict, alone.message) == ("not_measured", "npu 0, 1 were left out: iperf3 is not there (dnf install --assumeyes iperf3)")
+    assert verdict(diagnose("ab", {"a": None, "b": None}, left_out=[*missing, MUTE_NPU]), "b").verdict == "failed"
+
+
 def test_a_host_with_all_npus_left_out():
     found = diagnose("ab", {"a": None, "b": None}, left_out=[BUSY_NPU])
     assert (verdict(found, "b").verdict, verdict(found, "b").message) == ("busy", "npu 5 was left out: it is at work, pid 4711")

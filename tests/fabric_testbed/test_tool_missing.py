@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host without the tool that is to measure: it is named with the command that brings the tool, and nobody waits for it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import testbed
+from tests.fabric_testbed.check import check, records, verdicts
+from tests.support import skip
+from tests.testbed import Lab, Unavailable
+
+ADDRESSES = {"check_fabric_addresses": ["{{ ansible_host | replace('10.77.0.', '10.78.') }}.10", "{{ ansible_host | replace('10.77.0.', '10.78.') }}.11"]}
+WITH_IPERF3 = {"check_fabric_tool": "iperf3", "check_fabric_duration": 1, "check_fabric_size": "64K", "check_fabric_relative_floor": 0.5}
+MISSING = "iperf3 is not there (apt-get install --yes iperf3)"
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    if not shutil.which("iperf3") or not shutil.which("apt-get"):
+        skip("iperf3")
+    try:
+        with testbed.lab(3, npus=2, link_rate="50mbit", variables=ADDRESSES) as up:
+            up.exec("node1", ["rm", shutil.which("iperf3")], check=True)
+            yield up
+    except Unavailable as reason:
+        skip("testbed", str(reason))
+
+
+def test_one_host_lacks_the_tool(lab: Lab, tmp_path: Path) -> None:
+    play = check(lab, tmp_path, **WITH_IPERF3)
+    assert play.end() == 0, play.output
+    assert f'"Left out: node1 npu 0: {MISSING}"' in play.output
+    found = verdicts(play)
+    assert found["node1"] == ("not_measured", f"npu 0, 1 were left out: {MISSING}")
+    assert {name: said[0] for name, said in found.items() if name != "node1"} == {"node2": "good", "node3": "good"}
+    assert {record["status"] for record in records(play, "rdma")} == {"ok"}
+
+
+def test_no_two_hosts_have_it(lab: Lab, tmp_path: Path) -> None:
+    """The reason stands before the sentence of the plan."""
+    play = check(lab, tmp_path, **WITH_IPERF3, hccn_hosts="node1,node2")
+    assert play.end() == 2
+    assert play.output.index(MISSING) < play.output.index("a pair plan needs two hosts or more, not 1")
