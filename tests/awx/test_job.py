@@ -17,6 +17,7 @@ import yaml
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
 from tests.awx.job import DEADLINE, Job, Outcome, Unsafe, clone, processes, synchronised
+from tests.awx.surveys import survey
 from tests.support import ROOT, node, set_state
 from tests.test_house import JOBS, awx_playbooks
 
@@ -73,8 +74,7 @@ def awx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
 
 def answers(role: str) -> dict[str, Any]:
     """The survey as it is launched when nobody changes an answer."""
-    survey = json.loads((ROOT / f"roles/awx/files/surveys/{role}.json").read_text())
-    given = {question["variable"]: question["default"] for question in survey["spec"] if question["variable"] not in PER_HOST}
+    given = {question["variable"]: question["default"] for question in survey(role)["spec"] if question["variable"] not in PER_HOST}
     return {name: Unsafe(value) if isinstance(value, str) else value for name, value in given.items()}
 
 
@@ -85,7 +85,7 @@ def checked(awx: Controller) -> Outcome:
 
 def test_a_clone_offers_the_jobs(awx: Controller) -> None:
     nested = "collections/ansible_collections/hccn/cluster/playbooks"
-    wanted = ["playbooks/demo.yml"] + [f"{folder}/{job}.yml" for folder in ("playbooks", nested) for job in JOBS]
+    wanted = ["playbooks/awx.yml", "playbooks/demo.yml"] + [f"{folder}/{job}.yml" for folder in ("playbooks", nested) for job in JOBS]
     assert sorted(awx_playbooks(awx.project)) == sorted(wanted)
 
 

@@ -1,98 +1,79 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The committed surveys are those of the roles' argument specs, and keep AWX's rules."""
+"""The surveys made of the roles' argument specs keep AWX's rules, and the rules find what breaks them."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.support import COLLECTION, ROOT
+from tests.awx.surveys import ROLES, jobs, plugin, survey
+from tests.support import ROOT
 
-ROLES = ["check_fabric"]
-AWX_TYPES = {"text", "textarea", "password", "multiplechoice", "multiselect", "integer", "float"}
-
-
-def generator() -> Any:
-    path = ROOT / "roles/awx/filter_plugins/awx_survey.py"
-    spec = importlib.util.spec_from_file_location("awx_survey", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.awx_survey
+ASKING = [job["role"] for job in jobs() if "role" in job]
 
 
-def committed(role: str) -> dict[str, Any]:
-    return json.loads((ROOT / f"roles/awx/files/surveys/{role}.json").read_text())
-
-
-def violations(survey: dict[str, Any]) -> list[str]:
-    """AWX's own rules for a survey (its API refuses everything else)."""
-    found = [f"survey: {key} missing" for key in ("name", "description", "spec") if key not in survey]
-    variables = [question.get("variable") for question in survey["spec"]]
-    found += [f"{variable}: twice" for variable in set(variables) if variables.count(variable) > 1]
-    for question in survey["spec"]:
-        found += [f"{question.get('variable')}: {text}" for text in question_violations(question)]
-    return found
-
-
-def question_violations(question: dict[str, Any]) -> list[str]:
-    found = [f"{key} missing" for key in ("type", "question_name", "variable", "required") if key not in question]
-    if question.get("type") not in AWX_TYPES:
-        return [*found, f"unknown type {question.get('type')}"]
-    if not isinstance(question.get("required"), bool):
-        found.append("required is no boolean")
-    if any(character.isspace() for character in question.get("variable", " ")):
-        found.append("variable with a blank")
-    default = question.get("default", "")
-    numeric = {"integer": int, "float": (int, float)}.get(question["type"])
-    if default != "" and not isinstance(default, numeric or str):
-        found.append("default of another type")
-    for bound in ("min", "max"):
-        if bound in question and not isinstance(question[bound], int):
-            found.append(f"{bound} is no integer")
-    if question["type"] in ("multiplechoice", "multiselect"):
-        choices = question.get("choices")
-        if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
-            found.append("choices are no list of strings")
-        elif default != "" and default not in choices:
-            found.append("default is none of the choices")
-    return found
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_the_survey_is_that_of_the_role(role: str) -> None:
-    specs = yaml.safe_load((COLLECTION / f"roles/{role}/meta/argument_specs.yml").read_text())
-    assert committed(role) == generator()(specs), "make surveys writes it anew"
-
-
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("role", ASKING)
 def test_the_survey_keeps_awx_rules(role: str) -> None:
-    assert violations(committed(role)) == []
+    assert plugin("awx_survey_rules").awx_survey_breaches(survey(role)) == []
 
 
-@pytest.mark.parametrize(("change", "violation"), [
-    ({"type": "choice"}, "unknown type choice"), ({"required": "no"}, "required is no boolean"), ({"variable": "a b"}, "variable with a blank"),
-    ({"type": "integer", "default": "5"}, "default of another type"), ({"max": "9"}, "max is no integer"),
-    ({"type": "multiplechoice", "choices": ["a"], "default": "b"}, "default is none of the choices"),
-    ({"type": "multiplechoice", "choices": "a"}, "choices are no list of strings"),
+@pytest.mark.parametrize("role", ASKING)
+def test_each_question_is_an_option_of_the_role(role: str) -> None:
+    options = yaml.safe_load((ROLES / role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
+    for question in survey(role)["spec"]:
+        option = options[question["variable"]]
+        assert question.get("choices") == (["true", "false"] if option["type"] == "bool" else option.get("choices"))
+        default = option.get("default", "")
+        assert question["default"] == (str(default).lower() if option["type"] == "bool" else default)
+        assert question["required"] is option.get("required", False)
+
+
+def test_every_job_is_a_playbook_of_the_project() -> None:
+    assert [job["name"] for job in jobs() if not (ROOT / f"playbooks/{job['name']}.yml").exists()] == []
+
+
+@pytest.mark.parametrize(("change", "breach"), [
+    ({"type": "choice"}, "unknown type choice"), ({"required": "no"}, "required is no boolean"), ({"variable": "a b"}, "the variable has a blank"),
+    ({"type": "integer", "default": "5"}, "the default is of another type"), ({"type": "integer", "default": True}, "the default is of another type"),
+    ({"type": "multiselect", "choices": ["a"], "default": ["a"]}, "the default is of another type"), ({"max": "9"}, "max is no integer"),
+    ({"type": "float", "min": 0.5, "default": 1.0}, "min is no integer"), ({"type": "integer", "default": -1, "min": 0}, "the default is out of bounds"),
+    ({"default": "0123456789"}, "the default is out of bounds"), ({"default": "$encrypted$"}, "$encrypted$ is AWX's own"),
+    ({"type": "multiplechoice", "choices": ["a"], "default": "b"}, "the default is none of the choices"),
+    ({"type": "multiselect", "choices": ["a"], "default": "a\nb"}, "the default is none of the choices"),
+    ({"type": "multiplechoice", "choices": "a"}, "choices are no list of texts"),
 ])
-def test_the_rules_find_a_breach(change: dict[str, Any], violation: str) -> None:
+def test_the_rules_find_a_breach(change: dict[str, Any], breach: str) -> None:
     question = {"type": "text", "question_name": "Plan", "variable": "plan", "required": False, "default": "quick", "max": 9} | change
-    assert violation in question_violations(question)
+    assert breach in plugin("awx_survey_rules").question_breaches(question)
 
 
-def test_what_awx_cannot_ask_is_left_out() -> None:
+@pytest.mark.parametrize(("made", "breaches"), [
+    ({}, ["survey: name is no text", "survey: description is no text", "survey: spec is no list of questions"]),
+    ({"name": "", "description": "", "spec": []}, ["survey: spec is no list of questions"]),
+    ({"name": "", "description": "", "spec": [{"type": "text", "question_name": "A", "variable": "a", "required": True}] * 2}, ["a: asked twice"]),
+])
+def test_the_rules_for_the_whole_survey(made: dict[str, Any], breaches: list[str]) -> None:
+    assert plugin("awx_survey_rules").awx_survey_breaches(made) == breaches
+
+
+def test_what_awx_cannot_ask_and_what_the_inventory_says_is_left_out() -> None:
     options = {
         "a": {"type": "list", "default": []}, "b": {"type": "bool", "default": True, "description": "Take V(true), see C(x)."},
         "c": {"type": "int", "required": True}, "d": {"default": "{{ x }}"}, "e": {"choices": [1, 2], "default": 1}, "f": {"type": "str"},
+        "g": {"type": "int", "default": -1}, "h": {"type": "str", "default": "the inventory's"},
     }
     spec = {"argument_specs": {"main": {"short_description": "Short", "options": options}}}
-    asked = generator()(spec)["spec"]
+    asked = plugin("awx_survey").awx_survey(spec, leave_out=["h"])["spec"]
     assert [(question["variable"], question["type"], question["default"], question.get("choices")) for question in asked] == [
-        ("b", "multiplechoice", "true", ["true", "false"]), ("c", "integer", "", None), ("d", "text", "", None), ("e", "multiplechoice", "1", ["1", "2"])]
+        ("b", "multiplechoice", "true", ["true", "false"]), ("c", "integer", "", None), ("d", "text", "", None), ("e", "multiplechoice", "1", ["1", "2"]),
+        ("g", "integer", -1, None)]
     assert asked[0]["question_description"] == "Take true, see x."
+    assert asked[4]["min"] == -1
+
+
+def test_a_survey_without_questions_is_none() -> None:
+    everything = [question["variable"] for question in survey("tls")["spec"]]
+    assert plugin("awx_survey").awx_surveys([{"name": "tls", "role": "tls"}, {"name": "site"}], str(ROLES), everything) == {}

@@ -1,12 +1,16 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter awx_survey: the survey of an AWX job template, made from a role's argument spec, so that both stay the same."""
+"""Filters: the surveys of AWX job templates, made from the roles' argument specs, so that both stay the same."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 _TYPES = {"str": "text", "path": "text", "int": "integer", "float": "float", "bool": "multiplechoice"}
 """What AWX can ask for; lists and dictionaries it cannot, so they stay with the inventory."""
@@ -54,21 +58,40 @@ def _question(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
     elif question["type"] == "text":
         question.update(min=0, max=_TEXT_LIMIT)
     else:
-        question.update(min=0, max=2**31 - 1)
+        # -1 stands for "none" where it is the default; AWX drops a default that is out of bounds.
+        question.update(min=min(0, int(question["default"] or 0)), max=2**31 - 1)
     return question
 
 
-def awx_survey(specs: Mapping[str, Any], entry_point: str = "main") -> dict[str, Any]:
-    """``argument_specs`` of a role as AWX's survey: ``{name, description, spec: [question, ...]}``."""
+def awx_survey(specs: Mapping[str, Any], leave_out: Collection[str] = (), entry_point: str = "main") -> dict[str, Any]:
+    """``argument_specs`` of a role as AWX's survey: ``{name, description, spec: [question, ...]}``, without the variables ``leave_out``."""
     spec = specs["argument_specs"][entry_point]
     return {
         "name": spec["short_description"], "description": _plain(spec.get("description", [])),
-        "spec": [_question(name, option) for name, option in spec["options"].items() if _asked(option)],
+        "spec": [_question(name, option) for name, option in spec["options"].items() if _asked(option) and name not in leave_out],
     }
+
+
+def awx_surveys(jobs: Sequence[Mapping[str, Any]], roles: str, leave_out: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+    """Survey by name of the job, for each job with a ``role`` below the folder ``roles`` that leaves something to ask."""
+    made = {}
+    for job in jobs:
+        if "role" in job:
+            specs = yaml.safe_load(Path(roles, job["role"], "meta/argument_specs.yml").read_text(encoding="utf-8"))
+            made[str(job["name"])] = awx_survey(specs, leave_out)
+    return {name: survey for name, survey in made.items() if survey["spec"]}
+
+
+def awx_collection_found(name: str) -> bool:
+    """Is the collection installed where this Ansible looks?"""
+    try:
+        return importlib.util.find_spec(f"ansible_collections.{name}") is not None
+    except ImportError:
+        return False
 
 
 class FilterModule:
     """Ansible's way to find the filter."""
 
     def filters(self) -> dict[str, Any]:
-        return {"awx_survey": awx_survey}
+        return {"awx_survey": awx_survey, "awx_surveys": awx_surveys, "awx_collection_found": awx_collection_found}

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter awx_survey_breaches: what AWX's API would refuse in a survey, known before anything is sent.
+
+The rules are those of ``SurveyView`` in awx/api/views and of ``SurveyJobTemplateMixin`` in awx/main/models/mixins.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+TYPES = {"text": str, "textarea": str, "password": str, "multiplechoice": str, "multiselect": str, "integer": int, "float": (int, float)}
+"""By type of a question: what its default is. Several defaults of a multiselect are lines of one text."""
+RESERVED = "$encrypted$"
+
+
+def awx_survey_breaches(survey: Mapping[str, Any]) -> list[str]:
+    """One line for each rule that the survey breaks; none for a survey that AWX takes."""
+    found = [f"survey: {key} is no text" for key in ("name", "description") if not isinstance(survey.get(key), str)]
+    questions = survey.get("spec")
+    if not isinstance(questions, list) or not questions:
+        return [*found, "survey: spec is no list of questions"]
+    variables = [question.get("variable") for question in questions]
+    found += [f"{variable}: asked twice" for variable in dict.fromkeys(variables) if variables.count(variable) > 1]
+    for number, question in enumerate(questions, 1):
+        found += [f"{question.get('variable') or f'question {number}'}: {text}" for text in question_breaches(question)]
+    return found
+
+
+def question_breaches(question: Mapping[str, Any]) -> list[str]:
+    found = [f"{key} is missing" for key in ("type", "question_name", "variable", "required") if key not in question]
+    if question.get("type") not in TYPES:
+        return [*found, f"unknown type {question.get('type')}"]
+    return found + list(_words(question)) + list(_bounds(question)) + list(_default(question)) + list(_choices(question))
+
+
+def _words(question: Mapping[str, Any]) -> Iterator[str]:
+    if not isinstance(question.get("required"), bool):
+        yield "required is no boolean"
+    if any(character.isspace() for character in str(question.get("variable", ""))):
+        yield "the variable has a blank"
+    if str(question.get("default", "")).startswith(RESERVED) and question["type"] != "password":
+        yield f"{RESERVED} is AWX's own"
+
+
+def _bounds(question: Mapping[str, Any]) -> Iterator[str]:
+    for bound in ("min", "max"):
+        if question.get(bound) is not None and not _is(question[bound], int):
+            yield f"{bound} is no integer"
+
+
+def _default(question: Mapping[str, Any]) -> Iterator[str]:
+    value = question.get("default", "")
+    if value == "":
+        return
+    if not _is(value, TYPES[question["type"]]):
+        yield "the default is of another type"
+        return
+    measure = len(value) if isinstance(value, str) else value
+    low, high = question.get("min"), question.get("max")
+    if "choices" not in question and (_is(low, int) and measure < low or _is(high, int) and measure > high):
+        yield "the default is out of bounds"
+
+
+def _choices(question: Mapping[str, Any]) -> Iterator[str]:
+    if question["type"] not in ("multiplechoice", "multiselect"):
+        return
+    choices, default = question.get("choices"), question.get("default", "")
+    if not isinstance(choices, list) or not choices or not all(isinstance(choice, str) for choice in choices):
+        yield "choices are no list of texts"
+    elif isinstance(default, str) and default:
+        wanted = [default] if question["type"] == "multiplechoice" else default.splitlines()
+        if set(wanted) - set(choices):
+            yield "the default is none of the choices"
+
+
+def _is(value: Any, kind: Any) -> bool:
+    """True is an int to Python, and none to AWX."""
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+class FilterModule:
+    """Ansible's way to find the filter."""
+
+    def filters(self) -> dict[str, Any]:
+        return {"awx_survey_breaches": awx_survey_breaches}

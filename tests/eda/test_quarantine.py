@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook quarantine: one command for the host of the event, and nothing unless it is switched on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import ansible_environment
+
+
+@pytest.mark.parametrize(("enabled", "said", "made"), [
+    (False, "n3: nothing done, since quarantine_enabled is false; it would be: touch", []), (True, "n3: taken out of service by: touch", ["n3"])])
+def test_nothing_is_done_unless_it_is_switched_on(tmp_path: Path, enabled: bool, said: str, made: list[str]) -> None:
+    (tmp_path / "out").mkdir()
+    command = ["touch", f"{tmp_path}/out/{{{{ inventory_hostname }}}}"]
+    variables = {"ansible_eda": {"event": {"host": "n3"}}, "quarantine_enabled": enabled, "quarantine_command": command}
+    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "n2,n3", "hccn.cluster.quarantine", "-e", json.dumps(variables)]
+    done = subprocess.run(argv, cwd=tmp_path, env=ansible_environment(HOME=str(tmp_path)), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert said in done.stdout
+    assert [path.name for path in (tmp_path / "out").iterdir()] == made
