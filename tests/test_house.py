@@ -16,7 +16,8 @@ import yaml
 
 from tests.support import COLLECTION, REGISTER, ROOT, SIMULATOR
 
-JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "rank_table", "report", "restore", "site", "tls"]
+JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "datadist_ready", "nic_switch", "perf_tools", "quarantine", "rank_table", "report",
+        "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
 DEVICES_GROUP = ["device_info", "device_network", "device_ping", "device_tls", "hccn_conf", "rdma_perf"]
 
 # awx/main/utils/ansible.py: which files of a project are offered as playbooks, and the folders where it does not look.
@@ -45,7 +46,7 @@ def awx_playbooks(project: Path) -> Iterator[str]:
 
 def test_awx_offers_the_playbooks_and_nothing_else() -> None:
     nested = "collections/ansible_collections/hccn/cluster/playbooks"
-    wanted = ["playbooks/demo.yml"] + [f"{folder}/{job}.yml" for folder in ("playbooks", nested) for job in JOBS]
+    wanted = ["playbooks/awx.yml", "playbooks/demo.yml"] + [f"{folder}/{job}.yml" for folder in ("playbooks", nested) for job in JOBS]
     assert sorted(awx_playbooks(ROOT)) == sorted(wanted)
 
 
@@ -115,7 +116,8 @@ def imports(path: Path) -> set[str]:
 
 
 def test_the_versions_stand_together() -> None:
-    pins = dict(line.split("==") for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line)
+    texts = [(ROOT / name).read_text() for name in ("requirements.txt", "requirements-clusterd.txt")]
+    pins = dict(line.split("==") for text in texts for line in text.splitlines() if "==" in line)
     cores = yaml.safe_load((ROOT / "tests/versions.yml").read_text())["cores"]
     assert [core["release"] for core in cores if core.get("demo")] == [cores[0]["release"], pins["ansible-core"]]
     floor = ".".join(cores[0]["release"].split(".")[:2])
