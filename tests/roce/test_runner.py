@@ -28,4 +28,4 @@ def examine(machines: list[Machine], folder: Path, operation: str, **options: ob
 
 
 def test_two_releases(four: list[Machine], tmp_path: Path) -> None:
-    examine(four[1:3], tmp_path, "write")
+    examine(four[1:3], tmp_path, "write", check_fabric_rdma_device="rxe0")

@@ -22,12 +22,12 @@ class Extent(NamedTuple):
 
 
 def extent(plan: Mapping[str, Any]) -> Extent:
-    """Of a plan of the filter pair_plan; one without its summary is counted."""
-    summary = plan.get("summary")
-    if summary:
-        return Extent(int(summary["pairs"]), int(summary["rounds"]), float(summary["seconds_per_pair"]))
-    rounds = plan.get("rounds") or []
-    return Extent(sum(map(len, rounds)), len(rounds), None)
+    """Of a plan of the filter pair_plan. What is listed is counted, since the summary counts both directions of a pair as one."""
+    summary, rounds = plan.get("summary") or {}, plan.get("rounds") or []
+    listed = "schedule" not in plan and bool(rounds)
+    seconds = summary.get("seconds_per_pair")
+    return Extent(sum(map(len, rounds)) if listed else int(summary.get("pairs", 0)), len(rounds) if listed else int(summary.get("rounds", 0)),
+                  None if seconds is None else float(seconds))
 
 
 def is_stale(fabric: Mapping[str, Any]) -> bool:

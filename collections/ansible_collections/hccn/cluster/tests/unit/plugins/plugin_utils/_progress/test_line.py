@@ -30,6 +30,8 @@ def test_the_line(changes, said):
 
 def test_the_extent_of_a_plan():
     assert extent({"summary": {"pairs": 12, "rounds": 3, "seconds_per_pair": 2}}) == (12, 3, 2.0)
+    both_ways = extent({"summary": {"pairs": 1, "rounds": 2, "seconds_per_pair": 2}, "rounds": [[{}], [{}]]})
+    assert both_ways == (2, 2, 2.0)
     counted = extent({"rounds": [[{}, {}], [{}]]})
     assert counted == (3, 2, None)
     assert line({**FABRIC, "pairs_done": 0, "slowest": None}, counted) == "round 2 of 2, 0 of 3 pairs done, 2 failed, time left not known yet"
