@@ -5,7 +5,7 @@
 PYTHON ?= $(firstword $(foreach p,python3.11 python3,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 COLLECTION := collections/ansible_collections/hccn/cluster
 PLUGINS := $(COLLECTION)/plugins
-TEST_PROCESSES := $(or $(shell nproc 2>/dev/null),1)
+TEST_PROCESSES := $(shell expr $$(nproc 2>/dev/null || echo 1) + 1) # one more than cores: tests wait for clocks and ports
 PARSERS := */module_utils/_device/*,*/module_utils/_perf/*,*/module_utils/_rank_table/*
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo test test-k8s kube-bin test-eda test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak bench bench-fabric fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
+.PHONY: help venv demo test test-long test-k8s kube-bin test-eda test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak bench bench-fabric fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -37,6 +37,9 @@ test: .venv/.test .cache/awx/.fetched ## every pytest
 
 .cache/awx/.fetched: requirements-k8s.txt tests/awx/collection.py .venv/.test
 	python -m tests.awx.collection && touch $@ || echo "awx.awx is not to be had here; the tests that need it are skipped." >&2
+
+test-long: .venv/.test ## what takes too long for every change: the documentation's commands, runners killed on real small hosts (root)
+	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder tests/docs/long_*.py tests/fabric_testbed/long_killed.py
 
 test-k8s: .venv/bin/python ## the roles in Kubernetes over a stand-in of the API server, and over a real one where it is (kube-bin); a venv of its own (750 MB)
 	test -x .cache/k8s/bin/python || .venv/bin/python -m venv .cache/k8s
@@ -103,10 +106,10 @@ bench-fabric: .venv/.test ## what a check of the fabric costs on 64 small hosts,
 	python -m pytest -n 0 tests/benchmarks/fabric.py
 
 fabric-seeds: .venv/.test ## faults drawn at random on 16 small hosts with 8 NPUs each: found, and nobody else blamed (root; HCCN_SEEDS=0-19)
-	HCCN_SEEDS=$${HCCN_SEEDS:-0-19} python -m pytest -n 0 tests/fabric_testbed/test_seeds.py
+	HCCN_SEEDS=$${HCCN_SEEDS:-0-19} python -m pytest -n 0 tests/fabric_testbed/long_seeds.py
 
 roce: .venv/.test ## the real perftest over software RoCE, between virtual machines (root; Debian's qemu is installed where it is missing)
-	python -m pytest -n 0 tests/roce tests/roce/whole_runner.py
+	python -m pytest -n 0 tests/roce tests/roce/long_runner.py
 
 docs: .venv/.lint ## the documentation, with the reference of all plugins, as pages in build/docs/html
 	rm -rf build/docs && mkdir -p build/docs && cp -r docs build/docs/source && mkdir -m 0755 build/docs/source/reference

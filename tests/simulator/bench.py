@@ -18,7 +18,7 @@ from tests.simulator.hccn_sim.perf_device import record_path
 from tests.simulator.hccn_sim.process import alive
 from tests.simulator.hccn_sim.tool import main
 
-DEADLINE = 30
+DEADLINE = 90
 SUCCESS = "Cmd executed successfully!\n"
 ROW = re.compile(r"^ (\d+) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+)$", re.MULTILINE)
 LATENCY_ROW = re.compile(r"^ (\d+) +(\d+)((?: +[\d.]+){7})$", re.MULTILINE)
@@ -40,7 +40,7 @@ class Bench:
         return self.folder / name
 
     def make(self, name: str, *state: str, template: str = "10.78.1.{device}", **config: object) -> None:
-        settings = {"fabric": "loopback", "poll_seconds": 0.02, "retry_seconds": 0.0, "server_seconds": 20.0, **config}
+        settings = {"fabric": "loopback", "poll_seconds": 0.02, "retry_seconds": 0.0, "server_seconds": 60.0, **config}
         layout.init(str(self.root(name)), settings, template, "255.255.0.0", list(state), conf_from_state=True)
 
     def set(self, name: str, *state: str) -> None:

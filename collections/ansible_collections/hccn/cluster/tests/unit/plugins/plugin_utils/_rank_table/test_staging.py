@@ -20,8 +20,12 @@ def _ask(folder):
 
 
 def test_processes_that_ask_at_the_same_time_make_it_once(tmp_path):
-    with multiprocessing.get_context("fork").Pool(4) as pool:
+    pool = multiprocessing.get_context("fork").Pool(4)
+    try:
         found = pool.map(_ask, [tmp_path] * 8)
+    finally:
+        pool.close()  # no SIGTERM, which a handler of this process may have been given on the way
+        pool.join()
     assert [made for made, _own in found] == [{"table": 1}] * 8
     assert sum(own for _made, own in found) == 1
     assert (tmp_path / "made").read_text() == "x"
