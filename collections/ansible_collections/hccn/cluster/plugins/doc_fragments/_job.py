@@ -1,64 +1,14 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The input of the filters that make manifests for Kubernetes. What their pods have in common is written once and put behind the keys of each."""
+"""The input of the filters that make manifests for Kubernetes. What their pods have in common stands in both, since documentation must be plain text."""
 
 from __future__ import annotations
 
 
-_PODS = """\
-      namespace:
-        description:
-          - Namespace of all objects.
-        type: str
-        default: default
-      resources:
-        description:
-          - More resources of a pod with devices, by name, as requests and limits, for example C(cpu), C(memory) or C(rdma/hca).
-        type: dict
-        default: {}
-      priority_class:
-        description:
-          - Priority class of the pods.
-        type: str
-      labels:
-        description:
-          - Labels of all objects, for example C(ring-controller.atlas), which MindCluster's scheduler plugin wants.
-        type: dict
-        default: {}
-      annotations:
-        description:
-          - Annotations of the pods, for example C(huawei.com/schedule_policy).
-        type: dict
-        default: {}
-      node_selector:
-        description:
-          - Labels of the nodes that the pods may run on, for example C(accelerator-type).
-        type: dict
-        default: {}
-      tolerations:
-        description:
-          - Tolerations of the pods that hold devices.
-        type: list
-        elements: dict
-        default: []
-      image_pull_policy:
-        description:
-          - When the image is pulled.
-        type: str
-        default: IfNotPresent
-      image_pull_secrets:
-        description:
-          - Names of secrets for the registry.
-        type: list
-        elements: str
-        default: []
-      service_account:
-        description:
-          - Service account of the pods.
-        type: str
-"""
+class ModuleDocFragment:
+    """``hccn.cluster._job`` for collectives, ``hccn.cluster._job.runners`` for the check of a fabric."""
 
-_JOB = r"""
+    DOCUMENTATION = r"""
 options:
   _input:
     description:
@@ -234,9 +184,65 @@ options:
           - Seconds after its end when the cluster deletes the job by itself, should nobody else.
         type: int
         default: 3600
+      namespace:
+        description:
+          - Namespace of all objects.
+        type: str
+        default: default
+      resources:
+        description:
+          - More resources of a pod with devices, by name, as requests and limits, for example C(cpu), C(memory) or C(rdma/hca).
+        type: dict
+        default: {}
+      priority_class:
+        description:
+          - Priority class of the pods.
+        type: str
+      labels:
+        description:
+          - Labels of all objects, for example C(ring-controller.atlas), which MindCluster's scheduler plugin wants.
+        type: dict
+        default: {}
+      annotations:
+        description:
+          - Annotations of the pods, for example C(huawei.com/schedule_policy).
+        type: dict
+        default: {}
+      node_selector:
+        description:
+          - Labels of the nodes that the pods may run on, for example C(accelerator-type).
+        type: dict
+        default: {}
+      tolerations:
+        description:
+          - Tolerations of the pods that hold devices.
+        type: list
+        elements: dict
+        default: []
+      image_pull_policy:
+        description:
+          - When the image is pulled.
+        type: str
+        default: IfNotPresent
+      image_pull_secrets:
+        description:
+          - Names of secrets for the registry.
+        type: list
+        elements: str
+        default: []
+      service_account:
+        description:
+          - Service account of the pods.
+        type: str
+
+notes:
+  - The manifests were checked against the published schemas of the resources. They were not run on a cluster with NPUs or GPUs.
+seealso:
+  - module: hccn.cluster.hccl_perf
+  - module: hccn.cluster.nccl_perf
 """
 
-_RUNNERS = r"""
+    RUNNERS = r"""
 options:
   _input:
     description:
@@ -311,20 +317,54 @@ options:
           - Seconds after which the cluster ends the pods, should nobody have deleted them.
         type: int
         default: 7200
+      namespace:
+        description:
+          - Namespace of all objects.
+        type: str
+        default: default
+      resources:
+        description:
+          - More resources of a pod with devices, by name, as requests and limits, for example C(cpu), C(memory) or C(rdma/hca).
+        type: dict
+        default: {}
+      priority_class:
+        description:
+          - Priority class of the pods.
+        type: str
+      labels:
+        description:
+          - Labels of all objects, for example C(ring-controller.atlas), which MindCluster's scheduler plugin wants.
+        type: dict
+        default: {}
+      annotations:
+        description:
+          - Annotations of the pods, for example C(huawei.com/schedule_policy).
+        type: dict
+        default: {}
+      node_selector:
+        description:
+          - Labels of the nodes that the pods may run on, for example C(accelerator-type).
+        type: dict
+        default: {}
+      tolerations:
+        description:
+          - Tolerations of the pods that hold devices.
+        type: list
+        elements: dict
+        default: []
+      image_pull_policy:
+        description:
+          - When the image is pulled.
+        type: str
+        default: IfNotPresent
+      image_pull_secrets:
+        description:
+          - Names of secrets for the registry.
+        type: list
+        elements: str
+        default: []
+      service_account:
+        description:
+          - Service account of the pods.
+        type: str
 """
-
-_SEE_ALSO = """
-notes:
-  - The manifests were checked against the published schemas of the resources. They were not run on a cluster with NPUs or GPUs.
-seealso:
-  - module: hccn.cluster.hccl_perf
-  - module: hccn.cluster.nccl_perf
-"""
-
-
-class ModuleDocFragment:
-    """``hccn.cluster._job`` for collectives, ``hccn.cluster._job.runners`` for the check of a fabric."""
-
-    DOCUMENTATION = _JOB + _PODS + _SEE_ALSO
-
-    RUNNERS = _RUNNERS + _PODS

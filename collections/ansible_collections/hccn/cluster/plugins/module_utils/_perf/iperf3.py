@@ -25,7 +25,7 @@ CONNECT_MS = 3000
 DEFAULT_SECONDS = 10
 
 LIMITS: Tuple[Limit, ...] = (Limit("duration_s", "-t", 1, 86400), Limit("qps", "-P", 1, 128), Limit("size_bytes", "-l", 1, 1048576),
-                            Limit("source_port", "--cport", 1024, 65535))
+                             Limit("source_port", "--cport", 1024, 65535))
 """iperf.h: MAX_TIME, MAX_STREAMS, MAX_BLOCKSIZE. What queue pairs are to RDMA, parallel streams are to TCP; they have ports from the given one on."""
 
 _NOT_TCP = ("iterations", "mtu", "gid_index", "traffic_class")

@@ -39,6 +39,6 @@ def of_this_run() -> str:
 
 def is_gone(owner: str) -> bool:
     """True only where it is certain: an owner on this machine whose process is no more."""
-    place, _, rest = owner.rpartition(".")
-    place, _, pid = place.rpartition(".")
+    place, _dot, rest = owner.rpartition(".")
+    place, _dot, pid = place.rpartition(".")
     return place == here() != "unknown" and pid.isdigit() and started(int(pid)) != rest

@@ -69,7 +69,7 @@ def test_every_pair_of_eight() -> None:
 @pytest.mark.parametrize("size", [2, 3, 5])
 def test_groups_at_random(count: int, size: int) -> None:
     chance = random.Random(count * size)
-    for _ in range(40):
+    for _time in range(40):
         fault = set(chance.sample(names(count), size))
         cluster = Cluster(count, fault)
         assert cluster.named() == [("group", tuple(sorted(fault, key=cluster.hosts.index)))]
@@ -78,7 +78,7 @@ def test_groups_at_random(count: int, size: int) -> None:
 
 def test_two_slow_hosts_that_have_nothing_to_do_with_each_other() -> None:
     chance = random.Random(2)
-    for _ in range(60):
+    for _time in range(60):
         first, second = chance.sample(names(32), 2)
         cluster = Cluster(32, {first}, {second})
         assert sorted(cluster.named()) == sorted([("group", (first,)), ("group", (second,))])
@@ -87,7 +87,7 @@ def test_two_slow_hosts_that_have_nothing_to_do_with_each_other() -> None:
 
 def test_a_host_and_a_pair() -> None:
     chance = random.Random(3)
-    for _ in range(60):
+    for _time in range(60):
         one, *two = chance.sample(names(24), 3)
         cluster = Cluster(24, {one}, set(two))
         assert sorted(len(hosts) for kind, hosts in cluster.named() if kind == "group") == [1, 2]
@@ -157,13 +157,13 @@ def test_a_group_that_cannot_be_measured_ends_it() -> None:
 
 
 def monotone(chance: random.Random, count: int) -> "Callable[[Tuple[str, ...]], float]":
-    faults = [set(chance.sample(names(count), chance.randint(1, min(4, count)))) for _ in range(chance.randint(1, 4))]
+    faults = [set(chance.sample(names(count), chance.randint(1, min(4, count)))) for _time in range(chance.randint(1, 4))]
     return lambda group: BAD if any(fault <= set(group) for fault in faults) else GOOD
 
 
 def test_it_always_ends_and_names_only_what_is_slow() -> None:
     chance = random.Random(8)
-    for _ in range(300):
+    for _time in range(300):
         count = chance.randint(2, 40)
         measure = monotone(chance, count)
         for found in Search(names(count), measure, LIMIT).findings():

@@ -19,7 +19,7 @@ PLAN = make_plan(HOSTS, "pairs", pairs=RING)
 def results(plan, slow=(), silent=(), only=None):
     """195 Gbit/s, or 50 where an end or the pair is slow; ``only``: ids of the pairs that were measured."""
     found = {name: None if name in silent else {"run_id": "r1", "state": "finished", "measurements": []} for name in NAMES}
-    for name, ((source, _), (target, _)) in pairs_of(plan):
+    for name, ((source, _device), (target, _other)) in pairs_of(plan):
         if found[source] is None or (only is not None and name not in only):
             continue
         value = 50.0 if {source, target, source + target} & set(slow) else 195.0
@@ -30,7 +30,8 @@ def results(plan, slow=(), silent=(), only=None):
     return found
 
 
-def look(measured, plan=PLAN):
+def look(measured, plan=None):
+    plan = plan or PLAN
     found = diagnose(NAMES, measured, plan=plan)
     return found, second_look(plan, found, measured)
 
