@@ -23,8 +23,37 @@ from .process import MARK
 _DONE = b"done"
 _SCAN_SECONDS = 5.0
 _CLEANUP_TIMEOUT = 30.0
+_EXEC_LOOKS = 20
+_EXEC_SECONDS = 0.002
+_KERNEL_THREAD = 0x00200000  # PF_KTHREAD of linux/sched.h, in the flags of /proc/PID/stat
 
 Cleanup = Union[Sequence[str], Callable[[], object]]
+
+
+def _read(pid: str, name: str) -> bytes:
+    with open("/proc/%s/%s" % (pid, name), "rb") as stream:
+        return stream.read()
+
+
+def _has_no_memory(pid: str) -> bool:
+    """Is it a kernel thread, or has it ended?"""
+    fields = _read(pid, "stat").rsplit(b")", 1)[1].split()
+    return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & _KERNEL_THREAD)
+
+
+def _environment(pid: str) -> bytes:
+    """A process's environment; read again while the kernel shows neither it nor a command line: an exec is at work then, of which Popen knows already.
+
+    Raises OSError: it has ended, or this user may not look.
+    """
+    for _ in range(_EXEC_LOOKS):
+        seen = _read(pid, "environ")
+        if seen:
+            return seen
+        if _has_no_memory(pid) or _read(pid, "cmdline"):
+            break
+        time.sleep(_EXEC_SECONDS)
+    return _read(pid, "environ")
 
 
 def marked(mark: str) -> List[int]:
@@ -35,9 +64,8 @@ def marked(mark: str) -> List[int]:
         if not name.isdigit() or int(name) == os.getpid():
             continue
         try:
-            with open("/proc/%s/environ" % name, "rb") as environ:
-                if needle in environ.read().split(b"\0"):
-                    found.append(int(name))
+            if needle in _environment(name).split(b"\0"):
+                found.append(int(name))
         except OSError:
             continue
     return found
@@ -55,7 +83,8 @@ def end_marked(mark: str) -> None:
             except OSError:
                 continue
         quiet = 0 if pids else quiet + 1
-        time.sleep(0.1)
+        if quiet < 2:
+            time.sleep(0.1)
 
 
 class Guard:

@@ -105,6 +105,27 @@ def test_the_guard_ends_what_is_left_on_a_plain_way_out(tmp_path):
     assert guard.MARK not in os.environ
 
 
+def test_a_child_in_the_middle_of_its_exec_is_looked_at_again(monkeypatch):
+    """Right after exec the kernel shows an empty environment and command line; Popen has returned by then."""
+    shown = {"environ": [b"", b"", b"A=b\0%s=ours\0" % guard.MARK.encode()], "cmdline": [b"", b""], "stat": [b"7 (a) b) S 1 7 7 0 -1 4194304 1"] * 2}
+    monkeypatch.setattr(guard.os, "listdir", lambda folder: ["7", "self"])
+    monkeypatch.setattr(guard, "_read", lambda pid, name: shown[name].pop(0))
+    assert guard.marked("ours") == [7]
+    assert shown == {"environ": [], "cmdline": [], "stat": []}
+
+
+@pytest.mark.parametrize(("stat", "cmdline"), [
+    (b"2 (kthreadd) S 0 0 0 0 -1 2129984 0", b""), (b"7 (sh) Z 1 7 7 0 -1 4194304 1", b""), (b"7 (d) S 1 7 7 0 -1 4194304 1", b"d\0"),
+])
+def test_what_has_no_environment_is_not_waited_for(monkeypatch, stat, cmdline):
+    """Kernel threads, ended processes and daemons that were started without one."""
+    shown = {"environ": b"", "cmdline": cmdline, "stat": stat}
+    monkeypatch.setattr(guard.os, "listdir", lambda folder: ["7"])
+    monkeypatch.setattr(guard, "_read", lambda pid, name: shown[name])
+    monkeypatch.setattr(guard.time, "sleep", lambda seconds: pytest.fail("it waits"))
+    assert guard.marked("ours") == []
+
+
 def test_guards_nest():
     with guard.Guard() as outer:
         with guard.Guard() as inner:
