@@ -19,6 +19,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reade
 from tests.awx.job import DEADLINE, Job, Outcome, Unsafe, clone, processes, synchronised
 from tests.awx.surveys import survey
 from tests.support import ROOT, node, set_state
+from tests.testbed import kernel
 from tests.test_house import JOBS, awx_playbooks
 
 HOSTS = {"npu1": 71, "npu2": 72}
@@ -147,7 +148,7 @@ def killed(awx: Controller) -> Outcome:
     def kill() -> None:
         until(lambda: [words for words in awx.running().values() if "-roce_test ib_write_bw" in words])
         playbooks = [pid for pid, words in processes(str(awx.place / "job103")).items() if "bin/ansible-playbook " in words]
-        os.kill(min(playbooks), signal.SIGKILL)  # the others are its workers
+        os.kill(kernel.eldest(playbooks), signal.SIGKILL)  # the others are its workers
 
     return awx.run(awx.job(103, "check_fabric", variables=answers("check_fabric")), kill)
 

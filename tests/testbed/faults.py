@@ -95,15 +95,18 @@ def _kill(lab: Lab, host: Host) -> None:
 
 
 def _pause(lab: Lab, host: Host) -> None:
-    """Until no process is left that was not stopped: while some are, others may be born."""
-    stopped: dict[int, int] = {}
-    while True:
-        born = {pid: started for pid in lab.processes(host.name) if (started := kernel.start_time(pid)) and stopped.get(pid) != started}
-        if not born:
-            return
-        for pid, started in born.items():
-            kernel.end(pid, started, signal.SIGSTOP)
-        stopped.update(born)
+    """Until every process stands: a signal is only on its way when it has been sent, and while some run others may be born."""
+
+    def stand() -> bool:
+        moving = [pid for pid in lab.processes(host.name) if not kernel.stands(pid)]
+        for pid in moving:
+            started = kernel.start_time(pid)
+            if started:
+                kernel.end(pid, started, signal.SIGSTOP)
+        return not moving
+
+    if not kernel.until(stand, GONE_SECONDS):
+        raise LabError(f"{host.name} does not stand still")
 
 
 def _resume(lab: Lab, host: Host) -> None:

@@ -8,7 +8,7 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
@@ -67,13 +67,36 @@ def die_with_parent() -> None:
     _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat behind the name: state, parent, ...; none where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
 def start_time(pid: int) -> int | None:
     """The kernel's start tick, which with the pid names one process; None if there is none or only its exit code is left."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in "ZX" else int(fields[19])
+    fields = _stat(pid)
+    return None if not fields or fields[0] in "ZX" else int(fields[19])
+
+
+def stands(pid: int) -> bool:
+    """Is it stopped, or gone?"""
+    fields = _stat(pid)
+    return not fields or fields[0] in "TtZX"
+
+
+def parent(pid: int) -> int | None:
+    fields = _stat(pid)
+    return int(fields[1]) if fields else None
+
+
+def eldest(pids: Iterable[int]) -> int:
+    """The one of a program's processes from which the others were forked. Numbers do not tell: they begin again at pid_max."""
+    family = set(pids)
+    [first] = [pid for pid in family if parent(pid) not in family]
+    return first
 
 
 def running(pid: int | None, started: int | None) -> bool:

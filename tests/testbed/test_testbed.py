@@ -69,11 +69,9 @@ def below(pid: int) -> list[int]:
     """A process and all that came of it."""
     parents: dict[int, list[int]] = {}
     for other in kernel.processes():
-        try:
-            fields = Path(f"/proc/{other}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents.setdefault(int(fields[1]), []).append(other)
+        parent = kernel.parent(other)
+        if parent is not None:
+            parents.setdefault(parent, []).append(other)
     found = [pid]
     for one in found:
         found += parents.get(one, [])
