@@ -63,11 +63,12 @@ def ansible_environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), **own, **more}
 
 
-def call_module(name: str, options: dict[str, Any], *arguments: str, timeout: float = 120) -> dict[str, Any]:
-    """One module call through Ansible on this machine: its result as the task would register it."""
-    ansible = str(Path(sys.executable).with_name("ansible"))
-    argv = [ansible, "localhost", "-i", "localhost,", "-c", "local", "-m", f"hccn.cluster.{name}", "-a", json.dumps(options), *arguments]
-    done = subprocess.run(argv, env=ansible_environment(), capture_output=True, text=True, timeout=timeout)
-    start = done.stdout.find("=> {")
-    assert start > 0, done.stdout + done.stderr
-    return json.loads(done.stdout[start + 3:])
+def call_module(name: str, options: dict[str, Any], *, check: bool = False, diff: bool = False, timeout: float = 120) -> dict[str, Any]:
+    """One module as a host runs it: a process that reads its arguments and prints its result. What Ansible adds on the controller is not there."""
+    arguments = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
+    argv = [sys.executable, "-m", f"ansible_collections.hccn.cluster.plugins.modules.{name}"]
+    done = subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(ROOT / "collections")}, input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
+                          capture_output=True, text=True, timeout=timeout)
+    start = done.stdout.find("{")
+    assert start >= 0, done.stdout + done.stderr
+    return json.loads(done.stdout[start:])

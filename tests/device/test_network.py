@@ -52,8 +52,8 @@ def conf(host: Path) -> str:
     return (host / "etc/hccn.conf").read_text()
 
 
-def configure(host: Path, *config: dict[str, Any], arguments: tuple[str, ...] = (), **options: Any) -> dict[str, Any]:
-    return call_module("device_network", {**tools(host), "config": list(config), **options}, *arguments)
+def configure(host: Path, *config: dict[str, Any], check: bool = False, **options: Any) -> dict[str, Any]:
+    return call_module("device_network", {**tools(host), "config": list(config), **options}, check=check)
 
 
 def says(host: Path, device: int, *query: str) -> str:
@@ -61,7 +61,7 @@ def says(host: Path, device: int, *query: str) -> str:
 
 
 def test_every_option_is_predicted_set_and_put_back(host: Path) -> None:
-    predicted = configure(host, NEW, arguments=("--check",))
+    predicted = configure(host, NEW, check=True)
     assert (predicted["changed"], conf(host)) == (True, CONF)
     first = configure(host, NEW)
     assert (first["commands"], first["devices"]) == (predicted["commands"], predicted["devices"])

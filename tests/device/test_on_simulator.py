@@ -48,7 +48,7 @@ def test_a_host_is_read(host: Path) -> None:
 
 
 def test_check_mode_leaves_the_file_byte_for_byte(host: Path) -> None:
-    result = call_module("device_info", tools(host), "--check")
+    result = call_module("device_info", tools(host), check=True)
     assert [device["tls"]["reason"] for device in result["devices"]] == ["would_write", "would_write"]
     assert conf(host) == CONF
 
@@ -69,7 +69,7 @@ def test_a_device_that_fails_leaves_the_others(host: Path) -> None:
 def test_tls_is_made_equal_and_stays(host: Path) -> None:
     set_state(host, "1.tls=1")
     options = {**tools(host), "state": "disabled"}
-    predicted = call_module("device_tls", options, "--check", "--diff")
+    predicted = call_module("device_tls", options, check=True, diff=True)
     assert (predicted["changed"], conf(host)) == (True, CONF)
     first = call_module("device_tls", options)
     assert [device["after"] for device in first["devices"]] == [{"enabled": False, "persistent": False}] * 2

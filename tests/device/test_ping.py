@@ -19,9 +19,9 @@ def host(tmp_path: Path) -> Path:
     return roots[0]
 
 
-def ping(host: Path, *targets: tuple[int, str], arguments: tuple[str, ...] = (), **options: Any) -> dict[str, Any]:
+def ping(host: Path, *targets: tuple[int, str], check: bool = False, **options: Any) -> dict[str, Any]:
     wanted = [{"device": device, "address": address} for device, address in targets]
-    return call_module("device_ping", {**tools(host), "targets": wanted, **options}, *arguments)
+    return call_module("device_ping", {**tools(host), "targets": wanted, **options}, check=check)
 
 
 def test_npus_of_another_host_answer(host: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_link_that_is_down_is_the_error(host: Path) -> None:
 
 def test_check_mode_sends_nothing(host: Path) -> None:
     set_state(host, "*.dead=1")
-    result = ping(host, (0, "10.78.2.10"), arguments=("--check",))
+    result = ping(host, (0, "10.78.2.10"), check=True)
     assert result["measurements"] == []
     assert result["commands"] == [[str(host / "bin/hccn_tool"), "-i", "0", "-ping", "-g", "address", "10.78.2.10"]]
 

@@ -32,8 +32,8 @@ def conf(host: Path) -> str:
     return (host / "etc/hccn.conf").read_text()
 
 
-def settle(host: Path, *arguments: str, **options: Any) -> dict[str, Any]:
-    return call_module("hccn_conf", {**tools(host), "recover": True, **options}, *arguments)
+def settle(host: Path, check: bool = False, **options: Any) -> dict[str, Any]:
+    return call_module("hccn_conf", {**tools(host), "recover": True, **options}, check=check)
 
 
 def test_nothing_is_run_where_device_and_file_agree(host: Path) -> None:
@@ -44,7 +44,7 @@ def test_nothing_is_run_where_device_and_file_agree(host: Path) -> None:
 
 def test_a_device_that_differs_is_made_as_the_file_says(host: Path) -> None:
     set_state(host, "0.ip=10.78.9.20", "0.tls=1")
-    predicted = settle(host, "--check")
+    predicted = settle(host, check=True)
     assert (predicted["changed"], [one["changed"] for one in predicted["recovered"]], conf(host)) == (True, [True, False], CONF)
     result = settle(host)
     assert result["recovered"][0] == {

@@ -217,7 +217,7 @@ def test_the_task_names_each_container_with_what_to_do(host: Host) -> None:
 def test_the_task_writes_the_spec_once(host: Host) -> None:
     spec = host.cdi / "hccn-cluster-hccn-conf.json"
     options = {**host.options, "state": "present"}
-    predicted = call_module("hccn_conf_mount", options, "--check", "--diff")
+    predicted = call_module("hccn_conf_mount", options, check=True, diff=True)
     assert (predicted["changed"], host.cdi.exists()) == (True, False)
     assert call_module("hccn_conf_mount", options)["changed"] is True
     mount = {"hostPath": str(host.path), "containerPath": "/etc/hccn.conf", "options": ["ro", "nosuid", "nodev", "bind"]}
