@@ -9,6 +9,7 @@ A child that outlives this process is the guard's business (``_core.guard``): ev
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import tempfile
@@ -45,8 +46,15 @@ def _environment(extra: Optional[Mapping[str, str]]) -> Dict[str, str]:
     return whole
 
 
+_REAP_SECONDS = 0.05
+"""How long after its files were closed a process that ends may take until it can be reaped."""
+
+
 class Child:
-    """A started child. Its output goes to unlinked files, so a child that prints without end cannot block or fill memory."""
+    """A started child. Its output goes to unlinked files, so a child that prints without end cannot block or fill memory.
+
+    It also holds a pipe whose end tells at once that it has ended, so that ``listen`` need not ask again and again.
+    """
 
     def __init__(self, argv: Sequence[str], timeout: float, env: Optional[Mapping[str, str]] = None, cwd: Optional[str] = None) -> None:
         """Starts ``argv`` with nothing on standard input; it is killed ``timeout`` seconds from now.
@@ -60,15 +68,20 @@ class Child:
         self._timed_out = False
         self._stdout = tempfile.TemporaryFile()
         self._stderr = tempfile.TemporaryFile()
+        reading, writing = os.pipe()
+        self._end: Optional[int] = reading
         try:
             self._popen = subprocess.Popen(
                 self.argv, stdin=subprocess.DEVNULL, stdout=self._stdout, stderr=self._stderr,
-                env=_environment(env), cwd=cwd, close_fds=True, start_new_session=True,
+                env=_environment(env), cwd=cwd, close_fds=True, pass_fds=(writing,), start_new_session=True,
             )
-        except FileNotFoundError:
-            raise HccnError("tool_missing", "%s: no such program" % argv[0], "install it or give its path") from None
         except OSError as error:
+            self._forget_end()
+            if isinstance(error, FileNotFoundError):
+                raise HccnError("tool_missing", "%s: no such program" % argv[0], "install it or give its path") from None
             raise HccnError("tool_not_executable", "%s: %s" % (argv[0], error.strerror), "check its mode and its interpreter") from None
+        finally:
+            os.close(writing)
 
     @property
     def pid(self) -> int:
@@ -84,8 +97,29 @@ class Child:
             return True
         return False
 
+    def listen(self, seconds: float, other: Optional[int] = None) -> bool:
+        """Waits until the descriptor ``other`` can be read (True), the child has ended, or ``seconds`` are over."""
+        waiting = select.poll()
+        for descriptor in (other, self._end):
+            if descriptor is not None:
+                waiting.register(descriptor, select.POLLIN)
+        ready = [descriptor for descriptor, _event in waiting.poll(1000 * max(0.0, seconds))]
+        if self._end in ready:
+            self._forget_end()
+            try:
+                self._popen.wait(_REAP_SECONDS)
+            except subprocess.TimeoutExpired:
+                pass  # it closed what it did not know and goes on: from now on only time tells
+        return other is not None and other in ready
+
+    def _forget_end(self) -> None:
+        if self._end is not None:
+            os.close(self._end)
+            self._end = None
+
     def kill(self) -> None:
         """SIGKILL to its whole group, then reaped. Nothing where it has ended: its number may be another's by now."""
+        self._forget_end()
         if self._popen.poll() is not None:
             return
         try:
@@ -101,6 +135,7 @@ class Child:
         except subprocess.TimeoutExpired:
             self._timed_out = True
             self.kill()
+        self._forget_end()
         return Result(
             self.argv, self._popen.returncode, _text(self._stdout), _text(self._stderr),
             self._timed_out, self.started_at, time.monotonic() - self._started,

@@ -37,7 +37,8 @@ CLAIM_SECONDS = 5.0
 ANSWER_SECONDS = 5.0
 SERVER_GRACE_SECONDS = 5.0
 """How long a server may take to end after its client: roce_test looks once a second."""
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.2
+"""How often a test is looked at that neither ends nor is spoken of: whether its time is over."""
 READY_SECONDS = 0.01
 LEAST_DEADLINE = 10.0
 """Starting tools and resetting devices takes its time on a busy host, whatever the test itself does."""

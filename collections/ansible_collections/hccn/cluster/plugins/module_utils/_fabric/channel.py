@@ -16,9 +16,10 @@ import os
 import select
 import socket
 import time
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Optional
 
 from .._core.errors import HccnError
+from .._core.process import Child
 from .plan import Control
 
 VERSION = 1
@@ -130,10 +131,12 @@ class Channel:
             raise HccnError("bad_line", "a line of another conversation")
         self._received += 1
 
-    def waiting(self, timeout: float) -> bool:
-        """Is there something to receive (a line, or the end), now or within ``timeout``?"""
+    def waiting(self, timeout: float, child: Optional[Child] = None) -> bool:
+        """Is there something to receive (a line, or the end), now or within ``timeout``? The end of ``child`` ends the wait."""
         if self._buffer:
             return True
+        if child is not None:
+            return child.listen(timeout, self._sock.fileno())
         poll = select.poll()
         poll.register(self._sock, select.POLLIN)
         return bool(poll.poll(timeout * 1000))

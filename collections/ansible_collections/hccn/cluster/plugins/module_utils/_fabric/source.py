@@ -104,7 +104,7 @@ class _Client:
         """The client's result. It may hang when its server is gone, so the other end is listened to meanwhile."""
         try:
             while not child.poll():
-                if self._channel.waiting(POLL_SECONDS):
+                if self._channel.waiting(POLL_SECONDS, child):
                     self._receive(ANSWER_SECONDS)
             return child.wait()
         except BaseException:

@@ -110,7 +110,7 @@ class _Server:
     def _next(self, end: float) -> Body:
         """What the source says next; tells it when the server fails meanwhile."""
         while time.monotonic() < end:
-            if self._channel.waiting(POLL_SECONDS):
+            if self._channel.waiting(POLL_SECONDS, None if self._ended else self._child):
                 return self._bench.hear(self._channel.receive(ANSWER_SECONDS))
             if self._child is not None and not self._ended and self._child.poll():
                 error = self._last_words()
@@ -128,7 +128,7 @@ class _Server:
         if self._child is not None and not self._ended:
             end = time.monotonic() + (SERVER_GRACE_SECONDS if good else 0.0)
             while time.monotonic() < end and not self._child.poll():
-                time.sleep(POLL_SECONDS)
+                self._child.listen(POLL_SECONDS)
             self._child.kill()
             self._child.wait()
         try:

@@ -61,6 +61,45 @@ def test_polling_sees_the_end():
     assert result.rc == 0
 
 
+def test_listening_ends_with_the_child():
+    child = process.Child(["sleep", "0.2"], 60)
+    assert child.listen(60) is False
+    assert child.poll() is True
+    assert child.wait().rc == 0
+
+
+def test_listening_hears_the_other_first():
+    reading, writing = os.pipe()
+    child = process.Child(["sleep", "60"], 60)
+    os.write(writing, b".")
+    assert child.listen(60, reading) is True
+    assert child.poll() is False
+    child.kill()
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_child_that_closes_what_it_does_not_know_is_listened_to_by_the_clock():
+    child = process.Child([sys.executable, "-c", "import os, time; os.closerange(3, 64); time.sleep(60)"], 60)
+    assert child.listen(60) is False
+    assert child.poll() is False
+    began = time.monotonic()
+    assert child.listen(0.3) is False
+    assert time.monotonic() - began >= 0.3
+    child.kill()
+
+
+def test_no_descriptor_stays_open():
+    def opened():
+        return sorted(os.readlink("/proc/self/fd/%s" % name) for name in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/%s" % name))
+
+    before = opened()
+    process.run(["true"], 10)
+    with pytest.raises(HccnError):
+        process.run(["/nowhere/hccn_tool"], 10)
+    assert opened() == before
+
+
 def test_an_interrupt_takes_the_child_along(monkeypatch):
     started = []
 
