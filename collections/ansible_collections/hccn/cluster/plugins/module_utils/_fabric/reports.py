@@ -11,8 +11,8 @@ import threading
 import time
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
+from .._core.samples import GBIT, MICROSECONDS, Worth, worth
 from . import journal as journals
-from .rows import GBIT, Worth, worth
 
 NUMBERS = ("total", "done", "failed", "round")
 NAMES_SHOWN = 8
@@ -147,7 +147,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _checked(said: Any) -> Optional[Body]:
-    if not isinstance(said, dict) or said.get("unit") not in (GBIT, "us"):
+    if not isinstance(said, dict) or said.get("unit") not in (GBIT, MICROSECONDS):
         return None
     value, ends = said.get("value"), {side: str(said.get(side))[:128] for side in ("source", "target")}
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e12:

@@ -14,6 +14,7 @@ from collections import Counter
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.record import record
+from .._core.samples import GBIT, worth
 
 MOST_PAIRS = 200
 """With more pairs than that a host returns rows."""
@@ -23,7 +24,6 @@ SIZE_LIMIT = 240 * 1000
 DIGITS = 3
 
 Record = Dict[str, Any]
-GBIT, MICROSECONDS = "Gbit/s", "us"
 
 
 class Returned(NamedTuple):
@@ -31,32 +31,6 @@ class Returned(NamedTuple):
 
     measurements: List[Record]
     left: Mapping[str, int]
-
-
-class Worth(NamedTuple):
-    """What counts of a record: the bandwidth of its largest message, or the typical latency of its smallest."""
-
-    value: float
-    unit: str
-    size: Optional[int]
-
-
-def worth(samples: Sequence[Mapping[str, Any]]) -> Optional[Worth]:
-    """None where nothing was measured."""
-    widths = [sample for sample in samples if sample.get("bandwidth_gbit_s")]
-    if widths:
-        largest = max(widths, key=lambda sample: sample.get("size_bytes") or 0)
-        return Worth(float(largest["bandwidth_gbit_s"]), GBIT, largest.get("size_bytes"))
-    times = [sample for sample in samples if _time(sample)]
-    if times:
-        smallest = min(times, key=lambda sample: sample.get("size_bytes") or 0)
-        return Worth(float(_time(smallest) or 0.0), MICROSECONDS, smallest.get("size_bytes"))
-    return None
-
-
-def _time(sample: Mapping[str, Any]) -> Optional[float]:
-    latency = sample.get("latency_us") or {}
-    return latency.get("typical", latency.get("avg"))
 
 
 def returned(records: Sequence[Record], run_id: str) -> Returned:

@@ -19,6 +19,8 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from ...module_utils._core.errors import InputError
+from ...module_utils._core.samples import GBIT, MICROSECONDS
+from ...module_utils._core.samples import worth as worth_of
 
 BUSY_CODES = frozenset({"device_busy", "roce_test_running", "tool_busy"})
 """An NPU that does other work; see module_utils/_device/failures.py."""
@@ -28,8 +30,6 @@ INFERRED_CODES = frozenset({"peer_unreachable", "peer_lost", "peer_silent", "no_
 
 LINE_RATE_SIZE = 65536
 """Smaller messages do not reach the line rate on a sound fabric either."""
-
-GBIT, MICROSECONDS = "Gbit/s", "us"
 
 
 class End(NamedTuple):
@@ -159,7 +159,8 @@ def understood(record: Mapping[str, Any]) -> Iterator[None]:
 def _cell(table: Table, record: Mapping[str, Any], floor_gbit_s: float | None, line_rate_floor: float) -> Cell:
     source, target = (table.number(str(record[side]["host"]), int(record[side]["device"])) for side in ("source", "target"))
     error, context, options = (record.get(key) or {} for key in ("error", "context", "options"))
-    worth, unit, size = _worth(record.get("samples") or ())
+    found = worth_of(record.get("samples") or ())
+    worth, unit, size = (_better(found.value, found.unit), found.unit, found.size) if found else (None, "", None)
     code = str(error.get("code", ""))
     if record.get("status") != "ok" or worth is None:
         worth, code = None, code or "no_result"
@@ -196,19 +197,10 @@ def _floor(context: Mapping[str, Any], unit: str, size: Any, floor_gbit_s: float
     return max(floor_gbit_s or 0.0, line_rate_floor * float(line_rate or 0.0))
 
 
-def _worth(samples: Sequence[Mapping[str, Any]]) -> tuple[float | None, str, Any]:
-    """The bandwidth of the largest message, or the typical latency of the smallest."""
-    widths = [sample for sample in samples if sample.get("bandwidth_gbit_s") is not None]
-    if widths:
-        largest = max(widths, key=lambda sample: sample.get("size_bytes", 0))
-        return _measured(largest["bandwidth_gbit_s"]), GBIT, largest.get("size_bytes")
-    times = [sample for sample in samples if sample.get("latency_us")]
-    if times:
-        smallest = min(times, key=lambda sample: sample.get("size_bytes", 0))
-        known = smallest["latency_us"]
-        value = _measured(known.get("typical", known.get("avg")) or 0)
-        return (1 / value if value else None), MICROSECONDS, smallest.get("size_bytes")
-    return None, "", None
+def _better(value: float, unit: str) -> float | None:
+    """More is better. Raises ValueError for what cannot be measured."""
+    number = _measured(value)
+    return 1 / number if number and unit == MICROSECONDS else number
 
 
 def _measured(value: Any) -> float | None:

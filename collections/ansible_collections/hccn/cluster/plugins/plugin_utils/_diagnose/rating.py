@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from .cells import BUSY_CODES, INFERRED_CODES, MICROSECONDS, Cell, Row, Table
+from ...module_utils._core.samples import MICROSECONDS
+from .cells import BUSY_CODES, INFERRED_CODES, Cell, Row, Table
 from .noise import Gates, Normal, gates, normal
 
 GOOD, SLOW, FAILED, BUSY = "good", "slow", "failed", "busy"

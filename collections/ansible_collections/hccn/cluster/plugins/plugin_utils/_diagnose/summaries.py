@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .cells import GBIT
+from ...module_utils._core.samples import GBIT
 from .rating import Rating
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
-from .cells import MICROSECONDS, End
+from ...module_utils._core.samples import MICROSECONDS
+from .cells import End
 from .summary import Group, Stand, Summary
 
 WINDOW = 30

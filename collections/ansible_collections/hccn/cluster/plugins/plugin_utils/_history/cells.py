@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-GBIT, MICROSECONDS, GBYTE = "Gbit/s", "us", "GB/s"
+from ...module_utils._core.samples import GBIT, MICROSECONDS, typical
+
+GBYTE = "GB/s"
 OK, FAILED, NOT_RUN = "ok", "failed", "not_run"
 PAIR_KINDS = ("rdma", "ping", "matrix")
 
@@ -138,8 +140,7 @@ def unit_of(record: Record, sample: Record) -> str:
 
 
 def _latency(sample: Record) -> Any:
-    known = _mapping(sample.get("latency_us"))
-    return known.get("typical", known.get("avg"))
+    return typical(_mapping(sample.get("latency_us")))
 
 
 def _what(record: Record, sample: Record, unit: str) -> What:

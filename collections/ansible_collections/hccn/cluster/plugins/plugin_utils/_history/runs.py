@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from ...module_utils._core.samples import MICROSECONDS
 from .baseline import as_fields
-from .cells import MICROSECONDS
 from .reader import Run
 from .summary import Summary
 

@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ...module_utils._core.samples import GBIT, MICROSECONDS
 from .._history.cells import FAILED as FAILED_STATE
-from .._history.cells import GBIT, MICROSECONDS, OK, Cell, End, What, cells
+from .._history.cells import OK, Cell, End, What, cells
 from .._history.summary import Places
 from . import png
 from .fields import Record, natural

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .._history.cells import GBIT, GBYTE
+from ...module_utils._core.samples import GBIT
+from .._history.cells import GBYTE
 from .._history.query import Past
 from .fields import moment
 from .model import Page

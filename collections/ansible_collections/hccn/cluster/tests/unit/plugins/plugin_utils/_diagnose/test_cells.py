@@ -16,7 +16,7 @@ RECORD = {"id": "r1/p1/forward/1", "kind": "rdma", "status": "ok", "operation": 
     ({"source": {"host": "a"}}, "KeyError: 'device'"),
     ({"target": {"host": "b", "device": "x"}}, "ValueError: invalid literal for int() with base 10: 'x'"),
     ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": float("nan")}]}, "ValueError: nan is no measurement"),
-    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": -1}]}, "ValueError: -1 is no measurement"),
+    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": -1}]}, "ValueError: -1.0 is no measurement"),
     ({"kind": "matrix", "hosts": ["b"], "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [float("inf")]}]}, "ValueError: inf is no measurement"),
 ])
 def test_a_record_that_is_not_as_they_are_kept(changed, why):
