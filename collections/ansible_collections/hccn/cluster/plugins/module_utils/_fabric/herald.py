@@ -14,7 +14,7 @@ import time
 from typing import Dict, Optional, Sequence, Set
 
 from .._core.errors import HccnError
-from .bench import Bench
+from .bench import CONNECT_SECONDS, Bench
 from .channel import Body, Channel, call
 from .reports import Counts, Reports
 
@@ -27,7 +27,6 @@ SELDOM = 10
 """A reporter whose host does not even refuse takes its time, so it is tried every tenth time only."""
 LAST_TRIES = 3
 LAST_PAUSE_SECONDS = 0.5
-CONNECT_SECONDS = 3.0
 LINGER_LOOK_SECONDS = 0.25
 
 

@@ -9,6 +9,7 @@ goes on and after it; a line without its newline is not written yet. The run's k
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -92,8 +93,13 @@ class Journal:
         self._write({"type": "end", "state": state, "ended_at": time.time(), **fields})
 
     def _write(self, fields: Mapping[str, Any]) -> None:
+        """A line or nothing of it: what a full disk took only half of would spoil the next one too. Raises OSError."""
+        line = json.dumps(fields).encode() + b"\n"
         with self._lock:
-            os.write(self._descriptor, json.dumps(fields).encode() + b"\n")
+            before = os.fstat(self._descriptor).st_size
+            if os.write(self._descriptor, line) < len(line):
+                os.ftruncate(self._descriptor, before)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._descriptor)
 
     def close(self) -> None:
@@ -149,6 +155,22 @@ def read(state_dir: str, run_id: str) -> Snapshot:
     return _snapshot(lines)
 
 
+def readable(state_dir: str, run_id: str) -> Optional[Snapshot]:
+    """The same; None where it cannot be read."""
+    try:
+        return read(state_dir, run_id)
+    except HccnError:
+        return None
+
+
+def listed(state_dir: str) -> List[str]:
+    """The names of what lies in the folder of runs; none where it cannot be read."""
+    try:
+        return sorted(os.listdir(state_dir))
+    except OSError:
+        return []
+
+
 def _snapshot(lines: List[Dict[str, Any]]) -> Snapshot:
     start = next((line for line in lines if line["type"] == "start"), {})
     end = next((line for line in lines if line["type"] == "end"), {})
@@ -178,11 +200,7 @@ def remove(state_dir: str, run_id: str) -> bool:
 def prune(state_dir: str) -> List[str]:
     """Removes this user's journals that nothing was written to for KEPT_SECONDS. What cannot be removed stays. Returns the run ids."""
     removed = []
-    try:
-        names = sorted(os.listdir(state_dir))
-    except OSError:
-        return []
-    for name in names:
+    for name in listed(state_dir):
         try:
             if _is_old(os.path.join(state_dir, name, NAME)) and not read(state_dir, name).alive and remove(state_dir, name):
                 removed.append(name)

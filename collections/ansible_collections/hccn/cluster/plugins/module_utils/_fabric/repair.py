@@ -30,7 +30,7 @@ def saved_governor(state_dir: str, run_id: str) -> str:
 
 def dead_runs(state_dir: str) -> List[str]:
     """Runs of this user that did not end and are not at work, or left the governor changed."""
-    return [name for name in _listed(state_dir) if _is_dead(state_dir, name)]
+    return [name for name in journals.listed(state_dir) if _is_dead(state_dir, name)]
 
 
 def _is_dead(state_dir: str, run_id: str) -> bool:
@@ -46,8 +46,8 @@ def _is_dead(state_dir: str, run_id: str) -> bool:
 
 def dismiss(state_dir: str, run_id: Optional[str] = None) -> List[str]:
     """Ends the reporters that only wait for others, of one run or of all, since they hold the port; returns their runs."""
-    names = [name for name in ([run_id] if run_id else _listed(state_dir)) if _reported(state_dir, name)]
-    found = {name: snapshot for name, snapshot in ((name, _readable(state_dir, name)) for name in names)
+    names = [name for name in ([run_id] if run_id else journals.listed(state_dir)) if _reported(state_dir, name)]
+    found = {name: snapshot for name, snapshot in ((name, journals.readable(state_dir, name)) for name in names)
              if snapshot is not None and snapshot.end.get("lingers") and snapshot.alive}
     for snapshot in found.values():
         try:
@@ -63,20 +63,6 @@ def dismiss(state_dir: str, run_id: Optional[str] = None) -> List[str]:
 def _reported(state_dir: str, run_id: str) -> bool:
     """Was this host a reporter of the run?"""
     return os.path.exists(os.path.join(state_dir, run_id, journals.FABRIC))
-
-
-def _readable(state_dir: str, run_id: str) -> Optional[Snapshot]:
-    try:
-        return journals.read(state_dir, run_id)
-    except HccnError:
-        return None
-
-
-def _listed(state_dir: str) -> List[str]:
-    try:
-        return sorted(os.listdir(state_dir))
-    except OSError:
-        return []
 
 
 def await_guard(snapshot: Snapshot) -> None:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from .._core.errors import HccnError, InputError
+from .._core.errors import InputError
 from . import journal as journals
-from .journal import Snapshot
 from .plan import Pair
 
 LAST = "last"
@@ -61,15 +59,8 @@ def measured(records: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> Lis
 def _last(state_dir: str, but: str) -> Optional[str]:
     """The run that began last on this host, but for second looks."""
     found: Dict[str, float] = {}
-    for name in sorted(os.listdir(state_dir)) if os.path.isdir(state_dir) else ():
-        snapshot = _snapshot(state_dir, name)
+    for name in journals.listed(state_dir):
+        snapshot = journals.readable(state_dir, name)
         if name != but and not name.endswith(SECOND_LOOK) and snapshot is not None and snapshot.start:
             found[name] = snapshot.start["started_at"]
     return max(found, key=lambda name: found[name]) if found else None
-
-
-def _snapshot(state_dir: str, name: str) -> Optional[Snapshot]:
-    try:
-        return journals.read(state_dir, name)
-    except HccnError:
-        return None

@@ -205,3 +205,17 @@ def test_who_a_process_is():
     child.wait(10)
     child.stdin.close()
     assert journal.identity(child.pid) is None
+
+
+def test_of_a_line_that_the_disk_took_half_of_nothing_stays(folder, monkeypatch):
+    made = started(folder, "full")
+    before = open(journal.path_of(folder, "full")).read()
+    whole = os.write
+    monkeypatch.setattr(journal.os, "write", lambda descriptor, data: whole(descriptor, data[:10]))
+    with pytest.raises(OSError, match="No space left on device"):
+        made.record({"id": "full/p1/forward/1", "status": "ok"})
+    monkeypatch.undo()
+    assert open(journal.path_of(folder, "full")).read() == before
+    made.record({"id": "full/p2/forward/1", "status": "ok"})
+    made.close()
+    assert [record["id"] for record in journal.read(folder, "full").records] == ["full/p2/forward/1"]
