@@ -22,6 +22,8 @@ LEAST_SECONDS = 2.0
 HOSTS_A_SECOND = 50
 """A reporter measures, too: with more hosts each reports more seldom."""
 SILENT_REPORTS = 4
+MOST_NAMES = 500
+"""Hosts in one line of at most channel.LINE_LIMIT bytes, at 64 characters each."""
 SLOW_SECONDS = 1.0
 SELDOM = 10
 """A reporter whose host does not even refuse takes its time, so it is tried every tenth time only."""
@@ -46,6 +48,7 @@ class Herald:
         self._others = [host for host in reporters if host != plan.host]
         self._interval = interval(len(plan.controls))
         self._mute: Dict[str, bool] = {}
+        self._over: Set[str] = set()
         self._stop = threading.Event()
         self._thread: Optional[threading.Thread] = None
         silent_after = SILENT_REPORTS * self._interval + CONNECT_SECONDS
@@ -62,7 +65,12 @@ class Herald:
             channel.send({"type": "refused", "error": HccnError("peer_refused", "%s is no reporter" % self._plan.host).as_dict()})
             return
         self.reports.take(body)
-        self._bench.say(channel, {"type": "noted"})
+        awaited = body.get("awaits")
+        self._bench.say(channel, {"type": "noted", "over": self.reports.over_among(awaited if isinstance(awaited, list) else ())})
+
+    def knows_over(self, host: str) -> bool:
+        """Is the host's run over, as far as it is known here? A host that was there before this one began answers nobody any more."""
+        return host in self._over or (self.reports is not None and bool(self.reports.over_among([host])))
 
     def _tell_again_and_again(self) -> None:
         turn = 0
@@ -83,8 +91,9 @@ class Herald:
         try:
             channel = call(host, self._plan.controls[host], self._bench.key, self._plan.run_id, CONNECT_SECONDS)
             try:
-                self._bench.say(channel, self._counts.as_body())
-                self._bench.hear(channel.receive(CONNECT_SECONDS))
+                self._bench.say(channel, {**self._counts.as_body(), "awaits": sorted(self._bench.agenda.awaited())[:MOST_NAMES]})
+                said = self._bench.hear(channel.receive(CONNECT_SECONDS)).get("over")
+                self._over.update(name for name in (said if isinstance(said, list) else ()) if isinstance(name, str))
             finally:
                 channel.close()
             self._mute[host] = False

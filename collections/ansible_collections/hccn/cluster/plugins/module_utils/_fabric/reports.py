@@ -109,6 +109,11 @@ class Reports:
         with self._lock:
             return self._all_over(self._heard, self._silent())
 
+    def over_among(self, hosts: Iterable[Any]) -> List[str]:
+        """Those that said so; what else the network sent for a name is left aside."""
+        with self._lock:
+            return [host for host in hosts if isinstance(host, str) and host in self._heard and self._heard[host]["over"]]
+
     def _all_over(self, heard: Mapping[str, Body], silent: Sequence[str]) -> bool:
         return all(host in heard and heard[host]["over"] for host in self._hosts.difference(silent))
 

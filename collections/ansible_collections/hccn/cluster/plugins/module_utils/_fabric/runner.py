@@ -252,8 +252,8 @@ class Runner:
             self._bench.hear(body)
             self._herald.take(channel, body)
             return
-        if self._over:
-            return  # who asks for more is told by the end of the connection, as if nobody listened any more
+        if self._over and body.get("type") != "ask":
+            return  # who claims is told by the end of the connection, as if nobody listened any more
         self._bench.hear(body)
         if body.get("type") == "claim":
             pair = next((pair for pair in self._plan.pairs if pair.id == body.get("pair") and pair.target.host == self._plan.host), None)
@@ -272,7 +272,7 @@ class Runner:
     def _look_after_partners(self) -> None:
         """Asks the partners that a device waits for whether they still come; pairs that are over there are over here."""
         for host, pairs in self._agenda.awaited().items():
-            if all(self._left_out.given_up(pair) for pair in pairs):
+            if self._herald.knows_over(host) or all(self._left_out.given_up(pair) for pair in pairs):
                 self._agenda.settle(pairs)
                 continue
             try:

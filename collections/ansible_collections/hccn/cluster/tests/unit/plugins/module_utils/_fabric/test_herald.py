@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import types
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import herald
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.herald import Herald
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.reports import Counts
+
+REPORTERS = ["n1", "n2"]
+
+
+class Bench:
+    """What a herald needs of one: the plan, whom the agenda waits for, and what is said."""
+
+    def __init__(self, host, awaited=()):
+        self.plan = types.SimpleNamespace(host=host, controls=dict.fromkeys(["n1", "n2", "n3", "n4"]), run_id="r1")
+        self.agenda = types.SimpleNamespace(awaited=lambda: dict.fromkeys(awaited))
+        self.key = b""
+        self.said = []
+
+    def say(self, channel, body):
+        self.said.append(body)
+
+    def hear(self, body):
+        return body
+
+
+@pytest.fixture
+def reporter(tmp_path):
+    return Herald(Bench("n1"), Counts("n1", 2), REPORTERS, str(tmp_path / "fabric.json"), 60.0)
+
+
+def report(host, over=False, **more):
+    return {"type": "report", "host": host, "total": 1, "done": 1, "failed": 0, "round": 1, "over": over, **more}
+
+
+def test_a_reporter_tells_who_of_those_that_are_waited_for_is_over(reporter):
+    reporter.take(None, report("n2", over=True))
+    reporter.take(None, report("n3", awaits=["n2", "n4", 5, ["n2"]]))
+    assert reporter._bench.said == [{"type": "noted", "over": []}, {"type": "noted", "over": ["n2"]}]
+    assert [host for host in ("n1", "n2", "n3", "n4") if reporter.knows_over(host)] == ["n2"]
+
+
+@pytest.mark.parametrize("awaits", [None, "n2", {"n2": 1}])
+def test_a_line_that_is_no_report_of_ours_is_answered(reporter, awaits):
+    reporter.take(None, report("n2", over=True))
+    reporter.take(None, report("n3", awaits=awaits))
+    assert reporter._bench.said[-1] == {"type": "noted", "over": []}
+
+
+@pytest.mark.parametrize("answer, known", [({"type": "noted", "over": ["n4", 7]}, ["n4"]), ({"type": "noted"}, []), ({"type": "noted", "over": "n4"}, [])])
+def test_who_reports_hears_who_is_over(tmp_path, monkeypatch, answer, known):
+    channel = types.SimpleNamespace(receive=lambda timeout: answer, close=lambda: None)
+    called = []
+    monkeypatch.setattr(herald, "call", lambda host, *_more: called.append(host) or channel)
+    bench = Bench("n3", awaited=["n4", "n2"])
+    teller = Herald(bench, Counts("n3", 1), REPORTERS, str(tmp_path / "fabric.json"), 60.0)
+    teller.end()
+    assert called == ["n1", "n2"]
+    assert bench.said[0] == {"type": "report", "host": "n3", "total": 1, "done": 0, "failed": 0, "round": 0, "over": True, "awaits": ["n2", "n4"]}
+    assert [host for host in ("n1", "n2", "n3", "n4") if teller.knows_over(host)] == known
