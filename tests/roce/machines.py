@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Virtual machines with a software RDMA device each (rdma_rxe: RoCE v2 over plain Ethernet) and the real perftest, reached by ssh.
 
-No RDMA hardware and no KVM is needed. They are children of this process and die with it. Their Ethernet is a hub inside the first machine,
-joined by Unix sockets, where nothing gets lost; each one's sshd is reached at a port of 127.0.0.1. At most 4 queue pairs: with more, rxe fails at times.
+No RDMA hardware and no KVM is needed. They are children of this process and die with it. Their Ethernet is a switch (switch.py), joined by Unix
+sockets, where nothing gets lost that a machine takes; each one's sshd is reached at a port of 127.0.0.1. At most 4 queue pairs: with more, rxe fails at times.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -104,7 +105,6 @@ class Machine:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Not to be done to the first machine: the hub stands still with it."""
         self._qemu.send_signal(signal.SIGSTOP)
         try:
             yield
@@ -126,16 +126,27 @@ def machines(*releases: str) -> Iterator[list[Machine]]:
         all_of_them = [Machine(number, release, folder) for number, release in enumerate(releases, 1)]
         roots = _write_roots(folder, set(releases))
         _write_access(folder, all_of_them)
+        stack.enter_context(_switch(folder, len(releases)))
         for machine in all_of_them:
             stack.callback(machine.stop)
             machine.start(_command(machine, all_of_them, roots[machine.release], folder))
-            if machine.number == 1 and not until(lambda: len(list(folder.glob("cable*"))) == len(releases) - 1, CABLE_SECONDS):
-                raise BootError(f"the first machine lays no cables: {machine.console.read_text(errors='replace')[-500:]}")
         stack.callback(_leave, folder, all_of_them)
         deadline = time.monotonic() + BOOT_SECONDS
         for machine in all_of_them:
             machine.wait(deadline)
         yield all_of_them
+
+
+@contextmanager
+def _switch(folder: Path, count: int) -> Iterator[None]:
+    argv = [sys.executable, str(Path(__file__).with_name("switch.py")), str(folder), str(count)]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent) as process:
+        try:
+            if not until(lambda: (folder / f"cable{count}").exists(), CABLE_SECONDS):
+                raise BootError("the switch between the machines does not come up")
+            yield
+        finally:
+            process.kill()
 
 
 def _write_roots(folder: Path, releases: set[str]) -> dict[str, Path]:
@@ -186,19 +197,9 @@ def _command(machine: Machine, all_of_them: Sequence[Machine], root: Path, folde
         "-m", MEMORY, "-accel", "tcg,tb-size=128", "-cpu", PROCESSOR, "-serial", "stdio", "-kernel", str(kernel), "-initrd", str(root),
         "-append", f"console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on no_timer_check {clock}"
                    f"roce.name={machine.name} roce.address={machine.address} roce.hosts={hosts}",
-        *_cable(machine, len(all_of_them), folder), "-device", card.format("08") + "data,host_mtu=9000",
+        "-netdev", f"stream,id=data,server=off,addr.type=unix,addr.path={folder}/cable{machine.number}", "-device", card.format("08") + "data,host_mtu=9000",
         "-netdev", f"user,id=login,restrict=on,hostfwd=tcp:127.0.0.1:{machine.port}-:22", "-device", card.format("09") + "login",
     ]
-
-
-def _cable(machine: Machine, count: int, folder: Path) -> list[str]:
-    if machine.number > 1:
-        return ["-netdev", f"stream,id=data,server=off,addr.type=unix,addr.path={folder}/cable{machine.number}"]
-    words = ["-netdev", "hubport,id=data,hubid=1"]
-    for other in range(2, count + 1):
-        words += ["-netdev", f"stream,id=cable{other},server=on,addr.type=unix,addr.path={folder}/cable{other}",
-                  "-netdev", f"hubport,id=port{other},hubid=1,netdev=cable{other}"]
-    return words
 
 
 def _free_port() -> int:
