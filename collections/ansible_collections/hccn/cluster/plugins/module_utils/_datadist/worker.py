@@ -15,8 +15,8 @@ import signal
 import time
 from typing import Any, Dict, List, Mapping, Optional
 
+from .._core.detach import detach
 from .._core.errors import HccnError
-from .._fabric.detach import detach
 from .endpoint import Endpoint
 
 _GRACE_S = 5

@@ -11,6 +11,7 @@ import signal
 import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
+from .._core.detach import detach
 from .._core.errors import HccnError, InputError
 from .._core.guard import Guard, end_marked
 from .._core.record import record
@@ -22,7 +23,6 @@ from .._perf.sizes import parse_size
 from . import journal as journals
 from . import context, repair, reports, results, resume, tools
 from .bench import Settings
-from .detach import detach
 from .journal import Journal, Snapshot
 from .meeting import Meeting
 from .outcome import SOURCE, EndError, Outcome, as_fields

@@ -7,12 +7,11 @@ import copy
 import os
 import socket
 import stat
-import time
 
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import detach, results, runner, session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import results, runner, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.bench import Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
 
@@ -213,32 +212,6 @@ def test_the_time_limit_counts_the_busiest_device():
     assert runner.time_limit(plan, Settings(0.0, 10.0, 100.0)) == 145.0
     assert runner.time_limit(plan, Settings(0.0, 10.0, 100.0, parallel=False)) == 165.0
     assert runner.time_limit(plan.limited([7]), Settings(0.0, 10.0, 100.0)) == 105.0
-
-
-def test_a_detached_process_that_ends_before_it_begins():
-    with pytest.raises(HccnError) as raised:
-        detach.detach(lambda ready: None, ())
-    assert raised.value.code == "runner_not_started"
-
-
-def test_a_detached_process_has_no_stream_of_ours(tmp_path):
-    reading, writing = os.pipe()
-    os.set_inheritable(writing, True)
-    kept = os.open(str(tmp_path / "kept"), os.O_WRONLY | os.O_CREAT)
-
-    def work(ready):
-        ready()
-        os.write(kept, b"here")
-
-    detach.detach(work, (kept,))
-    os.close(kept)
-    os.close(writing)
-    assert os.read(reading, 1) == b""
-    os.close(reading)
-    end = time.monotonic() + 10
-    while (tmp_path / "kept").read_text() != "here":
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 SMI = """#!/bin/sh

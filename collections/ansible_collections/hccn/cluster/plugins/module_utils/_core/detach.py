@@ -10,7 +10,7 @@ import os
 import select
 from typing import Callable, Sequence
 
-from .._core.errors import HccnError
+from .errors import HccnError
 
 START_SECONDS = 30.0
 
@@ -20,7 +20,7 @@ Work = Callable[[Callable[[], None]], None]
 def detach(work: Work, keep: Sequence[int]) -> None:
     """Runs ``work(ready)`` in a process of its own session with no stream of ours; returns when it has called ``ready``.
 
-    Descriptors other than ``keep`` become /dev/null. Raises HccnError ``runner_not_started``.
+    Descriptors other than ``keep`` become /dev/null. Raises HccnError ``not_started``.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -31,7 +31,7 @@ def detach(work: Work, keep: Sequence[int]) -> None:
     begun = select.select([reading], [], [], START_SECONDS)[0] and os.read(reading, 1)
     os.close(reading)
     if not begun:
-        raise HccnError("runner_not_started", "the runner ended before it began", "look at this host's log and its free memory")
+        raise HccnError("not_started", "the process that goes on in the background ended before it began", "look at this host's log and its free memory")
 
 
 def _become_daemon(work: Work, keep: Sequence[int], writing: int) -> None:

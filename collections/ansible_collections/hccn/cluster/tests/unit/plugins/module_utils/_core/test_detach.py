@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A process that goes on when its module has returned."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.detach import detach
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+
+
+def test_a_process_that_ends_before_it_begins():
+    with pytest.raises(HccnError) as raised:
+        detach(lambda ready: None, ())
+    assert raised.value.code == "not_started"
+
+
+def test_it_has_no_stream_of_ours(tmp_path):
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, True)
+    kept = os.open(str(tmp_path / "kept"), os.O_WRONLY | os.O_CREAT)
+
+    def work(ready):
+        ready()
+        os.write(kept, b"here")
+
+    detach(work, (kept,))
+    os.close(kept)
+    os.close(writing)
+    assert os.read(reading, 1) == b""
+    os.close(reading)
+    end = time.monotonic() + 10
+    while (tmp_path / "kept").read_text() != "here":
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_it_has_a_session_of_its_own_and_holds_no_folder(tmp_path):
+    told = os.open(str(tmp_path / "told"), os.O_WRONLY | os.O_CREAT)
+
+    def work(ready):
+        os.write(told, ("%d %s" % (os.getsid(0), os.getcwd())).encode())
+        ready()
+
+    detach(work, (told,))
+    os.close(told)
+    session, folder = (tmp_path / "told").read_text().split()
+    assert (int(session) != os.getsid(0), folder) == (True, "/")
