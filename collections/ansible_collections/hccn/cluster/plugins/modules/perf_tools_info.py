@@ -158,6 +158,7 @@ problems:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import packages, preflight
 
 
@@ -172,7 +173,10 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    module.exit_json(**preflight.look(module.params))
+    try:
+        module.exit_json(**preflight.look(module.params))
+    except InputError as error:
+        module.fail_json(msg=error.sentence())
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from .._core.errors import HccnError, InputError
 from . import codes, options
 from .channel import Channel
 
+MAX_SIGNALS = 100
+"""Signals of a watch that are kept: the first ones, and the last."""
 MIN_JOB_ID, MAX_JOB_ID = 8, 128
 """Characters of an id that the query takes."""
 _UPPER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -61,6 +63,7 @@ def watch(channel: Channel, job_id: str, role: str, seconds: float) -> List[Dict
         for signal in stream:
             entry = {"signal_type": signal["signalType"], "faults": _nodes(signal)}
             if not found or found[-1] != entry:
+                del found[MAX_SIGNALS - 1:]
                 found.append(entry)
     except HccnError as error:
         if error.code != "deadline":

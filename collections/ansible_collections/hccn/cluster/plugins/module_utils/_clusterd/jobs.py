@@ -19,6 +19,8 @@ SUMMARY_LABEL = "outside-job-info=true"
 SUMMARY_PREFIX = "job-summary-"
 ROLES = ("CCAgent", "DefaultUser1", "DefaultUser2", "FdAgent")
 """Roles that ClusterD lets ask for jobs."""
+MAX_JOBS = 10000
+"""As many as ClusterD serves (MaxServeJobs)."""
 RUNNING = "running"
 DELETED = "delete"
 
@@ -26,17 +28,20 @@ DELETED = "delete"
 def _servers(text: str) -> Optional[List[Dict[str, Any]]]:
     """Nodes with their devices out of a job's ``hccl.json``; None where there is none, as for a job beyond 40000 NPUs."""
     try:
-        table = json.loads(text)
-    except ValueError:
-        return None
-    servers = table.get("server_list") if isinstance(table, dict) else None
-    if not isinstance(servers, list):
-        return None
-    found = []
-    for server in servers:
-        ids = [str(device.get("device_id", "")) for device in server.get("device") or ()]
-        found.append({"node": server.get("server_name") or "", "address": server.get("server_id", ""), "devices": [int(one) for one in ids if one.isdigit()]})
-    return found
+        servers = json.loads(text)["server_list"]
+        return [_server(server) for server in servers]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None  # whoever may write a ConfigMap with the label may write anything
+
+
+def _server(server: Mapping[str, Any]) -> Dict[str, Any]:
+    ids = [str(device.get("device_id", "")) for device in server.get("device") or ()]
+    return {"node": str(server.get("server_name") or ""), "address": str(server.get("server_id", "")), "devices": [int(one) for one in ids if one.isdecimal()]}
+
+
+def _number(data: Mapping[str, str], key: str, default: int) -> int:
+    text = data.get(key) or ""
+    return int(text) if text.isdecimal() else default
 
 
 def _job(job_id: str, name: str, namespace: str, status: str, framework: str, operator: str, hccl: str) -> Dict[str, Any]:
@@ -52,7 +57,7 @@ def _joined(parts: List[Mapping[str, str]]) -> str:
     for part in parts:
         try:
             servers += json.loads(part.get("hccl.json", "")).get("server_list") or []
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, TypeError, RecursionError):
             return ""
     return json.dumps({"server_list": servers})
 
@@ -66,9 +71,9 @@ def from_config_maps(api: kube.Api, namespace: str) -> List[Dict[str, Any]]:
             parts.setdefault(data["job_id"], []).append(item)
     found = []
     for job_id, items in parts.items():
-        data = sorted((item["data"] for item in items), key=lambda one: int(one.get("cm_index") or 0))
+        data = sorted((item["data"] for item in items), key=lambda one: _number(one, "cm_index", 0))
         first = data[0]
-        total = int(first.get("total") or 1)
+        total = _number(first, "total", 1)
         found.append(_job(job_id, first.get("job_name", ""), items[0]["metadata"].get("namespace", ""), first.get("job_status", ""),
                           first.get("framework", ""), first.get("operator", ""), _joined(data) if len(data) >= total else ""))
     return found
@@ -89,6 +94,9 @@ def over_grpc(channel: Channel, role: str, seconds: float) -> List[Dict[str, Any
         for message in stream:
             for signal in message["jobSummarySignals"]:
                 found.setdefault(signal["jobId"], _from_signal(signal))
+            if len(found) > MAX_JOBS:
+                stream.close()
+                raise HccnError("unexpected_output", "ClusterD tells of more than %d jobs, and serves no more" % MAX_JOBS, "is it ClusterD?")
             if len(found) >= message["JobTotalNum"]:
                 stream.close()
                 break

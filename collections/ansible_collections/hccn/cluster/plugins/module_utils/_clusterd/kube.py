@@ -9,14 +9,18 @@ import http.client
 import json
 import socket
 import ssl
+import time
 from typing import Any, Dict, List
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from .._core.errors import HccnError, InputError
 from . import kube_access
 
 PAGE = 500
 """Objects a request."""
+MAX_BODY = 512 * 1024 * 1024
+"""Bytes of one answer: an object has 1.5 MiB at most (etcd's limit), and most have little."""
+CHUNK = 1024 * 1024
 
 _RIGHTS = "the account needs the verbs get and list on it"
 
@@ -47,8 +51,8 @@ class Api:
         connection = self._connection()
         try:
             connection.request("GET", self._parts.path.rstrip("/") + path, headers=headers)
-            answer = connection.getresponse()
-            body = answer.read()
+            with connection.getresponse() as answer:
+                body = self._body(answer)
         except (OSError, http.client.HTTPException) as error:
             raise HccnError("kubernetes_unreachable", "the Kubernetes API at %s does not answer: %s" % (self._access.server, _why(error)),
                             "is it the right kubeconfig and context?") from error
@@ -58,23 +62,38 @@ class Api:
             raise self._refused(answer.status, body, path)
         try:
             document = json.loads(body.decode("utf-8"))
-        except ValueError:
+        except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
             raise HccnError("kubernetes_unexpected", "the Kubernetes API at %s answered %s with no JSON object" % (self._access.server, path))
         return document
 
+    def _body(self, answer: http.client.HTTPResponse) -> bytes:
+        """All of it, within the time of the whole request. Raises HccnError for what no list of the API is."""
+        until = time.monotonic() + self._timeout
+        parts: List[bytes] = []
+        size = 0
+        while size <= MAX_BODY:
+            part = answer.read1(CHUNK)
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+            size += len(part)
+            if time.monotonic() > until:
+                raise socket.timeout()
+        raise HccnError("kubernetes_unexpected", "the Kubernetes API at %s sends more than %d MiB in one answer" % (self._access.server, MAX_BODY >> 20))
+
     def _refused(self, status: int, body: bytes, path: str) -> HccnError:
         try:
             message = str(json.loads(body.decode("utf-8"))["message"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             message = body.decode("utf-8", "replace")[:200]
         code = {401: "kubernetes_unauthorized", 403: "kubernetes_forbidden", 404: "kubernetes_not_found"}.get(status, "kubernetes_refused")
         return HccnError(code, "the Kubernetes API refuses %s: %d %s" % (path, status, message), _RIGHTS if status in (401, 403) else "")
 
     def items(self, group: str, plural: str, namespace: str = "", labels: str = "") -> List[Dict[str, Any]]:
         """All objects of a kind: ``group`` is ``v1`` or such as ``scheduling.volcano.sh/v1beta1``; in all namespaces where none is named."""
-        place = "/namespaces/%s" % namespace if namespace else ""
+        place = "/namespaces/%s" % quote(namespace, safe="") if namespace else ""
         query = {"limit": str(PAGE)}
         if labels:
             query["labelSelector"] = labels

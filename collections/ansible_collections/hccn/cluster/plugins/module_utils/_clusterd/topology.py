@@ -41,7 +41,7 @@ class Leaf(NamedTuple):
 def whole(value: Any, what: str) -> int:
     """A physical id. Raises InputError."""
     text = str(value).strip()
-    if isinstance(value, bool) or not text.isdigit():
+    if isinstance(value, bool) or not text.isdecimal():
         raise InputError("%s: %r is no id of an NPU such as 0 or 8" % (what, value))
     return int(text)
 

@@ -123,8 +123,8 @@ def change(path: str, edit: Callable[[str], str], timeout: float, before_write: 
 
 
 def create(path: str, mode: int = 0o644) -> None:
-    """An empty file as the driver's installer makes it, root:root 0644. Raises HccnError ``conf_unwritable``."""
+    """An empty file as the driver's installer makes it, root:root 0644, never behind a link. Raises HccnError ``conf_unwritable``."""
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, mode))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode))
     except OSError as error:
         raise HccnError("conf_unwritable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None

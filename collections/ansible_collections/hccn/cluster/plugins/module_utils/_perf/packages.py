@@ -13,6 +13,8 @@ import re
 import shutil
 from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from .._core.errors import InputError
+
 PERFTEST, IPERF3, MPICH, OPENMPI, RDMA = "perftest", "iperf3", "mpich", "openmpi", "rdma"
 TOOLS = (PERFTEST, IPERF3, MPICH, OPENMPI, RDMA)
 
@@ -21,6 +23,8 @@ _DEBIAN: Mapping[str, Tuple[str, ...]] = {
 _RPM: Mapping[str, Tuple[str, ...]] = {
     PERFTEST: ("perftest",), IPERF3: ("iperf3",), MPICH: ("mpich",), OPENMPI: ("openmpi",), RDMA: ("rdma-core", "libibverbs")}
 
+_NAME = re.compile(r"[A-Za-z0-9@/][A-Za-z0-9@/+._:~=*-]*")
+"""Names, also with a version, an architecture or a path of the package managers above."""
 _OS_RELEASE = re.compile(r"^(ID|VERSION_ID|PRETTY_NAME)=(.*)$", re.MULTILINE)
 
 
@@ -42,6 +46,16 @@ MANAGERS = (
 def manager(path: Optional[str] = None) -> Optional[Manager]:
     """That of this host, by its program; ``path`` in place of PATH."""
     return next((known for known in MANAGERS if shutil.which(known.install[0], path=path)), None)
+
+
+def check(own: Mapping[str, Sequence[str]]) -> None:
+    """The option ``packages``. Raises InputError for what no package is called: a name that begins with "-" would be an option of the package manager."""
+    for tool, wanted in own.items():
+        if not isinstance(wanted, (list, tuple)):
+            raise InputError("packages.%s is to be a list of names" % tool)
+        for name in wanted:
+            if not isinstance(name, str) or not _NAME.fullmatch(name):
+                raise InputError("packages.%s: %r is no name of a package" % (tool, name))
 
 
 def names(tools: Iterable[str], by: Optional[Manager], own: Mapping[str, Sequence[str]]) -> Tuple[str, ...]:

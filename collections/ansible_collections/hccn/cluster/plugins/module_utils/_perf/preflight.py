@@ -37,7 +37,8 @@ def look(params: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def found_here(params: Mapping[str, Any], run: Runner) -> Dict[str, Any]:
-    """``params``: ``tools``, ``packages``, ``addresses``, ``root`` and ``fail_on`` of the module."""
+    """``params``: ``tools``, ``packages``, ``addresses``, ``root`` and ``fail_on`` of the module. Raises InputError."""
+    packages.check(params["packages"])
     root, by = params["root"], packages.manager()
     tools = [_tool(name, root, run) for name in params["tools"]]
     lacking = [tool["name"] for tool in tools if not tool["found"]]

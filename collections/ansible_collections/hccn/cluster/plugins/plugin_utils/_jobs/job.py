@@ -120,6 +120,11 @@ def _validate(job: Job) -> None:
     for name in ("timeout", "start_timeout", "devices_per_pod", "ssh_port"):
         if getattr(job, name) < 1:
             raise InputError(f"{name} is {getattr(job, name)}, it must be 1 or more")
+    for name in ("mpirun", "sshd"):
+        if not getattr(job, name) or getattr(job, name).startswith("-"):
+            raise InputError(f"{name} is {getattr(job, name)!r}, which is no program")
+    if job.tool_dir and not job.tool_dir.startswith("/"):
+        raise InputError(f"tool_dir is {job.tool_dir!r}, it must be an absolute path")
     for name, words in _WORDS[job.tool].items():
         if getattr(job.options, name) not in words:
             raise InputError(f"{name} is {getattr(job.options, name)}, which {job.tool} does not know", f"known are {', '.join(words)}")

@@ -91,7 +91,7 @@ def worker_template(job: Job, name: str) -> Manifest:
     """A pod with the devices, in which sshd waits for the launcher's logins."""
     container: Manifest = {
         "name": name, "image": job.image, "imagePullPolicy": job.image_pull_policy,
-        "command": ["/bin/sh", "-c", WORKER_SCRIPT, "worker", job.sshd, str(job.ssh_port)],
+        "command": ["/bin/sh", "-c", WORKER_SCRIPT, "worker", literal(job.sshd), str(job.ssh_port)],
         "ports": [{"name": "ssh", "containerPort": job.ssh_port}], "readinessProbe": {"tcpSocket": {"port": job.ssh_port}, "periodSeconds": 2},
     }
     environment = _worker_environment(job)
