@@ -75,6 +75,12 @@ def test_an_empty_map_is_taken_and_a_duplicate_too(clusterd: Start) -> None:
     assert switched(one, {"node-1": [0, 0]}).status == "finished"
 
 
+def test_a_direction_that_is_in_effect_already_is_taken_too(clusterd: Start) -> None:
+    one = clusterd(world())
+    assert [switched(one).status for _ in range(2)] == ["finished", "finished"]
+    assert one.paths() == [SWITCH, RESULT] * 2
+
+
 def test_a_job_that_is_switched_already(clusterd: Start) -> None:
     one = clusterd(world(idle=False))
     outcome = switched(one)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.clusterd.api import Api, Object
-from tests.simulator.clusterd_sim.server import ClusterD
+from tests.clusterd.certificates import Authority
+from tests.simulator.clusterd_sim.server import ClusterD, Tls
 from tests.simulator.clusterd_sim.world import Job, Times, World
 from tests.support import ansible_environment, node, set_state, tools
 
@@ -165,6 +166,25 @@ def test_switch_upgrade_there_and_back(site: Site) -> None:
     assert (site.switched(), site.state) == ([("uid-b", False)], None)
 
 
+def test_a_switchback_that_stopped_goes_on_with_the_next_run(site: Site) -> None:
+    entries = {uid: {"job_id": uid, "name": uid[-1], "namespace": "train", "nics": [{"node": node_, "devices": [0]}], "direction": "failover"}
+               for uid, node_ in (("uid-a", "node-1"), ("uid-b", "node-2"))}
+    (site.folder / ".hccn.cluster").mkdir(exist_ok=True)
+    (site.folder / ".hccn.cluster/switch_upgrade.json").write_text(json.dumps({"leaf": "leaf-1", "moved": entries}))
+    site.clusterd.world.jobs["uid-b"].status = "pending"
+    code, said = site.upgrade(switch_upgrade_direction="switchback")
+    assert code != 0
+    assert "Moved back: train/a. Not moved back: none." in said
+    assert (site.switched(), list(site.state["moved"])) == ([("uid-a", False), ("uid-b", False)], ["uid-b"])
+
+    site.clusterd.world.jobs["uid-b"].status = "running"
+    code, said = site.upgrade(switch_upgrade_direction="switchback")
+    assert code == 0, said
+    assert "switchback of leaf leaf-1: 1 jobs moved back: train/b" in said
+    assert site.clusterd.paths() == [SWITCH, RESULT]
+    assert (site.switched(), site.state) == ([("uid-b", False)], None)
+
+
 def test_switch_upgrade_stops_at_the_first_refusal(site: Site) -> None:
     site.clusterd.world.jobs["uid-b"].status = "pending"
     code, said = site.upgrade()
@@ -186,3 +206,38 @@ def test_the_rank_table_of_a_job_is_written_to_all_hosts(site: Site) -> None:
     assert "Rank table: 1 servers, 1 ranks" in said
     written = [json.loads((site.folder / name / "etc/hccl.json").read_text()) for name in HOSTS]
     assert [found["server_list"] for found in written] == [[server_of]] * 2
+
+
+def test_the_rank_table_of_clusterd_over_mutual_tls(nodes: Path, authority: Authority, no_proxy: None) -> None:
+    server_of = {"server_id": "192.0.2.1", "server_ip": "10.1.0.1", "device": [
+        {"device_id": "0", "device_ip": "192.168.1.1", "device_logical_id": "0", "rank_id": "0"}]}
+    table = {"version": "1.0", "status": "completed", "server_group_list": [
+        {"group_id": "0", "server_count": "1", "server_list": [{"server_id": "192.0.2.3", "server_ip": "10.1.0.3"}]},
+        {"group_id": "1", "server_count": "1", "server_list": [{"server_id": "192.0.2.4", "server_ip": "10.1.0.4"}]},
+        {"group_id": "2", "deploy_server": "0", "server_count": "1", "server_list": [server_of]}]}
+    pair, client = authority.pair("clusterd.example"), authority.pair("client")
+    one = ClusterD(World((Job("mindie-1", table=json.dumps(table)),), Times(first_push=0.05)),
+                   Tls(pair.key.read_bytes(), pair.certificate.read_bytes(), authority.ca.read_bytes()))
+    site = Site(nodes, one, Api(nodes, {}))
+    paths = [nodes / name / "etc/global.json" for name in HOSTS]
+    asked = {"source": "grpc", "server": one.address, "job_id": "mindie-1", "confirm": True, "wait": 20, "ca_cert": str(authority.ca),
+             "client_cert": str(client.certificate), "client_key": str(client.key)}
+    variables = {"rank_table_source": "clusterd", "rank_table_format": "global", "rank_table_path": "{{ hccn_conf | dirname }}/global.json"}
+    paths[1].write_text("{}")
+
+    code, said = site.play("rank_table", "--check", rank_table_clusterd=asked, **variables)
+    assert code == 0, said
+    assert f"Rank table: {paths[0]} would be made on 1 of 2 hosts. Not foreseen: the rank table itself: ClusterD is not asked in check mode, since" in said
+    assert re.findall(r"(\S+) : ok=\d+ changed=(\d)", said) == [("node-1", "1"), ("node-2", "0")]
+    assert (one.calls, paths[0].exists()) == ([], False)
+
+    code, said = site.play("rank_table", rank_table_clusterd=asked, **variables)
+    assert code == 0, said
+    assert "Rank table: 3 servers, 1 ranks" in said
+    assert [json.loads(path.read_text()) for path in paths] == [table] * 2
+    request = {"jobId": "mindie-1", "role": "hccn.cluster"}
+    assert one.calls == [("/config.Config/Register", request), ("/config.Config/SubscribeRankTable", request)]
+    one.close()
+    site.api.close()
+    for path in paths:
+        path.unlink()

@@ -7,12 +7,13 @@ from __future__ import annotations
 import json
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import rank_stream
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import rank_stream, rank_table
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.channel import Channel, Server
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 
 from tests.clusterd.conftest import Start
 from tests.simulator.clusterd_sim.server import ClusterD
@@ -83,6 +84,14 @@ def test_the_first_table_takes_two_seconds(clusterd: Start) -> None:
         subscribe(one, seconds=1)
     assert caught.value.code == "silent"
     assert subscribe(one, seconds=8).table == json.loads(FIRST)
+
+
+def test_a_table_that_is_complete_a_moment_later_comes_by_the_second_try(clusterd: Start) -> None:
+    """ClusterD tries twice after a subscription; later ones need an event."""
+    one = clusterd(world(first_push=0.3, text=""))
+    threading.Timer(0.6, setattr, (one.world.jobs["job-1"], "table", FIRST)).start()
+    heard = subscribe(one, seconds=8)
+    assert (heard.table, heard.received) == (json.loads(FIRST), 1)
 
 
 @pytest.mark.parametrize("job", ["job-1", "unknown"])
@@ -185,6 +194,33 @@ def test_two_subscribers_share_the_messages(clusterd: Start) -> None:
     for thread in threads:
         thread.join()
     assert sorted(got) == [json.dumps({"number": number}) for number in range(6)]
+
+
+PARAMS = {"source": "grpc", "tls": False, "ca_cert": None, "client_cert": None, "client_key": None, "server_name": None, "timeout": 5, "job_id": "job-1",
+          "role": "hccn.cluster", "confirm": True, "wait": 8, "settle": 0, "fail_on": "error"}
+
+
+def test_the_table_is_checked(clusterd: Start) -> None:
+    """Two instances in one pod: MindIE-Motor refuses that."""
+    result = rank_table.read({**PARAMS, "server": clusterd(world()).address}, check_mode=False)
+    assert result["failed"] is True
+    assert result["msg"].startswith("the rank table has problems: ")
+    assert [(problem["reader"], problem["message"]) for problem in result["problems"]] == [
+        ("mindie_motor", "server_ip '10.1.0.9' is also that of server_group_list[1].server_list[0]")]
+    assert result["rank_table"] == json.loads(FIRST)
+
+
+def test_check_mode_asks_nobody_and_looks_at_the_files(clusterd: Start, tmp_path: Path) -> None:
+    one = clusterd(world())
+    params = {**PARAMS, "server": one.address}
+    result = rank_table.read(params, check_mode=True)
+    assert result.pop("unchecked")[0].startswith("the rank table itself: ClusterD is not asked in check mode")
+    assert result == {"messages": [], "received": 0, "preempted": False, "problems": []}
+    with pytest.raises(InputError, match="ca_cert: cannot read .*absent.pem"):
+        rank_table.read({**params, "ca_cert": str(tmp_path / "absent.pem")}, check_mode=True)
+    with pytest.raises(InputError, match="set confirm to true if that may be"):
+        rank_table.read({**params, "confirm": False}, check_mode=True)
+    assert one.calls == []
 
 
 def test_what_is_no_table(clusterd: Start) -> None:

@@ -305,3 +305,18 @@ def test_a_whole_run_in_check_mode(tmp_path: Path) -> None:
     assert code == 0, output
     assert '+        {"device_id": "10", "device_ip": "192.168.102.10", "rank_id": "1"}\n' in output
     assert not path.exists()
+
+
+def test_a_table_that_check_mode_does_not_know(tmp_path: Path) -> None:
+    """Only the host tells something then: is there a folder, is there a file?"""
+    (tmp_path / "there.json").write_text("{}")
+    calls = {"new": tmp_path / "new.json", "there": tmp_path / "there.json", "nowhere": tmp_path / "nowhere/new.json"}
+    tasks = [once(name, "hccn.cluster.rank_table", {"src": "", "path": str(path)}, check_mode=True) for name, path in calls.items()]
+    tasks.append(once("for_real", "hccn.cluster.rank_table", {"src": "", "path": str(tmp_path / "new.json")}))
+    code, output, kept = play(tmp_path, {"n1": {}}, [*tasks, keep(tmp_path, *calls, "for_real")])
+    assert code == 0, output
+    assert {name: (one["changed"], one["failed"]) for name, one in kept.items()} == {
+        "new": (True, False), "there": (False, False), "nowhere": (False, True), "for_real": (False, True)}
+    assert kept["nowhere"]["msg"] == f"the rank table cannot be written to {calls['nowhere']}: {tmp_path}/nowhere is no folder there"
+    assert "src is empty: that is for check mode" in kept["for_real"]["msg"]
+    assert not (tmp_path / "new.json").exists()

@@ -13,6 +13,7 @@ from typing import Any
 import grpc
 
 from . import proto
+from .gate import Gate
 from .world import Bucket, Message, Refused, World
 
 FORBIDDEN = frozenset(f"/Recover/{name}" for name in (
@@ -81,17 +82,22 @@ class ClusterD(grpc.GenericRpcHandler):
             "/job.Job/Register": self.world.job_register,
             "/job.Job/SubscribeJobSummarySignalList": self.world.job_list,
         }
-        # As main.go of ClusterD sets its server: pings, streams and bytes.
+        # As main.go of ClusterD sets its server: pings, streams and bytes; the two strikes are those of Go's server.
+        limits = self.world.limits
         self._server = grpc.server(ThreadPoolExecutor(32), (self,), options=[
-            ("grpc.http2.min_ping_interval_without_data_ms", 3000), ("grpc.http2.max_ping_strikes", 0), ("grpc.keepalive_permit_without_calls", 1),
-            ("grpc.max_concurrent_streams", 64), ("grpc.max_receive_message_length", 4 << 20), ("grpc.max_send_message_length", 64 << 20),
-            ("grpc.so_reuseport", 0)])
+            ("grpc.http2.min_ping_interval_without_data_ms", limits.ping_ms), ("grpc.http2.max_ping_strikes", 2), ("grpc.keepalive_permit_without_calls", 1),
+            ("grpc.max_concurrent_streams", limits.streams), ("grpc.max_receive_message_length", limits.receive),
+            ("grpc.max_send_message_length", 64 << 20), ("grpc.so_reuseport", 0)])
         if tls is None:
             self.port = self._server.add_insecure_port("127.0.0.1:0")
         else:
             credentials = grpc.ssl_server_credentials([(tls.key, tls.certificate)], tls.ca, tls.ca is not None)
             self.port = self._server.add_secure_port("127.0.0.1:0", credentials)
         self._server.start()
+        self.gate: Gate | None = None
+        if limits.connections is not None or limits.connections_of_one is not None:
+            self.gate = Gate(self.port, limits.connections or 1024, limits.connections_of_one or 512)
+            self.port = self.gate.port
 
     @property
     def address(self) -> str:
@@ -99,6 +105,9 @@ class ClusterD(grpc.GenericRpcHandler):
 
     def close(self) -> None:
         """Ends every connection at once."""
+        if self.gate is not None:
+            self.gate.close()
+            self.gate = None
         self._server.stop(0).wait(5)
 
     @property

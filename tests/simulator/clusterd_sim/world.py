@@ -51,7 +51,7 @@ class Job:
 class Times:
     """Seconds. The real ones stand behind."""
 
-    first_push: float = 2.0  # 2: the base of the queue's rate limit
+    first_push: float = 2.0  # 2: the base of the queue's rate limit; where there is no table yet, it is tried again after three times that, and then no more
     switch: float = 0.2  # minutes
     switch_starts: float = 0.0  # the event is worked off a moment after the answer
     result_wait: float = 900.0  # 900
@@ -59,10 +59,16 @@ class Times:
 
 @dataclass
 class Limits:
-    """Requests of one call at a time and a second; None for no limit. The real ones stand behind."""
+    """Requests a second, connections, streams, pings, bytes; None for no limit. The real ones stand behind."""
 
     unary: int | None = None  # 1000
     faults: int | None = None  # 10
+    jobs: int | None = None  # 20
+    connections: int | None = None  # 1024, and 512 from one address: then it has a listener that counts
+    connections_of_one: int | None = None
+    streams: int = 64  # of one connection
+    ping_ms: int = 3000  # a client that pings more often is sent away
+    receive: int = 4 << 20
     subscriptions: int = 20  # 20 for each role
     clients: int = 100000  # 100000
     npus: int = 40000  # 40000: above it, HcclJson is empty
@@ -112,6 +118,7 @@ class World:
         self.times, self.limits = times or Times(), limits or Limits()
         self.faults: Message = {"uuid": "u", "jobId": "-1", "signalType": "normal", "nodeFaultInfo": []}
         self.fault_qps = Bucket(self.limits.faults)
+        self.job_qps = Bucket(self.limits.jobs)
         self.publishers: dict[str, Publisher] = {}
         self.fault_publishers: dict[tuple[str, str], Publisher] = {}
         self._clients: dict[str, str] = {}
@@ -136,24 +143,30 @@ class World:
         publisher = self.publishers.get(job)
         if publisher is None:
             raise Refused(f"jobId={job} not registered, role={request['role']}")
-        timer = threading.Timer(self.times.first_push, self.push, (job,))
-        timer.daemon = True
-        timer.start()
+        threading.Thread(target=self._generate, args=(job, publisher), daemon=True).start()
         try:
             yield from publisher.listen(active)
         finally:
-            timer.cancel()
+            publisher.stopped.set()
             with self._lock:
                 if self.publishers.get(job) is publisher:
                     del self.publishers[job]
 
-    def push(self, job: str, table: str | None = None) -> None:
+    def _generate(self, job: str, publisher: Publisher) -> None:
+        """What a subscription sets off."""
+        for pause in (self.times.first_push, 2 * self.times.first_push):
+            if publisher.stopped.wait(pause) or self.push(job):
+                return
+
+    def push(self, job: str, table: str | None = None) -> bool:
         """An event on a ConfigMap or a pod: the table is sent, whether it differs or not. Nothing for a job that is not known or not complete."""
         known = self.jobs.get(job)
         text = table if table is not None else known.table if known else ""
         publisher = self.publishers.get(job)
-        if text and publisher is not None:
-            publisher.messages.put({"jobId": job, "rankTable": text})
+        if not text or publisher is None:
+            return False
+        publisher.messages.put({"jobId": job, "rankTable": text})
+        return True
 
     # Recover
     def switch(self, request: Message) -> Message:
@@ -255,6 +268,8 @@ class World:
     def job_register(self, request: Message) -> Message:
         if request["role"] not in ROLES:
             raise Refused(f"role:{request['role']} is not in whitelist")
+        if not self.job_qps.take():
+            return {"code": 429, "info": "too many requests"}  # in words of its own
         if len(self._clients) >= self.limits.clients:
             return {"code": 429, "info": f"client num limit, max client num is {self.limits.clients}"}
         client = f"client-{next(self._numbers)}"

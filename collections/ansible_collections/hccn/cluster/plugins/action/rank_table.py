@@ -78,6 +78,9 @@ class ActionModule(ActionBase):
         variables = task_vars or {}
         _validation, options = self.validate_argument_spec(
             ARGUMENTS, mutually_exclusive=EXCLUSIVE, required_one_of=[("nodes", "hosts", "tables", "src")], required_by={"register_name": "hosts"})
+        if options["src"] == "":
+            result.update(self._foreseen(options, variables))
+            return result
         if options["src"] is not None:
             staged = Path(self._loader.path_dwim(options["src"]))
             result["sha256"] = self._sha256(staged)
@@ -136,6 +139,17 @@ class ActionModule(ActionBase):
             return Path(self._find_needle("files", path)).read_bytes()
         except (OSError, AnsibleError) as error:
             raise InputError(f"cannot be read on the controller: {error}") from error
+
+    def _foreseen(self, options: Mapping[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+        """What the host alone tells of a write, where the table is not known before the run. Whether a file that is there would change, nobody knows."""
+        if not self._task.check_mode:
+            raise AnsibleActionFail("src is empty: that is for check mode, where a table may not be known yet")
+        path = self._remote_expand_user(options["path"])
+        folder = str(PurePosixPath(path).parent)
+        if not self._execute_remote_stat(folder, all_vars=variables, follow=True, checksum=False).get("isdir"):
+            return {"failed": True, "changed": False, "path": path, "msg": f"the rank table cannot be written to {path}: {folder} is no folder there"}
+        found = self._execute_remote_stat(path, all_vars=variables, follow=True, checksum=False)
+        return {"changed": not found.get("exists"), "path": path}
 
     @staticmethod
     def _sha256(staged: Path) -> str:

@@ -28,7 +28,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - With O(source=grpc) nobody is asked in check mode, since asking ends another client's stream.
+      - With O(source=grpc) nobody is asked in check mode, since asking ends another client's stream. Options and files are looked at, there is no
+        RV(rank_table), and RV(unchecked) says so.
 options:
   source:
     description:
@@ -142,6 +143,12 @@ preempted:
   returned: with O(source=grpc)
   type: bool
   sample: false
+unchecked:
+  description: What check mode does not foresee.
+  returned: in check mode with O(source=grpc)
+  type: list
+  elements: str
+  sample: ["the rank table itself: ClusterD is not asked in check mode, since that ends the stream of the job's subscriber; source configmap foresees it"]
 problems:
   description: What is wrong with the table or was left out of it, with C(rule), C(severity), C(where), C(message), C(hint) and C(reader).
   returned: always

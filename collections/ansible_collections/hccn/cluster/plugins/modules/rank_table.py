@@ -48,6 +48,8 @@ options:
   src:
     description:
       - A table that an earlier task of the run left on the controller, RV(src). It is only written, not checked again.
+      - In check mode it may be empty, for a table that is not there before the run. Then only the host is looked at. A folder that lacks fails, and a
+        file that is to be made is a change.
     type: str
   server_ids:
     description:

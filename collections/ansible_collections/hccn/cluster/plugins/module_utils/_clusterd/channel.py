@@ -149,11 +149,22 @@ class Stream:
             self._call.cancel()
 
 
+_NGINX_BUSY = "http2 header with status: 503"
+"""What gRPC tells of nginx's limit_conn and limit_req; the request did not get to ClusterD."""
+_TOO_MANY_PINGS = "too_many_pings"
+_LIMITS = "ClusterD takes 64 streams a connection, 512 connections from one address and 1024 in all"
+"""MaxGRPCConcurrentStreams, MaxIPConnectionLimit, MaxConcurrentLimit. One connection too many is closed at once, and a stream too many waits."""
 _CERTIFICATE = ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed", "Peer name", "Hostname Verification Check failed")
 _HANDSHAKE = ("handshake", "SSL_ERROR", "WRONG_VERSION_NUMBER", "CERTIFICATE_REQUIRED", "bad_certificate", "unknown_ca")
 
 
 def _unavailable(text: str, target: str, secure: bool) -> HccnError:
+    if _NGINX_BUSY in text:
+        return HccnError("rate_limited", "what stands before ClusterD at %s refuses: %s" % (target, text),
+                         "the nginx of its security guide takes 20 requests a second and 20 connections, of all clients together: try again in a second")
+    if _TOO_MANY_PINGS in text.lower().replace(" ", "_"):
+        return HccnError("too_many_pings", "the server at %s closed the connection, for it was pinged too often: %s" % (target, text),
+                         "this client pings every %d s, and ClusterD allows one in 3 s: what stands in between?" % KEEPALIVE_S)
     if any(word in text for word in _CERTIFICATE):
         return HccnError("tls_failed", "the certificate of %s is not accepted: %s" % (target, text),
                          "give the CA that signed it as ca_cert, and as server_name the name that is in it where you reach it by another")
@@ -161,6 +172,8 @@ def _unavailable(text: str, target: str, secure: bool) -> HccnError:
         return HccnError("tls_failed", "no TLS with %s: %s" % (target, text),
                          "does it speak TLS there, and does it ask for client_cert and client_key? ClusterD itself has no TLS, its nginx has")
     hint = "does it run there, and has it no TLS in front?" if not secure else "does it run there, and does it ask for client_cert and client_key?"
+    if "reset by peer" in text:
+        hint += " Or has it as many clients as it takes? " + _LIMITS
     return HccnError("server_unreachable", "ClusterD at %s cannot be reached or closed the connection: %s" % (target, text), hint)
 
 
@@ -170,12 +183,15 @@ def _sentence(code: Any, text: str, path: str, target: str, secure: bool, second
     if code == status.UNAVAILABLE:
         return _unavailable(text, target, secure)
     if code == status.DEADLINE_EXCEEDED:
-        return HccnError("deadline", "ClusterD at %s did not answer %s within %g s" % (target, path, seconds), "is it the right address and port?")
+        return HccnError("deadline", "ClusterD at %s did not answer %s within %g s" % (target, path, seconds),
+                         "is it the right address and port? Through a proxy it may wait for a free stream: " + _LIMITS)
     if code == status.UNIMPLEMENTED:
         return HccnError("not_implemented", "the server at %s does not know %s" % (target, path),
                          "is it ClusterD, and new enough? SwitchNicTrack, faults and jobs came with 7.1.RC1, lists of jobs with 26.0")
     if code == status.RESOURCE_EXHAUSTED:
-        return HccnError("too_large", "%s: %s" % (path, text), "ClusterD sends %d MiB at most: what sent this?" % (MAX_RECEIVE >> 20))
+        hint = ("ClusterD takes %d MiB at most: ask for less" % (MAX_SEND >> 20) if "SERVER: Received" in text or "CLIENT: Sent" in text
+                else "ClusterD sends %d MiB at most: what sent this?" % (MAX_RECEIVE >> 20))
+        return HccnError("too_large", "%s: %s" % (path, text), hint)
     if "qps exceeded" in text or "rate limited" in text:
         return HccnError("rate_limited", "ClusterD refuses %s: %s" % (path, text), "others ask it a lot, too: try again in a second")
     if code == status.UNKNOWN:

@@ -80,9 +80,15 @@ def _result(channel: Channel, job_id: str, seconds: float) -> str:
             time.sleep(_PAUSE_S)
 
 
+_NOT_COME = ("tls_failed", "not_implemented", "rate_limited", "refused", "too_large")
+"""Errors with which a request was turned away before the switch began."""
+
+
 def _may_have_come(error: HccnError) -> bool:
     """May ClusterD have the request, although no answer came?"""
-    return error.code == "deadline" or (error.code == "server_unreachable" and NOT_CONNECTED not in error.message)
+    if error.code == "server_unreachable":
+        return NOT_CONNECTED not in error.message
+    return error.code not in _NOT_COME
 
 
 def switch(channel: Channel, message: Mapping[str, Any], seconds: float) -> Outcome:

@@ -13,6 +13,8 @@ from .._rank_table import checks
 from . import options, rank_stream, rings
 from .channel import Channel
 
+NOT_ASKED = "the rank table itself: ClusterD is not asked in check mode, since that ends the stream of the job's subscriber; source configmap foresees it"
+
 
 def _from_config_maps(params: Mapping[str, Any]) -> Dict[str, Any]:
     api = options.api_of(params)
@@ -28,9 +30,10 @@ def _over_grpc(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
                          "or use source configmap")
     if params["wait"] < 1 or params["settle"] < 0:
         raise InputError("wait is to be 1 s or more, settle 0 s or more")
-    if check_mode:
-        return {"messages": [], "received": 0, "preempted": False, "problems": []}
+    # The files of TLS are read here; a connection is made by the first call.
     with Channel(options.server_of(params), params["timeout"]) as channel:
+        if check_mode:
+            return {"messages": [], "received": 0, "preempted": False, "problems": [], "unchecked": [NOT_ASKED]}
         heard = rank_stream.subscribe(channel, params["job_id"], params["role"], params["wait"], params["settle"])
     return {"rank_table": heard.table, "messages": heard.messages, "received": heard.received, "preempted": heard.preempted,
             "problems": checks.check(heard.table, ["mindie_motor"])}

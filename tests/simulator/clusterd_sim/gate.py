@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What refuses before ClusterD's services are reached: its listener, which counts connections, its transport, and the nginx of the security guide."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+Reply = Callable[[int], bytes]
+RESET = struct.pack("ii", 1, 0)
+"""SO_LINGER with 0 seconds: closing sends a reset."""
+
+
+class Gate:
+    """Passes connections on to ``port`` of 127.0.0.1. One too many is closed at once, as ClusterD's own listener closes it."""
+
+    def __init__(self, port: int, together: int, of_one_address: int) -> None:
+        self._behind, self._together, self._of_one = port, together, of_one_address
+        self._open: Counter[str] = Counter()
+        self._changed = threading.Condition()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def wait_until_free(self, seconds: float = 10) -> None:
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._open.total() == 0, seconds):
+                raise TimeoutError(f"{self._open.total()} connections are open still")
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, (address, _port) = self._listener.accept()
+            except OSError:
+                return
+            with self._changed:
+                if self._open.total() >= self._together or self._open[address] >= self._of_one:
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                    client.close()
+                    continue
+                self._open[address] += 1
+            threading.Thread(target=self._pass, args=(client, address), daemon=True).start()
+
+    def _pass(self, client: socket.socket, address: str) -> None:
+        with client, socket.create_connection(("127.0.0.1", self._behind)) as server:
+            back = threading.Thread(target=_copy, args=(server, client), daemon=True)
+            back.start()
+            _copy(client, server)
+            back.join()
+        with self._changed:
+            self._open[address] -= 1
+            self._changed.notify_all()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            target.sendall(data)
+    except OSError:
+        pass
+    for one in (source, target):
+        try:
+            one.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+HEADERS, SETTINGS, GOAWAY = 1, 4, 7
+END_STREAM_AND_HEADERS, ACKNOWLEDGED = 5, 1
+PREFACE = 24
+
+
+def _frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """HTTP/2, RFC 9113 section 4.1."""
+    return struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + payload
+
+
+def status(code: bytes) -> Reply:
+    """An answer of nginx itself: 503 is that of limit_conn and limit_req."""
+    return lambda stream: _frame(HEADERS, END_STREAM_AND_HEADERS, stream, b"\x48\x03" + code)  # :status is 8 in the static table of RFC 7541
+
+
+def too_many_pings(_stream: int) -> bytes:
+    """What Go's server sends to a client that pings too often: ENHANCE_YOUR_CALM, and the end of all streams."""
+    return _frame(GOAWAY, 0, 0, struct.pack(">II", 0, 11) + b"too_many_pings")
+
+
+class Refuser:
+    """Speaks as much HTTP/2 as it takes to refuse every request. ``asked``: how many came."""
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+        self.asked = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> Refuser:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, client.makefile("rb") as stream:
+            client.sendall(_frame(SETTINGS, 0, 0))
+            stream.read(PREFACE)
+            while len(head := stream.read(9)) == 9:
+                length, kind, flags, number = int.from_bytes(head[:3], "big"), head[3], head[4], int.from_bytes(head[5:], "big")
+                stream.read(length)
+                if kind == SETTINGS and not flags & ACKNOWLEDGED:
+                    client.sendall(_frame(SETTINGS, ACKNOWLEDGED, 0))
+                elif kind == HEADERS:
+                    self.asked += 1
+                    client.sendall(self._reply(number))
+                    if self._reply is too_many_pings:
+                        return
