@@ -21,6 +21,8 @@ description:
   - Bandwidth is computed here from size and time, in 10^9 bytes per second, since old builds print GiB/s under the heading GB/s.
     The bus bandwidth is the algorithm bandwidth times the factor of C(nccl-tests), so that both tools' figures compare,
     with n ranks 2(n-1)/n for V(all_reduce), 1 for V(broadcast) and V(reduce), (n-1)/n for all others.
+  - Hosts whose limits are lower than the manual of C(hccl_test) wants for many ranks (open files, C(net.core.somaxconn), C(net.ipv4.tcp_max_syn_backlog), 65535
+    each) are named in a warning. They are asked by the logins before the run.
   - Nothing is left running, neither after a failure nor when the module itself is killed.
   - C(mpirun) logs in to the other hosts by C(ssh) itself. The user of this task needs to log in to them by key, without a password.
     M(hccn.cluster.ssh_trust) makes it so for a single run.
@@ -128,6 +130,7 @@ options:
   hccl_test_dir:
     description:
       - The folder of C(hccl_test), which holds C(bin/all_reduce_test) and the others. The programs are started in it.
+      - An absolute path.
       - By default C($ASCEND_HOME_PATH/tools/hccl_test), C(/usr/local/Ascend/cann/tools/hccl_test) or
         C(/usr/local/Ascend/ascend-toolkit/latest/tools/hccl_test), the first that holds the program on this host.
     type: path

@@ -23,6 +23,9 @@ description:
   - Bandwidth is in 10^9 bytes per second, as printed. Below 10, where two decimals say little, it is computed from size and time. The bus bandwidth is the
     algorithm bandwidth times, with n ranks, 2(n-1)/n for V(all_reduce), 1 for V(broadcast), V(reduce), V(sendrecv) and V(hypercube), (n-1)/n
     for all others.
+  - Where results were wrong, C(nccl-tests) prints the sum over all ranks, and every rank ends with the same line. So the host is named (in C(suspects) of the
+    record's C(context)) only where one host alone took part. M(hccn.cluster.hccl_perf) names it always, since each rank of C(hccl_test) says so itself.
+    With more hosts, run once more over fewer of them.
   - Nothing is left running, neither after a failure nor when the module itself is killed.
   - C(mpirun) logs in to the other hosts by C(ssh) itself. The user of this task needs to log in to them by key, without a password.
     M(hccn.cluster.ssh_trust) makes it so for a single run.
@@ -124,6 +127,7 @@ options:
   nccl_tests_dir:
     description:
       - The folder of C(nccl-tests), which holds C(build/all_reduce_perf) or C(all_reduce_perf), and the others.
+      - An absolute path.
       - By default the program is looked for in C(PATH), then in C(/opt/nccl-tests), C(/opt/nccl_tests) and C(/usr/local/nccl-tests) of this host.
     type: path
   environment:

@@ -9,7 +9,7 @@ import os
 import tempfile
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, Optional, Sequence, Tuple
 
 from .._core import process
@@ -98,6 +98,7 @@ def _judge(request: Request, result: process.Result) -> Judged:
 
 
 def _judged(request: Request, made: Plan, result: process.Result, judged: Judged, attempt: Attempt) -> Outcome:
+    judged = replace(judged, warnings=judged.warnings + attempt.warnings)
     if judged.error is None:
         return _outcome(request, made, None, "ok", result.started_at, result.duration_s, judged)
     error, hosts = collective_hosts.named(judged.error, judged.wrong_ranks, attempt.placed)

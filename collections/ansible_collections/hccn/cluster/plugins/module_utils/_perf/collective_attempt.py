@@ -34,6 +34,7 @@ class Attempt:
         self._late = Suspects()
         self._after = Suspects()
         self.mark = ""
+        self.warnings: Tuple[str, ...] = ()
         names = request.names or request.hosts or (os.uname().nodename,)
         self.placed = Placed(request.hosts, names, request.processes_per_host)
 
@@ -43,7 +44,8 @@ class Attempt:
         with open(self._path, "w") as stream:
             stream.write(made.hostfile)
         if request.known_hosts:
-            with open(self._path + KNOWN_HOSTS, "w") as stream:
+            # Its name follows from that of the host file, which others see.
+            with open(os.open(self._path + KNOWN_HOSTS, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as stream:
                 stream.write("".join(line + "\n" for line in request.known_hosts))
         if not request.allow_busy:
             request.tool.refuse_work(request.smi, request.options)
@@ -55,7 +57,8 @@ class Attempt:
 
     def _check_hosts(self) -> None:
         made = self._plan
-        collective_hosts.check_logins(made.login, self._request.hosts)
+        said = collective_hosts.check_logins(made.login, self._request.hosts, self.placed.name_of)
+        self.warnings = (said,) if said and self._request.tool.wants_limits else ()
         result = self._launch(made.placement_argv, min(PLACEMENT_SECONDS, self._request.timeout), 0)
         collective_hosts.check_placement(self._request.tool, made.launcher.flavour, result, self.placed, tail(result.stdout, result.stderr))
 

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import time
-from typing import Callable, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core import process
 from .._core.errors import HccnError
-from . import mpirun, ranks, ssh_login
+from . import host_limits, mpirun, ranks, ssh_login
 from .collective_tool import Tool
 from .known_errors import CONSEQUENCES
 from .ranks import Suspects
@@ -51,17 +51,18 @@ class Placed(NamedTuple):
         return dict(zip(self.addresses, self.names))
 
 
-def check_logins(login: Optional[Login], addresses: Sequence[str]) -> None:
-    """One login to each other host, all at once. Raises NotPlaced, which names all that take none."""
-    others = [address for address in addresses if not ssh_login.is_here(address)]
-    if login is None or not others:
-        return
+def check_logins(login: Optional[Login], addresses: Sequence[str], name_of: Mapping[str, str]) -> Optional[str]:
+    """One login to each other host, all at once. What is to be said of the hosts' limits. Raises NotPlaced, which names all that take none."""
+    if login is None or all(map(ssh_login.is_here, addresses)):
+        return None
     try:
-        found = ssh_login.refusals(ssh_login.ask(login, others, ["true"]))
+        answers = ssh_login.ask(login, addresses, host_limits.ASK)
     except HccnError as error:
         raise NotPlaced(error) from None
+    found = ssh_login.refusals(answers)
     if found:
         raise NotPlaced(ssh_login.refused(found, len(addresses)), hosts=[one.host for one in found])
+    return host_limits.warning({address: answer.stdout for address, answer in answers.items()}, name_of)
 
 
 def check_placement(tool: Tool, flavour: str, result: process.Result, placed: Placed, tail: str) -> None:

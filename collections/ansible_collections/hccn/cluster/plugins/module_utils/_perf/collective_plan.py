@@ -86,6 +86,12 @@ def validate(request: Request) -> None:
     request.tool.validate(request.options, request.ranks)
     mpirun.check_environment(request.environment, request.tool.variables)
     mpirun.check_hosts(mpirun.OPENMPI, request.hosts)
+    if request.folder and not os.path.isabs(request.folder):
+        # It becomes a word of mpirun's command line, where a name that begins with "-" is an option.
+        raise InputError("the folder of %s is %r, it must be an absolute path" % (request.tool.name, request.folder))
+    for place, line in enumerate(request.known_hosts):
+        if len(line.splitlines()) > 1:
+            raise InputError("ssh_known_hosts[%d] holds a line break: give one key of one host an element" % place)
     if request.identity and (" " in request.identity or not os.path.isabs(request.identity)):
         raise InputError("ssh_identity is %r, it must be an absolute path without blanks" % request.identity)
 

@@ -46,7 +46,7 @@ class Tool(ABC):
 
     ``name``: for people. ``missing``: code of the error when its programs are not found, ``missing_hint`` what to do then.
     ``variables``: what the names of its environment variables begin with; ``recorded``: those of them that records keep.
-    ``device_variable``: names the devices of a host that take part, by their numbers.
+    ``device_variable``: names the devices of a host that take part, by their numbers. ``wants_limits``: its manual wants those of ``host_limits``.
     """
 
     name = ""
@@ -55,6 +55,7 @@ class Tool(ABC):
     variables: Tuple[str, ...] = ()
     recorded = ""
     device_variable = ""
+    wants_limits = False
 
     @abstractmethod
     def program(self, operation: str) -> str:

@@ -30,6 +30,7 @@ class HcclTest(Tool):
     variables = ("HCCL_", "ASCEND_")
     recorded = "HCCL_"
     device_variable = "HCCL_TEST_USE_DEVS"
+    wants_limits = True
 
     def program(self, operation: str) -> str:
         return hccl_test.program(operation)

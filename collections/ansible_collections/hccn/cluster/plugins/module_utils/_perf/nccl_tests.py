@@ -132,7 +132,8 @@ def _wrong_result(report: Report) -> Optional[HccnError]:
     message = "%d value(s) arrived wrong" % (report.wrong or sum(way.wrong or 0 for row in rows for way in row.ways))
     if rows:
         message += " for %s bytes, %s" % (", ".join(str(row.size_bytes) for row in rows), " and ".join(ways).replace("_", " "))
-    return HccnError("check_failed", message, "run once more over fewer hosts until the one is found; then look at its GPUs' ECC counters and Xid errors")
+    return HccnError("check_failed", message, "nccl-tests adds up the wrong values of all ranks and names none: run once more over fewer hosts until the one "
+                     "is found; then look at its GPUs' ECC counters and Xid errors")
 
 
 def _low(report: Report) -> Optional[HccnError]:

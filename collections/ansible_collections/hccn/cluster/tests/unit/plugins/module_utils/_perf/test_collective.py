@@ -207,7 +207,7 @@ def test_the_host_of_a_wrong_result_is_named(fake: Fake) -> None:
 
 def test_a_good_run_is_not_followed_by_logins(fake: Fake) -> None:
     assert collective.run(fake.request(hosts=("n1", "n2"))).record["status"] == "ok"
-    assert [line.split()[-1] for line in fake.read("logins").splitlines()] == ["true", "true"]
+    assert [line.split()[-1] for line in fake.read("logins").splitlines()] == ["true'", "true'"]
 
 
 def test_host_without_ranks(fake: Fake) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,21 @@ def test_record(request_here: collective.Request) -> None:
     assert (record["status"], record["ranks"], record["tool"]) == ("ok", 2, {"name": "all_reduce_perf"})
     assert record["samples"][0] == {"size_bytes": 1048576, "iterations": 5, "check": "success", "time_us": 52.43, "algbw_gbyte_s": 20.0, "busbw_gbyte_s": 20.0,
                                     "in_place": {"check": "success", "time_us": 50.0, "algbw_gbyte_s": 20.97, "busbw_gbyte_s": 20.97}}
+
+
+WRONG = OUTPUT.replace(" 0\n# Out of bounds values : 0 OK", " 3\n# Out of bounds values : 3 FAILED")
+
+
+def test_a_wrong_result_names_the_host_only_where_there_is_no_other(request_here: collective.Request) -> None:
+    """The program adds the wrong values of all ranks up."""
+    assert WRONG != OUTPUT
+    Path(request_here.folder, "output").write_text(WRONG)
+    record = collective.run(dataclasses.replace(request_here, names=("n1",))).record
+    assert (record["error"]["code"], record["error"]["message"], record["context"]) == (
+        "check_failed", "3 value(s) arrived wrong for 2097152 bytes, in place, on n1", {"suspects": ["n1"]})
+    assert "adds up the wrong values of all ranks and names none" in record["error"]["hint"]
+    log = collective.judge_log(dataclasses.replace(request_here, hosts=("a", "b")), WRONG, sizes_given=True).record
+    assert (log["error"]["code"], log.get("context")) == ("check_failed", None)
 
 
 def test_ranks_that_did_not_take_part(request_here: collective.Request) -> None:
