@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_plan
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.mpirun import Launcher
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_collective import NCCL_TESTS
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests import NcclOptions
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import files
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import files, reader
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import HistoryError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import staging
 
 from tests.rank_table.plays import keep, once, play
@@ -128,3 +130,52 @@ def test_links_and_strange_names_where_a_rank_table_goes(tmp_path: Path, victim:
     assert json.loads((tmp_path / "link.json").read_text()) == json.loads(strange.read_text()) == TABLE
     assert (mode(tmp_path / "link.json"), mode(strange)) == ("0o640", "0o640")
     assert not list(tmp_path.rglob("pwned"))
+
+
+RUN = "2026/11/20/20261120T101500Z-r1.jsonl"
+HEADER = b'{"schema": "hccn.cluster/history/1", "run_id": "r1"}\n'
+
+
+def run_of(folder: Path) -> Path:
+    path = folder / RUN
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(HistoryError) as caught:
+        reader.read(reader.find(folder, "r1"))
+    return str(caught.value.message)
+
+
+def test_a_pipe_and_a_link_in_the_place_of_a_run(tmp_path: Path) -> None:
+    """A reader would wait for ever for the one, and read /dev/zero through the other until memory is full."""
+    os.mkfifo(run_of(tmp_path / "pipe"))
+    run_of(tmp_path / "link").symlink_to("/dev/zero")
+    assert refused(tmp_path / "pipe") == f"{tmp_path}/pipe/{RUN}: it is no plain file"
+    assert refused(tmp_path / "link") == f"{tmp_path}/link/{RUN}: it is a link"
+    with pytest.raises(HistoryError, match="has no run with results"):
+        reader.newest(tmp_path / "pipe")
+
+
+def test_a_run_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
+    bomb = run_of(tmp_path / "bomb")
+    bomb.with_name(bomb.name + ".gz").write_bytes(gzip.compress(HEADER + b" " * (2 << 20)))
+    run_of(tmp_path / "long").write_bytes(HEADER + b" " * (2 << 20))
+    assert refused(tmp_path / "bomb") == f"{tmp_path}/bomb/{RUN}.gz: it holds more than 1 MiB"
+    assert refused(tmp_path / "long") == f"{tmp_path}/long/{RUN}: it holds more than 1 MiB"
+
+
+def test_a_link_in_the_place_of_a_draft(tmp_path: Path) -> None:
+    """Of a folder that everybody may write to: what is put there as a draft of ours is not written through."""
+    victim = tmp_path / "victim"
+    victim.write_text(SECRET)
+    folder = tmp_path / "history"
+    folder.mkdir()
+    folder.chmod(0o777)
+    (folder / f".report.html.{os.getpid()}").symlink_to(victim)
+    (folder / "report.html").symlink_to(victim)
+    files.replace(folder / "report.html", b"page")
+    assert (victim.read_text(), (folder / "report.html").read_text(), (folder / "report.html").is_symlink()) == (SECRET, "page", False)
+    assert sorted(path.name for path in folder.iterdir()) == [f".report.html.{os.getpid()}", "report.html"]

@@ -35,6 +35,20 @@ def path_of(state_dir: str, run_id: str) -> str:
     return os.path.join(state_dir, check_name("run_id", run_id), NAME)
 
 
+def check_folder(state_dir: str) -> None:
+    """What stands in a journal is acted upon: tools are called, processes ended. Raises HccnError ``state_dir_unsafe`` where another user may have
+    written it."""
+    try:
+        found = os.stat(state_dir)
+    except OSError:
+        return  # it is not there yet, or making a run in it tells why not
+    if found.st_uid not in (0, os.getuid()):
+        raise HccnError("state_dir_unsafe", "%s belongs to the user %d, not to the one who measures (%d)" % (state_dir, found.st_uid, os.getuid()),
+                        "take a state_dir of this user's own")
+    if found.st_mode & stat.S_IWOTH:
+        raise HccnError("state_dir_unsafe", "%s can be written by everybody" % state_dir, "chmod o-w it, or take a folder in it")
+
+
 def identity(pid: int) -> Optional[str]:
     """What tells a process from a later one with its number: boot and start time; None where it is gone or only waits to be reaped."""
     fields = (_text_of("/proc/%d/stat" % pid) or "").rpartition(")")[2].split()

@@ -60,6 +60,7 @@ def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
     key = _key(params["key"])
     if check_mode:
         return {"changed": False, "run_id": plan.run_id, "commands": commands(plan, tool), "measurements": []}
+    journals.check_folder(params["state_dir"])
     repair.dismiss(params["state_dir"])
     repair.repair_all(params["state_dir"], params["root"])
     planned = resume.plan_hash(params["plan"], tool.describe())
@@ -167,6 +168,7 @@ def commands(plan: Plan, tool: tools.PairTool) -> List[List[str]]:
 
 def end_run(params: Params, check_mode: bool) -> Dict[str, Any]:
     """rdma_perf with ``state: absent``: ends the run on this host, also where its runner died. Idempotent. Raises HccnError."""
+    journals.check_folder(params["state_dir"])
     snapshot = journals.read(params["state_dir"], params["run_id"])
     unfinished = bool(snapshot.start) and not snapshot.end
     changed = unfinished or (params["purge"] and os.path.exists(journals.path_of(params["state_dir"], params["run_id"])))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import zlib
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from collections.abc import Iterator
 
+from . import files
 from .format import GZIP, RECORD_SCHEMA, SCHEMA, HistoryError, final_path, major, split_name
 
 
@@ -159,11 +161,12 @@ def _opened(entry: RunFile) -> tuple[RunFile, bytes]:
 
 def content_of(path: Path) -> bytes:
     """The lines of a run, of its compressed file too. Raises OSError."""
-    content = path.read_bytes()
+    content = files.read(path)
     if path.suffix != GZIP:
         return content
     try:
-        return gzip.decompress(content)
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
+            return files.limited(stream)
     except (EOFError, zlib.error) as error:
         raise OSError(f"the compressed file is damaged: {error}") from error
 

@@ -13,18 +13,16 @@ import datetime
 import gzip
 import itertools
 import os
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .files import FILE_MODE, sync_folder
+from . import files
 from .format import GZIP
 from .reader import RunFile, run_file
 
 AT_ONCE = 64
 """Files handled after one run: the end of a play does not wait for a backlog of years."""
-_STALE = ".tmp"
 
 
 @dataclass(frozen=True)
@@ -48,22 +46,12 @@ def apply(folder: Path, now: datetime.datetime, compress_days: int, keep_days: i
 def compress(path: Path) -> Path:
     """Replaces a file by its .gz with the same modification time. Raises OSError."""
     target = path.with_name(path.name + GZIP)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_STALE}")
-    stamp = path.stat()
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
-        with os.fdopen(descriptor, "wb") as stream:
-            os.fchmod(descriptor, stamp.st_mode & 0o7777)
-            # Without a name and with a fixed time in it, equal runs give equal files, whoever compresses them.
-            stream.write(gzip.compress(path.read_bytes(), mtime=0))
-            stream.flush()
-            os.fsync(descriptor)
-        os.utime(temporary, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-        os.replace(temporary, target)
-        sync_folder(target.parent)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    content, stamp = files.read(path), path.lstat()
+    with files.draft(target, stamp.st_mode & 0o7777) as stream:
+        # Without a name and with a fixed time in it, equal runs give equal files, whoever compresses them.
+        stream.write(gzip.compress(content, mtime=0))
+        stream.flush()
+        os.utime(stream.fileno(), ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
     path.unlink(missing_ok=True)
     return target
 

@@ -194,6 +194,31 @@ def test_pruning_where_nothing_is(folder):
     assert journal.prune(folder) == []
 
 
+@pytest.mark.parametrize("mode, error", [(0o777, "%s can be written by everybody"), (0o1777, "%s can be written by everybody"), (0o770, None), (0o700, None)])
+def test_what_everybody_may_write_is_not_acted_upon(folder, mode, error):
+    os.makedirs(folder, exist_ok=True)
+    os.chmod(folder, mode)
+    if error is None:
+        journal.check_folder(folder)
+        return
+    with pytest.raises(HccnError) as caught:
+        journal.check_folder(folder)
+    assert (caught.value.code, caught.value.message) == ("state_dir_unsafe", error % folder)
+
+
+def test_what_another_user_may_write_is_not_acted_upon(folder, monkeypatch):
+    os.makedirs(folder, exist_ok=True)
+    monkeypatch.setattr(journal.os, "stat", lambda path: os.stat_result((0o40700, 0, 0, 2, 4711, 0, 0, 0, 0, 0)))
+    monkeypatch.setattr(journal.os, "getuid", lambda: 1000)
+    with pytest.raises(HccnError) as caught:
+        journal.check_folder(folder)
+    assert caught.value.message == "%s belongs to the user 4711, not to the one who measures (1000)" % folder
+
+
+def test_a_folder_that_is_not_there_yet_is_no_risk(folder):
+    journal.check_folder(os.path.join(folder, "none"))
+
+
 def test_who_a_process_is():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     known = journal.identity(child.pid)
