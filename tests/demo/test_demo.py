@@ -106,6 +106,18 @@ def test_the_history_holds_all_of_it(demo: tuple[Path, subprocess.CompletedProce
     assert kept[-1]["end"] is True
 
 
+def test_the_history_holds_the_plan_before_what_came_of_it(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    kinds = [record.get("kind") for record in records(demo[0])]
+    (plan,) = (record for record in records(demo[0]) if record.get("kind") == "plan")
+    assert kinds.index("device") < kinds.index("plan") < kinds.index("rdma")
+    sample = plan["samples"][0]
+    assert (sorted(plan["hosts"]), sample["plan"], sample["pairs"], sample["left_out"], sample["hosts_left_out"]) == (
+        list(HOSTS), "quick", 32, [], {"count": 0, "names": []})
+    assert sample["text"][0].startswith("quick: 32 pairs of NPUs over 4 hosts in 2 rounds")
+    page = max((demo[0] / "history/reports").glob("*.html"), key=lambda path: path.stat().st_mtime).read_text()
+    assert "32 (quick): 32 measured, 0 failed, 0 not run, 0 without any result" in page
+
+
 def test_every_line_of_the_history_keeps_its_published_schema(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     kept = list((demo[0] / "history").rglob("*.jsonl"))
     assert kept and [text for path in kept for text in schemas.history_violations(path)] == []
@@ -188,6 +200,9 @@ def test_npus_at_work_are_left_alone(demo: tuple[Path, subprocess.CompletedProce
     assert "all_reduce: not run, NPUs are at work: npu2 npu 6 (pid 4711)" in collective.stdout
     assert fabric.returncode == 0, fabric.stdout
     assert "npu2: busy. npu 6 was left out: it is at work, pid 4711; pairs: 14 with 2 of the other hosts" in fabric.stdout
+    (plan,) = (record for record in records(place) if record.get("kind") == "plan")
+    assert plan["samples"][0]["left_out"] == [
+        {"code": "device_busy", "message": "it is at work, pid 4711", "count": 1, "npus": [["npu2", 6]]}]
 
 
 def test_a_run_killed_in_the_middle_is_readable_up_to_its_last_task(demo: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path) -> None:

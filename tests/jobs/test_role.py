@@ -58,6 +58,16 @@ def test_a_bad_job_is_not_sent(tmp_path: Path, job: dict[str, Any], sentence: st
     assert sentence in done.stdout + done.stderr
 
 
+def test_without_kubernetes_core_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is installed, Ansible does not see it."""
+    monkeypatch.setenv("ANSIBLE_COLLECTIONS_SCAN_SYS_PATH", "false")
+    done = play(tmp_path, check_collective_job=JOB)
+    assert done.returncode != 0
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "The launcher volcano needs the collection kubernetes.core (ansible-galaxy collection install kubernetes.core)" in said
+    assert "Create the job" not in said
+
+
 def needs_kubernetes_core() -> None:
     for name in ("kubernetes", "ansible_collections.kubernetes.core"):
         try:

@@ -65,6 +65,13 @@ def test_pods_that_the_cluster_would_refuse_are_not_sent(tmp_path: Path) -> None
     assert "'Lab_1' is no name of a namespace" in done.stdout + done.stderr
 
 
+def test_without_kubernetes_core_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANSIBLE_COLLECTIONS_SCAN_SYS_PATH", "false")
+    done = play(tmp_path, {"n1": {}, "n2": {}})
+    assert done.returncode != 0
+    assert "Pods need the collection kubernetes.core (ansible-galaxy collection install kubernetes.core)" in " ".join((done.stdout + done.stderr).split())
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     needs_kubernetes_core()

@@ -11,6 +11,8 @@ from typing import Any
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import baseline, query
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader import Run, RunFile
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import summarise
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html, model
 
 SCHEMA = "hccn.cluster/measurement/1"
@@ -45,6 +47,15 @@ def rows(count: int, devices: int, seed: int) -> list[dict[str, Any]]:
                 "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": values}], "failed": {"retry_exceeded": [dead(count)] if place != dead(count) else []},
             })
     return found
+
+
+def plan(count: int, devices: int) -> dict[str, Any]:
+    """Every pair of those that were not left out."""
+    given = [{"host": name, "control_address": name, "control_port": 18514, "leaf": f"leaf{place // OF_A_LEAF}", "super_pod": place // 64,
+              "devices": [{"id": device, "address": f"10.{device}.{place // 250}.{place % 250 + 1}"} for device in range(devices)]}
+             for place, name in enumerate(hosts(count)) if place != count - 9]
+    busy = [{"host": hosts(count)[-9], "device": device, "code": "device_busy", "message": "it is at work, pid 4711"} for device in range(devices)]
+    return kept("r", make_plan(given, "full", compact=True), hosts(count), busy, ["full: every pair, about 9 minutes", "Can tell what is slow: node, device"])
 
 
 def beside(count: int) -> list[dict[str, Any]]:
@@ -98,7 +109,7 @@ def past(now: Run) -> query.Past:
 
 
 def page(count: int, devices: int = 1, with_past: bool = False) -> model.Page:
-    made = run([*rows(count, devices, 1), *beside(count)])
+    made = run([plan(count, devices), *rows(count, devices, 1), *beside(count)])
     return model.build(made, "Fabric of cluster A", past=past(made) if with_past else None)
 
 

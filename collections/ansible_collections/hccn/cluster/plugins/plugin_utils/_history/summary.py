@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from .._plan.kept import Kept
 from .cells import GBYTE, OK, PAIR_KINDS, Cell, End, Record, What, cells, is_number, rows
 from .reader import Run
 
@@ -77,7 +78,7 @@ class Places:
         self._host(str(host), _of(record, "context", "product"), _part(sample.get("versions"), "firmware"))
         leaf = _part(sample.get("lldp"), "system_name")
         if host and leaf:
-            self.leaves[End(str(host), device)] = str(leaf)
+            self.leaves.setdefault(End(str(host), device), str(leaf))
 
     def _context(self, record: Record) -> None:
         host, device = _of(record, "source", "host"), _of(record, "source", "device")
@@ -87,13 +88,7 @@ class Places:
             self.leaves.setdefault(End(str(host), device), leaf)
 
     def _plan(self, record: Record) -> None:
-        for sample in record.get("samples") or () if isinstance(record.get("samples"), list) else ():
-            topology = _part(sample, "topology")
-            for host, known in topology.items() if isinstance(topology, dict) else ():
-                for device, where in (_part(known, "devices") or {}).items():
-                    leaf = _part(where, "leaf") or _part(known, "leaf")
-                    if leaf:
-                        self.leaves[End(str(host), int(device) if str(device).isdigit() else device)] = str(leaf)
+        self.leaves.update({End(host, device): leaf for host, device, leaf, _told in Kept(record).wired() if leaf is not None})
 
     def _host(self, host: str, product: Any, firmware: Any) -> None:
         if isinstance(product, str):

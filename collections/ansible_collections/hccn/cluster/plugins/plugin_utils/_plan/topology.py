@@ -27,18 +27,23 @@ LABELS: Mapping[str, Sequence[str]] = {
 GROUPS = ("leaf", "rail", "super_pod", "rack")
 """What an entry of the option groups may say of a host."""
 
+INVENTORY, LLDP, LABEL = "inventory", "lldp", "label"
+"""Who told a leaf."""
+
 NAME_LIMIT = 64
 NAMES_TOLD = 4
 
 Topology = dict[str, dict[str, Any]]
-"""By host: ``super_pod``, ``rack``, and ``devices``: by id, as a string, ``rail``, ``address`` and ``leaf``. What is not known is absent."""
+"""By host: ``super_pod``, ``rack``, and ``devices``: by id, as a string, ``rail``, ``address``, ``leaf`` and who told it (``leaf_from``). What is not
+known is absent."""
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Of one host. ``leaves`` and ``rails`` are by device; a leaf that is not known is absent."""
+    """Of one host. ``leaves``, who ``told`` them, and ``rails`` are by device; a leaf that is not known is absent."""
 
     leaves: Mapping[int, str]
+    told: Mapping[int, str]
     rails: Mapping[int, int]
     super_pod: str | None = None
     rack: str | None = None
@@ -66,7 +71,7 @@ def topology_of_hosts(hosts: Sequence[Host], groups: Mapping[str, Groups], rails
         mine = groups[host.name]
         named = {"super_pod": mine.super_pod, "rack": mine.rack}
         devices = {str(device): {"rail": mine.rails[device], "address": host.devices[device],
-                                 **({"leaf": mine.leaves[device]} if device in mine.leaves else {})}
+                                 **({"leaf": mine.leaves[device], "leaf_from": mine.told[device]} if device in mine.leaves else {})}
                    for device in wanted if device in host.devices}
         found[host.name] = {**{key: value for key, value in named.items() if value is not None}, "devices": devices}
     return found
@@ -110,19 +115,19 @@ def _groups(host: Host, table: Mapping[str, Any], switches: Switches) -> Groups:
     given = {whole_number("device id", device["id"]): device for device in host.entry["devices"]}
     labels = host.entry.get("labels")
     labels = labels if isinstance(labels, Mapping) else {}
-    leaves, rails = {}, {}
+    leaves, told_by, rails = {}, {}, {}
     for device in host.devices:
-        said = (_of_device(host, table, "leaf", device), given[device].get("leaf"), _of_device(host, host.entry, "leaf", device),
-                switches.leaf(given[device]), _label(labels, "leaf"))
-        leaf = next(filter(None, map(_name, said)), None)
+        said = ((_of_device(host, table, "leaf", device), INVENTORY), (given[device].get("leaf"), INVENTORY),
+                (_of_device(host, host.entry, "leaf", device), INVENTORY), (switches.leaf(given[device]), LLDP), (_label(labels, "leaf"), LABEL))
+        leaf = next(((name, source) for name, source in ((_name(value), source) for value, source in said) if name is not None), None)
         if leaf is not None:
-            leaves[device] = leaf
+            leaves[device], told_by[device] = leaf
         rail = next((value for value in (_of_device(host, table, "rail", device), given[device].get("rail")) if value is not None), device)
         rails[device] = whole_number(f"host {host.name} npu {device}: rail", rail)
     told = [(device.get("super_pod") or {}).get("super_pod_id") for device in given.values() if isinstance(device.get("super_pod"), Mapping)]
     super_pod = next(filter(None, map(_name, (table.get("super_pod"), host.entry.get("super_pod"), *told, _label(labels, "super_pod")))), None)
     rack = next(filter(None, map(_name, (table.get("rack"), host.entry.get("rack"), _label(labels, "rack")))), None)
-    return Groups(leaves, rails, super_pod, rack)
+    return Groups(leaves, told_by, rails, super_pod, rack)
 
 
 def _of_device(host: Host, entry: Mapping[str, Any], key: str, device: int) -> Any:
@@ -154,7 +159,8 @@ def pack(topology: Mapping[str, Mapping[str, Any]], order: Sequence[str], rails:
     for key in ("super_pod", "rack"):
         packed[key] = _indexed([[topology[host].get(key)] for host in order])
     devices = [[topology[host]["devices"].get(str(rail), {}) for rail in rails] for host in order]
-    packed["leaf"] = _indexed([[device.get("leaf") for device in mine] for mine in devices])
+    for key in ("leaf", "leaf_from"):
+        packed[key] = _indexed([[device.get(key) for device in mine] for mine in devices])
     if any(device.get("rail", rail) != rail for mine in devices for rail, device in zip(rails, mine)):
         packed["rail"] = [_short([device.get("rail", rail) for rail, device in zip(rails, mine)]) for mine in devices]
     return {key: value for key, value in packed.items() if value is not None}
@@ -165,10 +171,10 @@ def unpack(packed: Mapping[str, Any], order: Sequence[str], rails: Sequence[int]
     found: Topology = {}
     for place, host in enumerate(order):
         entry = {key: _named(packed[key], place, 1)[0] for key in ("super_pod", "rack") if key in packed}
-        leaves = _named(packed["leaf"], place, len(rails)) if "leaf" in packed else [None] * len(rails)
+        leaves, told = ([_named(packed[key], place, len(rails)) if key in packed else [None] * len(rails) for key in ("leaf", "leaf_from")])
         numbers = _long(packed["rail"][place], len(rails)) if "rail" in packed else rails
-        devices = {str(rail): {"rail": number, "address": address, **({} if leaf is None else {"leaf": leaf})}
-                   for rail, number, address, leaf in zip(rails, numbers, addresses[place], leaves) if address is not None}
+        devices = {str(rail): {"rail": number, "address": address, **({} if leaf is None else {"leaf": leaf, "leaf_from": source})}
+                   for rail, number, address, leaf, source in zip(rails, numbers, addresses[place], leaves, told) if address is not None}
         found[host] = {**{key: value for key, value in entry.items() if value is not None}, "devices": devices}
     return found
 

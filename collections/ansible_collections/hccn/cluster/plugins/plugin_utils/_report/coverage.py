@@ -1,23 +1,53 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a run covered, and what not."""
+"""What a run covered, and what not: of what was planned, where a plan was kept."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from .._history.cells import FAILED, NOT_RUN
 from .._history.reader import Run
-from .fields import Record, hosts_of, mapping, samples, text, unique
+from .._plan.kept import Kept
+from .fields import Record, hosts_of, mapping, number, samples, text, unique
 from .heat import Measured
 
 MEASURING = ("rdma", "matrix", "collective", "ping")
+MOST_EXPANDED = 300_000
+"""Pairs of a plan that are looked at one by one; of more only numbers are told."""
+MISSING_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Pairs of NPUs as they were planned, and what came of them. ``missing``: the first of those of which nothing came, where the pairs are known.
+
+    ``left_out``: sentences about NPUs and hosts that were kept out of the plan, and about the rounds that a budget cut off; ``leaves``: how many leaves
+    and super pods are known, and who told the leaves of how many NPUs.
+    """
+
+    plan: str
+    pairs: int
+    measured: int
+    failed: int
+    not_run: int
+    not_measured: int
+    missing: list[str]
+    left_out: list[str]
+    npus: int
+    leaves: int
+    super_pods: int
+    told: dict[str, int]
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """``pairs_possible`` are the pairs of the hosts that a pair was measured with, both directions as one. ``notes``: what a plan said of itself."""
+    """``pairs_possible`` are the pairs of the hosts that a pair was measured with, both directions as one. ``notes``: what a plan said of itself.
+    ``planned``: None without a plan."""
 
     hosts: int
     hosts_measured: int
@@ -28,6 +58,11 @@ class Coverage:
     failed: int
     not_run: int
     notes: list[str]
+    planned: Planned | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the JSON of the page has it."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 def build(run: Run, measured: Measured, hosts: list[str]) -> Coverage:
@@ -45,6 +80,7 @@ def build(run: Run, measured: Measured, hosts: list[str]) -> Coverage:
         failed=sum(cell.state == FAILED for cell in measured.without),
         not_run=sum(cell.state == NOT_RUN for cell in measured.without),
         notes=_notes(run.records),
+        planned=_planned([Kept(record) for record in run.records if record.get("kind") == "plan"], measured),
     )
 
 
@@ -62,12 +98,62 @@ def _hosts(record: Record) -> list[str]:
     return [name for name in found if name]
 
 
+def _planned(plans: list[Kept], measured: Measured) -> Planned | None:
+    """Of the first plan that is no second look: that one says what was to be covered."""
+    plan = next((one for one in plans if one.sample and not one.second_look), None)
+    if plan is None:
+        return None
+    wired = plan.wired()
+    groups = mapping(plan.sample.get("super_pod")).get("names")
+    count, measured_ones, failed, not_run, missing, known = _became(plan, measured)
+    return Planned(
+        plan=text(plan.sample.get("plan")), pairs=count, measured=measured_ones, failed=failed, not_run=not_run,
+        not_measured=max(0, count - measured_ones - failed - not_run), missing=missing if known else [], left_out=list(_left_out(plan.sample)),
+        npus=len(wired), leaves=len({leaf for _host, _device, leaf, _told in wired if leaf is not None}),
+        super_pods=len(groups) if isinstance(groups, list) else 0,
+        told=dict(sorted(Counter(str(told) for _host, _device, leaf, told in wired if leaf is not None).items())),
+    )
+
+
+def _became(plan: Kept, measured: Measured) -> tuple[int, int, int, int, list[str], bool]:
+    """How many pairs were planned, measured, failed, not run; the first of the others; and whether that is by the pairs themselves."""
+    done = {(tuple(cell.source), tuple(cell.target)) for found in measured.by_what.values() for cell in found}
+    without: dict[Any, str] = {}
+    for cell in measured.without:
+        without.setdefault((tuple(cell.source), tuple(cell.target)), cell.state)
+    pairs = plan.pairs(MOST_EXPANDED)
+    if pairs is None:
+        count = int(number(plan.sample.get("pairs")) or 0)
+        states = Counter(state for pair, state in without.items() if pair not in done)
+        return count, min(count, len(done)), states[FAILED], states[NOT_RUN], [], False
+    count = len(pairs)
+    open_ones = [pair for pair in pairs if pair not in done]
+    states = Counter(without.get(pair, "") for pair in open_ones)
+    missing = [" to ".join(f"{host} npu {device}" for host, device in pair) for pair in open_ones if pair not in without]
+    return count, count - len(open_ones), states[FAILED], states[NOT_RUN], missing[:MISSING_SHOWN], True
+
+
+def _left_out(sample: Record) -> Iterable[str]:
+    for one in sample.get("left_out") or () if isinstance(sample.get("left_out"), list) else ():
+        npus = mapping(one).get("npus")
+        names = [f"{end[0]} npu {end[1]}" for end in npus if isinstance(end, list) and len(end) == 2] if isinstance(npus, list) else []
+        count = int(number(mapping(one).get("count")) or len(names))
+        more = f" and {count - len(names)} more" if count > len(names) else ""
+        yield f"{', '.join(names)}{more}: {text(mapping(one).get('message'))}"
+    absent = mapping(sample.get("hosts_left_out")).get("names")
+    if isinstance(absent, list) and absent:
+        others = int(number(mapping(sample.get("hosts_left_out")).get("count")) or len(absent)) - len(absent)
+        yield f"{', '.join(map(str, absent))}{f' and {others} more' if others > 0 else ''}: not in the plan"
+    cut = mapping(sample.get("cut"))
+    if cut:
+        yield f"{text(cut.get('rounds'))} rounds, {text(cut.get('pairs'))} pairs: the budget did not reach so far"
+
+
 def _notes(records: list[Record]) -> list[str]:
     notes = []
     for record in records:
         if record.get("kind") == "plan":
             for sample in samples(record):
-                for value in (sample.get("text"), mapping(sample.get("power")).get("text"), *(mapping(sample.get("power")).get("blind") or [])):
-                    if isinstance(value, str) and value:
-                        notes.append(value)
+                said = sample.get("text")
+                notes += [value for value in (said if isinstance(said, list) else ()) if isinstance(value, str) and value]
     return list(dict.fromkeys(notes))

@@ -45,7 +45,7 @@ def document(page: Page) -> dict[str, Any]:
         "collectives": [asdict(run) for run in page.collectives],
         "latencies": [asdict(row) for row in page.latencies],
         "devices": {**asdict(page.devices), "tls": dict(page.devices.tls), "links": dict(page.devices.links), "health": dict(page.devices.health)},
-        "coverage": asdict(page.coverage),
+        "coverage": page.coverage.as_dict(),
         "failures": [asdict(row) for row in page.failures],
         "task_failures": [asdict(row) for row in page.task_failures],
     }
@@ -67,5 +67,6 @@ def artifacts(page: Page, path: str) -> dict[str, Any]:
         "components": [row.name or row.kind for row in page.fabric][:50], "regressions": page.regression_count,
         "worst": {"source": worst.source, "target": worst.target, "value": worst.value, "unit": worst.unit} if worst else {},
         "coverage": {"hosts": covered.hosts, "hosts_measured": covered.hosts_measured, "pairs_met": covered.pairs_met,
-                     "pairs_possible": covered.pairs_possible},
+                     "pairs_possible": covered.pairs_possible,
+                     **({"pairs_planned": covered.planned.pairs, "pairs_not_measured": covered.planned.not_measured} if covered.planned else {})},
     }

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from . import texts
+from .coverage import Planned
 from .model import Page
 from .words import bytes_text, duration, group_text, instant, measured_what, percent, rounded, with_unit
 from .worst import WorstPair
@@ -140,9 +141,23 @@ def _coverage(page: Page, say: Any) -> list[str]:
     if covered.directions or covered.failed or covered.not_run:
         lines += [f"- {say('cov_pairs')}: {say('of', one=covered.pairs_met, all=covered.pairs_possible)}", f"- {say('cov_failed')}: {covered.failed}",
                   f"- {say('cov_not_run')}: {covered.not_run}"]
+    lines += _planned(covered.planned, say) if covered.planned else []
     if covered.not_measured:
         lines.append(f"- {say('cov_missing')}: {safe(', '.join(covered.not_measured[:LISTED]))}")
     return [f"## {say('coverage')}", "", *lines, *(f"- {safe(note)}" for note in covered.notes)]
+
+
+def _planned(planned: Planned, say: Any) -> list[str]:
+    numbers = say("cov_planned_is", pairs=planned.pairs, plan=safe(planned.plan), measured=planned.measured, failed=planned.failed, not_run=planned.not_run,
+                  not_measured=planned.not_measured)
+    lines = [f"- {say('cov_planned')}: {numbers}"]
+    if planned.missing:
+        lines.append(f"- {say('cov_without')}: {safe(', '.join(planned.missing))}{', …' if planned.not_measured > len(planned.missing) else ''}")
+    lines += [f"- {say('cov_left_out')}: {safe(line)}" for line in planned.left_out]
+    if planned.leaves:
+        known = say("cov_leaves_are", leaves=planned.leaves, known=sum(planned.told.values()), npus=planned.npus)
+        lines.append(f"- {say('cov_leaves')}: {known} ({', '.join(f'{safe(say(source))} {count}' for source, count in planned.told.items())})")
+    return lines + ([f"- {say('cov_pods')}: {planned.super_pods}"] if planned.super_pods else [])
 
 
 def _failures(page: Page, say: Any) -> list[str]:

@@ -105,7 +105,8 @@ def test_what_the_options_ask_for() -> None:
 def test_the_class_of_a_pair_by_rail_and_leaf() -> None:
     device = {"kind": "device", "source": {"host": "n1", "device": 0}, "context": {"product": "A3"},
               "samples": [{"lldp": {"system_name": "L1"}, "versions": {"firmware": "7.1"}}]}
-    plan = {"kind": "plan", "samples": [{"topology": {"n2": {"leaf": "L2", "devices": {"0": {"rail": 0}, "1": {"leaf": "L1"}}}}}]}
+    plan = {"kind": "plan", "hosts": ["n2"], "samples": [{"topology": {
+        "leaves": ["L1", "L2"], "kinds": [{"0": [0, 1, "lldp"], "1": [1, 0, "label"], "2": [2]}], "of": [0]}}]}
     matrix = {"kind": "matrix", "source": {"host": "n3", "device": 0}, "context": {"leaf": "L1"}}
     places = Places([device, plan, matrix, {"kind": "device"}, {"kind": "plan", "samples": 7}])
     ends = [End("n1", 0), End("n2", 0), End("n2", 1), End("n3", 0), End("n9", 0), End("n1", 5)]

@@ -179,7 +179,8 @@ def test_what_a_plan_tells_before_it_runs():
                    "leaf_pairs": {"planned": 6, "possible": 6, "share": 1.0}},
         "leaf_unknown": {"hosts": 0, "names": []}, "sees": {"classes": ["node", "device", "rail", "leaf", "path"], "not": {}}}
     assert plan["topology"]["n3"] == {"devices": {
-        "0": {"rail": 0, "address": "10.0.0.3", "leaf": "leaf-1"}, "1": {"rail": 1, "address": "10.0.1.3", "leaf": "leaf-1"}}}
+        "0": {"rail": 0, "address": "10.0.0.3", "leaf": "leaf-1", "leaf_from": "inventory"},
+        "1": {"rail": 1, "address": "10.0.1.3", "leaf": "leaf-1", "leaf_from": "inventory"}}}
 
 
 @pytest.mark.parametrize("given, options, blind", [

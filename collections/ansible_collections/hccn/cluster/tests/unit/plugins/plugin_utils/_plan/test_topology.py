@@ -51,6 +51,7 @@ def test_the_inventory_comes_before_lldp_and_lldp_before_labels():
     assert leaves({**given, "leaf": {"1": "by-host"}}, host(2, {}))["n1"] == {0: "by-device", 1: "by-host", 2: "tor-1"}
     assert leaves({**given, "leaf": "by-host"}, host(2, {}), table={"n1": {"leaf": {0: "by-table"}}})["n1"] == {
         0: "by-table", 1: "by-host", 2: "by-host"}
+    assert dict(groups(given, host(2, {}))["n1"].told) == {0: "inventory", 1: "lldp", 2: "label"}
 
 
 def test_labels_of_kubernetes():
@@ -90,6 +91,7 @@ def test_a_topology_is_packed_and_unpacked():
     order = ["n3", "n1", "n2"]
     packed = pack(topology, order, [0, 1])
     assert packed == {"super_pod": {"names": ["a"], "of": [None, 0, None]}, "rack": {"names": ["r"], "of": [0, None, None]},
-                      "leaf": {"names": ["leaf-1", "leaf-2"], "of": [None, [0, 1], 0]}, "rail": [[0, 7], [0, 1], [0, 1]]}
+                      "leaf": {"names": ["leaf-1", "leaf-2"], "of": [None, [0, 1], 0]},
+                      "leaf_from": {"names": ["lldp"], "of": [None, 0, 0]}, "rail": [[0, 7], [0, 1], [0, 1]]}
     addresses = {entry.name: entry.devices for entry in hosts}
     assert unpack(packed, order, [0, 1], [[addresses[name][device] for device in (0, 1)] for name in order]) == topology

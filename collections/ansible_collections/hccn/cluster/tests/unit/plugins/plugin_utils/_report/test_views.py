@@ -13,6 +13,8 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import baseline, query
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader import Run, RunFile
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import summarise
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import kept
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import charts, coverage, devices, export, heat, html, markdown, model, prometheus, trends
 from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
 
@@ -76,11 +78,68 @@ def covered(records: list[dict[str, Any]], hosts: list[str]) -> coverage.Coverag
 
 def test_what_was_covered() -> None:
     records = [made.pair("n1", "n2", 100.0), made.pair("n2", "n1", 99.0), made.pair("n1", "n3", None), {**made.pair("n3", "n1", None), "status": "not_run"}]
-    plan = {"kind": "plan", "samples": [{"text": "quick: 2 rounds", "power": {"text": "a drop of 5 %", "blind": ["1 of 3 pairs", "1 of 3 pairs"]}}]}
-    assert covered([*records, plan], ["n1", "n2", "n3"]) == coverage.Coverage(
-        3, 2, ["n3"], 1, 3, 2, 1, 1, ["quick: 2 rounds", "a drop of 5 %", "1 of 3 pairs"])
+    assert covered(records, ["n1", "n2", "n3"]) == coverage.Coverage(3, 2, ["n3"], 1, 3, 2, 1, 1, [])
     row = made.row("n1", lambda _source, target: 100.0 if target == "n2" else None)
     assert covered([row], made.HOSTS).not_measured == ["n3", "n4"]
+
+
+def planned(kind: str = "full", **options: Any) -> dict[str, Any]:
+    """The record of a plan over four hosts of two NPUs on two leaves; the second NPU of n4 has no address."""
+    given = [{"host": f"n{number}", "control_address": f"192.0.2.{number}", "control_port": 1, "leaf": "L1" if number < 3 else "L2", "super_pod": "s",
+              "devices": [{"id": device, "address": f"10.{device}.0.{number}"} for device in range(1 if number == 4 else 2)]} for number in (1, 2, 3, 4)]
+    left_out = [{"host": "n4", "device": 1, "code": "address_not_set", "message": "it has no address"}]
+    return kept.kept("r", make_plan(given, kind, **options), [*made.HOSTS, "n9"], left_out, ["a full plan", "sees all"])
+
+
+@pytest.mark.parametrize("compact", [True, False])
+def test_what_came_of_what_was_planned(compact: bool) -> None:
+    plan = planned(compact=compact)
+    pairs = kept.Kept(plan).pairs(100) or []
+    assert len(pairs) == 9
+    (one, other), *_rest, failed, skipped = pairs
+    records = [made.pair(source[0], target[0], 100.0 if (source, target) != failed else None, source[1])
+               for source, target in pairs if (source, target) not in ((one, other), skipped)]
+    records.append({**made.pair(skipped[0][0], skipped[1][0], None, skipped[0][1]), "status": "not_run"})
+    found = covered([plan, *records], ["n1", "n2", "n3", "n4", "n9"])
+    assert found.planned == coverage.Planned(
+        "full", 9, 6, 1, 1, 1, [f"{one[0]} npu {one[1]} to {other[0]} npu {other[1]}"],
+        ["n4 npu 1: it has no address", "n9: not in the plan"], 7, 2, 1, {"inventory": 7})
+    assert found.notes == ["a full plan", "sees all"]
+    assert found.not_measured == ["n9"]
+
+
+def test_a_plan_of_too_many_pairs_is_told_in_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coverage, "MOST_EXPANDED", 3)
+    found = covered([planned(), made.pair("n1", "n2", 100.0)], made.HOSTS).planned
+    assert found is not None and (found.pairs, found.measured, found.not_measured, found.missing) == (9, 1, 8, [])
+
+
+def test_a_second_look_does_not_change_what_was_planned() -> None:
+    again = {**planned(), "samples": [{"second_look_of": "r", "pairs": 3, "text": ["again"]}]}
+    found = covered([again, planned("quick", compact=True, budget=0.15), again], made.HOSTS)
+    assert found.planned is not None and (found.planned.plan, found.planned.left_out[-1]) == (
+        "quick", "1 rounds, 3 pairs: the budget did not reach so far")
+    assert found.notes == ["again", "a full plan", "sees all"]
+
+
+def test_the_page_tells_what_was_planned_and_draws_leaves_that_nobody_measured() -> None:
+    records = [planned(), made.pair("n1", "n2", 100.0), made.pair("n2", "n1", 99.0)]
+    page = model.build(run(records))
+    assert page.maps is not None and page.maps.leaves is not None
+    assert (page.maps.leaves.rows, page.maps.leaves.values) == (["L1", "L2"], [[99.5, None], [None, None]])
+    text = html.render(page)
+    assert '<span lang="en">9 (full): 1 measured, 0 failed, 0 not run, 8 without any result</span>' in text
+    assert '<dd>n4 npu 1: it has no address; n9: not in the plan</dd>' in text
+    assert '<span lang="en">2, of 7 of 7 NPUs</span><span lang="zh-CN">2 台，覆盖 7 个 NPU 中的 7 个</span>\n(<span lang="en">inventory</span>' in text
+    said = markdown.render(page)
+    assert "- Planned pairs of NPUs: 9 (full): 1 measured, 0 failed, 0 not run, 8 without any result\n" in said
+    assert "- Left out of the plan: n4 npu 1: it has no address\n" in said
+    assert "- Leaf switches known: 2, of 7 of 7 NPUs (inventory 7)\n- Super pods known: 1\n" in said
+    told = json.loads(export.render(page))["coverage"]["planned"]
+    assert (told["pairs"], told["not_measured"], told["told"]) == (9, 8, {"inventory": 7})
+    assert export.artifacts(page, "")["coverage"] == {"hosts": 4, "hosts_measured": 2, "pairs_met": 1, "pairs_possible": 6, "pairs_planned": 9,
+                                                      "pairs_not_measured": 8}
+    assert "Planned pairs" not in html.render(model.build(run(records[1:])))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keeps in the history what a run will measure. Needs no connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
+
+ARGUMENTS = {
+    "run_id": {"type": "str", "required": True},
+    "plan": {"type": "dict", "required": True},
+    "hosts": {"type": "list", "elements": "str", "default": []},
+    "left_out": {"type": "list", "elements": "dict", "default": [], "options": {
+        "host": {"type": "str", "required": True}, "device": {"type": "int", "required": True}, "code": {"type": "str", "required": True},
+        "message": {"type": "str", "required": True}}},
+    "text": {"type": "list", "elements": "str", "default": []},
+    "second_look_of": {"type": "str"},
+}
+
+
+class ActionModule(ActionBase):
+    """Runs once, for all hosts."""
+
+    _supports_check_mode = True
+    _supports_async = False
+    _requires_connection = False
+    TRANSFERS_FILES = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result = super().run(tmp, task_vars)
+        _validation, options = self.validate_argument_spec(ARGUMENTS)
+        plan = options["plan"]
+        if not isinstance(plan.get("hosts"), dict) or not ("rounds" in plan or "schedule" in plan):
+            raise AnsibleActionFail("fabric_plan: plan is no pair plan, make it with the filter hccn.cluster.pair_plan")
+        try:
+            found = kept(options["run_id"], plan, options["hosts"], options["left_out"], options["text"], options["second_look_of"])
+        except InputError as error:
+            raise AnsibleActionFail(f"fabric_plan: {error.sentence()}") from None
+        return {**result, "changed": False, "run_id": options["run_id"], "measurements": [found]}

@@ -1,0 +1,124 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The documentation of the action fabric_plan, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: fabric_plan
+short_description: Keep in the history what a pairwise RDMA run will measure
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Returns a record of kind C(plan) under RV(measurements), which P(hccn.cluster.results#callback) writes into the history before anything is measured. From
+    it M(hccn.cluster.report) knows the leaf switches, what was to be covered, what was left out and why, and which planned pairs nobody has measured,
+    also where a run was killed.
+  - It holds the rule of the plan and not its pairs, and the wiring of hosts that are wired alike once. The plan of 4,096 hosts takes 120 kB. A record of
+    more than 240 kB is shortened, and says what is missing.
+extends_documentation_fragment:
+  - hccn.cluster._attributes
+  - hccn.cluster._attributes.info
+attributes:
+  action:
+    description: Has an action plugin of the same name, so that some of it runs on the controller.
+    support: full
+    details:
+      - All of it does.
+options:
+  run_id:
+    description:
+      - Name of the run.
+    type: str
+    required: true
+  plan:
+    description:
+      - The plan, from P(hccn.cluster.pair_plan#filter).
+    type: dict
+    required: true
+  hosts:
+    description:
+      - All hosts that were to be looked at. Those that are not in the plan are named in the record.
+    type: list
+    elements: str
+    default: []
+  left_out:
+    description:
+      - NPUs that were kept out of the plan.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      host:
+        description: The host.
+        type: str
+        required: true
+      device:
+        description: Physical id.
+        type: int
+        required: true
+      code:
+        description: Why, as a word, such as V(device_busy) or V(address_not_set).
+        type: str
+        required: true
+      message:
+        description: Why, in a sentence.
+        type: str
+        required: true
+  text:
+    description:
+      - Sentences about the plan that a report is to show.
+    type: list
+    elements: str
+    default: []
+  second_look_of:
+    description:
+      - Name of the run of which this one measures again what is open. What that run covered is told by its own plan.
+    type: str
+seealso:
+  - plugin: hccn.cluster.pair_plan
+    plugin_type: filter
+  - module: hccn.cluster.report
+  - plugin: hccn.cluster.results
+    plugin_type: callback
+notes:
+  - Runs on the controller. Use C(run_once).
+  - In check mode the plan is kept, too.
+"""
+
+EXAMPLES = r"""
+- name: Plan every pair of hosts
+  ansible.builtin.set_fact:
+    plan: "{{ hosts | hccn.cluster.pair_plan(plan='full', budget=20) }}"
+  run_once: true
+
+- name: Keep it in the history
+  hccn.cluster.fabric_plan:
+    run_id: "{{ run_id }}"
+    plan: "{{ plan }}"
+    hosts: "{{ ansible_play_hosts_all }}"
+    left_out:
+      - {host: n7, device: 3, code: device_busy, message: "it is at work, pid 4711"}
+  run_once: true
+"""
+
+RETURN = r"""
+run_id:
+  description: Name of the run.
+  returned: always
+  type: str
+measurements:
+  description:
+    - One record of kind C(plan). Its C(hosts) are those of the plan, in the order of its rule.
+    - Its sample has C(plan), C(pairs), C(rounds), C(minutes), C(covers), C(sees) and C(cut), what a budget cut off, as the plan's summary tells them.
+      C(left_out) and C(hosts_left_out) hold numbers and the first names. Besides, there are C(topology), C(super_pod) and C(rack), and C(schedule) or
+      C(pairs_listed). C(shortened) names what did not fit.
+    - In C(topology), C(leaves) are names of leaf switches. C(kinds) are the ways in which hosts are wired. By NPU id they hold the rail, and where it is
+      known the place of the leaf among C(leaves) and who told it, V(inventory), V(lldp) or V(label). C(of) is the place among C(kinds) of each host.
+  returned: always
+  type: list
+  elements: dict
+"""

@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the action makes of a plan; the record itself is looked at in plugin_utils/_plan/test_kept.py, the whole of it runs in tests/demo."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible.errors import AnsibleActionFail
+
+from ansible_collections.hccn.cluster.plugins.action.fabric_plan import ActionModule
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+
+PLAN = make_plan([{"host": name, "control_address": name, "control_port": 1, "devices": [{"id": 0, "address": address}]}
+                  for name, address in (("n1", "10.0.0.1"), ("n2", "10.0.0.2"))])
+
+
+class Keeps(ActionModule):
+    """Without Ansible around it."""
+
+    def __init__(self, **options):
+        self._options = {"run_id": "r1", "plan": PLAN, "hosts": [], "left_out": [], "text": [], "second_look_of": None, **options}
+
+    def validate_argument_spec(self, *_arguments, **_more):
+        return None, self._options
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch):
+    monkeypatch.setattr("ansible.plugins.action.ActionBase.run", lambda self, tmp=None, task_vars=None: {})
+
+
+def test_one_record_comes_back():
+    found = Keeps(hosts=["n1", "n2", "n3"], text=["said"]).run()
+    (record,) = found.pop("measurements")
+    assert found == {"changed": False, "run_id": "r1"}
+    assert (record["kind"], record["id"], sorted(record["hosts"])) == ("plan", "r1/plan", ["n1", "n2"])
+    assert (record["samples"][0]["text"], record["samples"][0]["hosts_left_out"]) == (["said"], {"count": 1, "names": ["n3"]})
+
+
+@pytest.mark.parametrize("plan, message", [
+    ({"plan": "quick"}, "fabric_plan: plan is no pair plan, make it with the filter hccn.cluster.pair_plan"),
+    ({"hosts": {}, "schedule": 7}, "fabric_plan: plan: its schedule has no method of circle, devices, leaves"),
+])
+def test_what_is_no_plan(plan, message):
+    with pytest.raises(AnsibleActionFail, match=message):
+        Keeps(plan=plan).run()
