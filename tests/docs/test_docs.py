@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_errors
+from tests.benchmarks import scale_chart
 from tests.docs.pages import DOCS, ELSEWHERE, Command, File, steps
 from tests.support import ROOT
 
@@ -53,3 +55,9 @@ def test_every_number_that_is_known_is_explained(page: str) -> None:
     text = (DOCS / page).read_text()
     numbers = [*hccl_errors._EI_HINTS, *(f"retcode: {number}" for number in hccl_errors._ACL_HINTS if number != "100000")]
     assert [number for number in numbers if number not in text] == []
+
+
+def test_the_chart_is_drawn_from_the_figures_beside_it() -> None:
+    drawn = scale_chart.draw(json.loads(scale_chart.FIGURES.read_text()))
+    assert scale_chart.CHART.read_text() == drawn
+    assert all(word in drawn for word in ("bring_up 590", "check_fabric 525", "rank_table 189", "prefers-color-scheme: dark"))

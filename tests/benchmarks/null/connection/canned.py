@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A connection that goes nowhere: modules are built and sent as over ssh, and what they would return lies in a file. So only the controller costs."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ansible.plugins.connection import ConnectionBase
+
+DOCUMENTATION = """
+name: canned
+short_description: Answers of files
+description: A connection of the benchmarks.
+author: The hccn.cluster authors
+options:
+  name:
+    description: The host's name in the inventory.
+    vars: [{name: inventory_hostname}]
+"""
+
+MODULE = re.compile(rb"ansible_collections\.hccn\.cluster\.plugins\.modules\.(\w+)")
+FOLDER = re.compile(r"echo (ansible-tmp-[\w.-]+)=")
+STAT = re.compile(rb"ansible\.(?:legacy|builtin|modules)\.(stat|copy|slurp|file)")
+
+
+class Connection(ConnectionBase):
+    transport = "canned"
+    has_pipelining = True
+
+    def _connect(self) -> Connection:
+        self._connected = True
+        return self
+
+    def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
+        if in_data:
+            found = MODULE.search(in_data)
+            name = found.group(1).decode() if found else self._plain(in_data)
+            return 0, self._answer(name), b""
+        folder = FOLDER.search(cmd)
+        if folder:
+            return 0, f"{folder.group(1)}=/root/.ansible/tmp/{folder.group(1)}\n".encode(), b""
+        found_file = MODULE.search(cmd.encode()) or re.search(rb"AnsiballZ_(\w+)\.py", cmd.encode())
+        if found_file:
+            return 0, self._answer(found_file.group(1).decode()), b""
+        return 0, b"/root\n" if "echo ~" in cmd else b"", b""
+
+    @staticmethod
+    def _plain(payload: bytes) -> str:
+        found = STAT.search(payload)
+        return found.group(1).decode() if found else "nothing"
+
+    def _answer(self, module: str) -> bytes:
+        """That of the host, else that of all hosts."""
+        answers = Path(os.environ["BENCH_ANSWERS"])
+        own = answers / str(self.get_option("name")) / f"{module}.json"
+        return (own if own.exists() else answers / f"{module}.json").read_bytes()
+
+    def put_file(self, in_path: str, out_path: str) -> None:
+        Path(in_path).read_bytes()
+
+    def fetch_file(self, in_path: str, out_path: str) -> Any:
+        raise NotImplementedError("nothing is fetched")
+
+    def close(self) -> None:
+        self._connected = False
