@@ -88,7 +88,7 @@ options:
   nodes:
     description:
       - The results of M(hccn.cluster.device_info) with C(link), as a dictionary from the node's name in Kubernetes to the result. An NPU whose link is not up
-        stops the switch.
+        stops the switch, and so does a result that failed or is of a host that was lost.
     type: dict
     default: {}
   namespace:

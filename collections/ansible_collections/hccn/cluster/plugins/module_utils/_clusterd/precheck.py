@@ -48,13 +48,23 @@ def _link(node: str, device: int, known: Mapping[int, Any]) -> Optional[Problem]
                    device=device, hint="mend the link, or leave this NPU out")
 
 
+def _first_line(message: Any) -> str:
+    lines = [line.strip() for line in str(message or "").splitlines() if line.strip()]
+    return lines[0] if lines else "its host was lost"
+
+
 def links(nics: Nics, nodes: Mapping[str, Any]) -> Looked:
-    """``nodes``: results of device_info by node."""
+    """``nodes``: results of device_info by node. One that failed, or whose host was lost, forbids the switch; without any it is unchecked."""
     looked = Looked([], [], [])
     for node, devices in nics.items():
-        entries = (nodes.get(node) or {}).get("devices")
+        names = "the links of NPU %s on node %s" % (", ".join(map(str, devices)), node)
+        if not nodes.get(node):
+            looked.unchecked.append(names + ": nodes has no result of device_info for it")
+            continue
+        entries = nodes[node].get("devices")
         if not isinstance(entries, list):
-            looked.unchecked.append("the links of NPU %s on node %s: nodes has no result of device_info for it" % (", ".join(map(str, devices)), node))
+            looked.problems.append(Problem("link", "error", "%s could not be read: %s" % (names, _first_line(nodes[node].get("msg"))), host=node,
+                                           hint="see why hccn.cluster.device_info fails there, or leave the node out"))
             continue
         known = {entry.get("id"): entry.get("link") for entry in entries}
         found = [problem for problem in (_link(node, device, known) for device in devices) if problem]

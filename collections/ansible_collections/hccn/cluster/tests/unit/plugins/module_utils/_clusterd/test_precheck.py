@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import precheck
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 
@@ -66,6 +68,17 @@ def test_recovery_without_a_label():
     found = looked({}, {}, Api(pod_group(None)))
     assert [problem.message for problem in found.problems] == [
         "process-level recovery of the job is off: the PodGroup train/llama-x has no label process-recover-enable"]
+
+
+@pytest.mark.parametrize("result, why", [
+    ({"unreachable": True, "msg": "Data could not be sent to remote host.\nMake sure it can be reached"}, "Data could not be sent to remote host."),
+    ({"failed": True}, "its host was lost"),
+])
+def test_a_host_that_was_lost_stops_it(result, why):
+    found = looked({"node-1": [0], "node-2": [0, 8]}, {"node-1": npus(d0="up"), "node-2": result}, Api(pod_group({"process-recover-enable": "on"})))
+    assert [(problem.rule, problem.host, problem.message) for problem in found.problems] == [
+        ("link", "node-2", "the links of NPU 0, 8 on node node-2 could not be read: " + why)]
+    assert found.checked[0] == "the links of NPU 0 on node node-1 are up"
 
 
 def test_what_could_not_be_looked_at_is_named():
