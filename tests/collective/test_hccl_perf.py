@@ -61,7 +61,7 @@ def test_check_mode_runs_nothing(site: Site) -> None:
     result = site.ansible(check_mode=True, hosts=HOSTS, faults={"SIM_SSH_DOWN": " ".join(HOSTS)})
     program = site.options["hccl_test_dir"] + "/bin/all_reduce_test"
     assert result["measurements"] == []
-    assert result["command"] == [mpirun(), "-f", "hostfile", "-n", "4", program] + (
+    assert result["command"] == [mpirun(), "-f", "hostfile", "-n", "4", "timeout", "-s", "KILL", "90", program] + (
         "-p 2 -b 8K -e 32K -f 2 -d fp32 -o sum -n 2 -w 1 -c 1".split())
     assert result["hostfile"] == "127.77.0.1:2\n127.77.0.2:2\n"
 
@@ -132,7 +132,8 @@ def test_a_killed_module_leaves_nothing(site: Site, number: int) -> None:
     """While ranks on two hosts hang in a collective, the module's process is killed."""
     child = site.start({"SIM_HCCL_HANG": "1", "SIM_HCCL_RANKS": "3"}, hosts=HOSTS, timeout=600)
     try:
-        started = until(lambda: sum("all_reduce_test -p" in line and "mpirun" not in line for line in carrying(site.token).values()) == 4)
+        started = until(lambda: sum("all_reduce_test -p" in line and not ("mpirun" in line or line.startswith("timeout "))
+                                    for line in carrying(site.token).values()) == 4)
         running = carrying(site.token)
         child.send_signal(number)
         assert child.wait(10) == -number

@@ -37,7 +37,7 @@ def test_two_hosts_under_ansible(site: Site) -> None:
             assert way["algbw_gbyte_s"] == pytest.approx(sample["size_bytes"] / way["time_us"] / 1000, rel=1e-5)
             assert way["busbw_gbyte_s"] == pytest.approx(1.5 * way["algbw_gbyte_s"], rel=1e-5)
     program = site.options["nccl_tests_dir"] + "/build/all_reduce_perf"
-    assert result["command"][3:] == ["-n", "4", program] + "-b 8K -e 32K -f 2 -g 1 -d float -o sum -n 2 -w 1 -c 1".split()
+    assert result["command"][3:] == ["-n", "4", "timeout", "-s", "KILL", "90", program] + "-b 8K -e 32K -f 2 -g 1 -d float -o sum -n 2 -w 1 -c 1".split()
     assert site.left() == ({}, [])
 
 
@@ -96,7 +96,8 @@ def test_a_rank_that_hangs(site: Site) -> None:
 def test_a_killed_module_leaves_nothing(site: Site) -> None:
     child = site.start({"SIM_HCCL_HANG": "1", "SIM_HCCL_RANKS": "3"}, hosts=HOSTS, timeout=600)
     try:
-        started = until(lambda: sum("all_reduce_perf -b" in line and "mpirun" not in line for line in carrying(site.token).values()) == 4)
+        started = until(lambda: sum("all_reduce_perf -b" in line and not ("mpirun" in line or line.startswith("timeout "))
+                                    for line in carrying(site.token).values()) == 4)
         child.send_signal(signal.SIGKILL)
         assert child.wait(10) == -signal.SIGKILL
         assert started

@@ -174,7 +174,7 @@ EXAMPLES = r"""
 - name: Measure all_reduce over the eight NPUs of this host
   hccn.cluster.hccl_perf:
 
-# mpirun -f hostfile -n 16 .../all_reduce_test -p 8 -b 8K -e 64M -f 2 -d fp32 -o sum ...   with the host file
+# mpirun -f hostfile -n 16 timeout -s KILL 660 .../all_reduce_test -p 8 -b 8K -e 64M -f 2 -d fp32 -o sum ...   with the host file
 # 10.10.130.22:8
 # 10.10.130.21:8
 - name: Measure all_reduce over two hosts

@@ -179,7 +179,7 @@ EXAMPLES = r"""
 - name: Measure all_reduce over the eight GPUs of this host
   hccn.cluster.nccl_perf:
 
-# mpirun -f hostfile -n 2 all_reduce_perf -b 32M -e 512M -f 2 -g 2 ...
+# mpirun -f hostfile -n 2 timeout -s KILL 660 all_reduce_perf -b 32M -e 512M -f 2 -g 2 ...
 - name: Measure all_reduce over two hosts, one process with two GPUs on each
   hccn.cluster.nccl_perf:
     hosts: [10.10.130.22, 10.10.130.21]

@@ -120,7 +120,7 @@ def failure_of(result: Result) -> Optional[HccnError]:
     """The error of a run of hccn_tool, None where neither its text nor its exit code tells of one."""
     if result.timed_out:
         return HccnError("timeout", "no answer within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
-                         "the device may be not ready: see npu-smi info")
+                         "the device may be not ready (npu-smi info), or another process holds hccn.conf locked (lslocks)")
     spoken = _spoken(result)
     if spoken is not None:
         return spoken

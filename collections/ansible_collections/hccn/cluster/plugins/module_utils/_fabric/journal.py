@@ -139,7 +139,7 @@ class Snapshot:
         failed = sum(1 for record in self.records if record["status"] != "ok")
         return {
             "pairs_total": self.start.get("pairs_total", 0), "pairs_done": len(self.records), "pairs_failed": failed,
-            "seconds": round(self.end.get("ended_at", time.time()) - self.start["started_at"], 1) if self.start else 0.0,
+            "seconds": round(max(0.0, self.end.get("ended_at", time.time()) - self.start["started_at"]), 1) if self.start else 0.0,
         }
 
     def error(self) -> Optional[Dict[str, Any]]:

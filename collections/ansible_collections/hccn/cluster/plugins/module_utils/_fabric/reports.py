@@ -126,7 +126,7 @@ class Reports:
         """Puts the summary where ``read`` finds it. A full disk is no reason to stop measuring."""
         try:
             with open(self._path + ".new", "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as stream:
-                json.dump({**self.summary(), "written_at": time.time()}, stream)
+                json.dump({**self.summary(), "written_at": time.monotonic()}, stream)  # the wall clock of a host may be set meanwhile
             os.replace(self._path + ".new", self._path)
         except OSError:
             pass
@@ -144,7 +144,7 @@ def read(state_dir: str, run_id: str) -> Optional[Body]:
     except (OSError, ValueError):
         return None
     written_at = found.pop("written_at")
-    return {**found, "age": round(max(0.0, time.time() - written_at), 1)}
+    return {**found, "age": round(max(0.0, time.monotonic() - written_at), 1)}
 
 
 def _is_count(value: Any) -> bool:

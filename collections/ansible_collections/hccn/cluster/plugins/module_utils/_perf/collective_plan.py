@@ -119,7 +119,7 @@ def plan(request: Request, hostfile_path: str = "hostfile") -> Plan:
         return tuple(mpirun.command(launcher, request.processes, argv, path, os.geteuid() == 0, names, show_map))
 
     placement = command(mpirun.placement_argv(), True) if hostfile and request.check_hosts else ()
-    argv = command([program] + request.tool.arguments(request.options), False)
+    argv = command((mpirun.limited(request.timeout) if hostfile else []) + [program] + request.tool.arguments(request.options), False)
     login = ssh_login.login_of(launcher.flavour, whole) if hostfile else None
     return Plan(launcher, argv, hostfile, request.tool.start_folder(program), environment, placement, login)
 

@@ -22,6 +22,8 @@ OPENMPI = "openmpi"
 PREFIXES = ("/usr/local/mpich", "/usr/local/openmpi")
 """Where hccl_test's manual installs them."""
 TRANSPORT_PREFIXES = ("UCX_", "FI_")
+ALONE_SECONDS = 60
+"""Behind the limit of a run: the launcher needs less to end the ranks that it can reach."""
 LAUNCHER_PREFIXES = ("HYDRA_", "MPICH_", "MPIR_", "OMPI_", "PMIX_", "PRTE_")
 """Variables that the launcher reads itself: the ranks need not see them."""
 ALLOWED_NAMES = ("PATH", "LD_LIBRARY_PATH")
@@ -111,6 +113,11 @@ def command(launcher: Launcher, ranks: int, argv: Sequence[str], hostfile: str =
 def timeout_environment(seconds: int) -> Dict[str, str]:
     """Makes either launcher end its ranks on all hosts by itself."""
     return {"MPIEXEC_TIMEOUT": str(seconds)}
+
+
+def limited(seconds: int) -> List[str]:
+    """Words before the program: the ranks of a host that nobody can reach any more end there by themselves, when all others have had their time."""
+    return ["timeout", "-s", "KILL", str(seconds + ALONE_SECONDS)]
 
 
 def placement_argv() -> List[str]:

@@ -56,6 +56,15 @@ def test_seconds_stand_still_after_the_end(folder):
     assert journal.read(folder, "r1").progress() == {"pairs_total": 3, "pairs_done": 0, "pairs_failed": 0, "seconds": 12.3}
 
 
+def test_a_wall_clock_that_is_set_back_gives_no_seconds_below_zero(folder, monkeypatch):
+    made = journal.Journal.create(folder, "r1")
+    made.start(pairs_total=3)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() - 86400)
+    assert journal.read(folder, "r1").progress()["seconds"] == 0.0
+    made.close()
+
+
 def test_only_the_owner_may_look(folder):
     started(folder).close()
     path = journal.path_of(folder, "r1")

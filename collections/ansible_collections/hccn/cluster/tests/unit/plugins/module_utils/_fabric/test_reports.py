@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 
 import pytest
 
@@ -112,6 +113,13 @@ def test_the_file(heard, tmp_path):
     with open(reports.path_of(str(tmp_path), "r1"), "w") as stream:
         stream.write(json.dumps({})[:1])
     assert reports.read(str(tmp_path), "r1") is None
+
+
+def test_a_wall_clock_that_is_set_makes_no_file_old(heard, tmp_path, monkeypatch):
+    heard.write()
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 86400)
+    assert reports.read(str(tmp_path), "r1")["age"] < 60
 
 
 def test_a_folder_that_is_gone_is_no_reason_to_stop(clock, tmp_path):

@@ -115,7 +115,7 @@ def test_two_hosts(fake: Fake) -> None:
     (fake.path.parents[1] / "lib").mkdir()
     (fake.hccl_test.parents[1] / "lib64").mkdir()
     record = collective.run(fake.request(hosts=("n1", "n2"), environment=environment, attempt=3)).record
-    assert record["command"][1] == "-f" and record["command"][3:5] == ["-n", "4"]
+    assert record["command"][1] == "-f" and record["command"][3:10] == ["-n", "4", "timeout", "-s", "KILL", "80", str(fake.hccl_test / "bin/all_reduce_test")]
     assert fake.read("hostfile") == "n1:2\nn2:2\n"
     assert fake.read("environment").split() == [
         "28", "512", "/mine:%s:%s" % (fake.path.parents[1] / "lib", fake.hccl_test.parents[1] / "lib64")]
@@ -134,7 +134,8 @@ def test_open_mpi(fake: Fake) -> None:
     fake.write(version=OPEN_MPI, placement=" Data for node: n1\tNum slots: 2\tMax slots: 0\tNum procs: 2\n Data for node: n2\tNum procs: 2\n")
     command = collective.run(fake.request(hosts=("n1", "n2"), environment={"HCCL_BUFFSIZE": "512"})).record["command"]
     launcher = command[:command.index("-p") - 1]
-    assert [word for word in launcher[3:] if word != "--allow-run-as-root"] == ["-x", "HCCL_BUFFSIZE", "-x", "HCCN_CLUSTER_GUARD", "-n", "4"]
+    assert [word for word in launcher[3:] if word != "--allow-run-as-root"] == ["-x", "HCCL_BUFFSIZE", "-x", "HCCN_CLUSTER_GUARD", "-n", "4",
+                                                                                      "timeout", "-s", "KILL", "80"]
     assert launcher[:2] == [str(fake.path), "--hostfile"]
 
 

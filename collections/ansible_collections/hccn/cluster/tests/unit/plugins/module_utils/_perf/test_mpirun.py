@@ -90,6 +90,7 @@ def test_openmpi_command() -> None:
 
 def test_time_limit() -> None:
     assert mpirun.timeout_environment(90) == {"MPIEXEC_TIMEOUT": "90"}
+    assert mpirun.limited(90) == ["timeout", "-s", "KILL", "150"]
 
 
 def test_placement_of_mpich() -> None:
