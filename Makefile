@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo test test-long test-k8s kube-bin test-eda test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak bench bench-fabric fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
+.PHONY: help venv demo test test-long test-k8s kube-bin test-eda test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak fault-matrix bench bench-fabric fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -96,8 +96,12 @@ molecule: .venv/.lint ## scenarios on real small hosts (tests/testbed); root onl
 simulate: .venv/.test ## the brain of the fabric check against thousands of simulated nodes with known faults
 	PYTHONPATH=collections python -m ansible_collections.hccn.cluster.plugins.plugin_utils._simulate
 
-soak: .venv/.test ## a million inputs that are not quite true for the parsers
+soak: .venv/.test ## a million inputs that are not quite true for the parsers, every playbook under every fault (root)
 	PYTHONPATH=collections:. python -m tests.fuzz.run $${HCCN_INPUTS:-1000000}
+	$(MAKE) fault-matrix
+
+fault-matrix: .venv/.test ## every playbook under every fault on real small hosts (root; HCCN_FAULTS=tls,bring_up/garbage)
+	python -m pytest -n 0 -v tests/harness/long_matrix.py
 
 bench: .venv/.test ## benchmarks
 	@if test -d tests/benchmarks; then python -m pytest tests/benchmarks/bench_*.py; else echo "There are no benchmarks yet."; fi

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,80 +12,73 @@ from typing import Any
 from ansible_collections.hccn.cluster.plugins.module_utils._device import conf_check
 from tests.testbed import Lab, lab
 
-from tests.harness.faults import FAULTS, TWO_OPERATORS, VICTIM
+from tests.harness.faults import FAULTS, VICTIM, Fault
+from tests.harness.jobs import JOBS, Job
 from tests.harness.play import Play, until_nothing_is_left
+from tests.harness.stage import Stage
 
-
-@dataclass(frozen=True)
-class Job:
-    """A playbook of the matrix. ``during``: words of a command that VICTIM runs in the middle; ``late``: a line that the run prints after VICTIM's part.
-
-    ``state`` tells what a living host has become, by files and devices alone.
-    """
-
-    playbook: str
-    variables: Mapping[str, Any]
-    during: frozenset[str]
-    late: str
-    state: Callable[[Lab, str], str]
-    products: tuple[str, ...] = ("A2", "A2", "A2")
-    prepare: Callable[[Lab], None] = lambda lab: None
+GONE = "gone"
+LAB: dict[str, Any] = {"products": ("A2", "A2", "A2"), "npus": 2, "variables": {"ansible_ssh_timeout": 5}}
 
 
 @dataclass(frozen=True)
 class Seen:
-    """``classes`` by the recap; ``states`` of the hosts that live; ``again``: classes of a second run on these once the fault is healed."""
+    """``hosts`` by the recap; ``state`` of each host, GONE where it is dead; ``again``: both after a second run on those that live, the fault healed."""
 
-    code: int
-    classes: dict[str, str]
-    states: dict[str, str]
+    exit: int
+    hosts: dict[str, str]
+    state: dict[str, str]
+    elsewhere: dict[str, str]
     left: dict[Any, list[str]]
     history: str
     conf_problems: list[str]
     output: str
-    again: dict[str, str] = field(default_factory=dict)
-    states_again: dict[str, str] = field(default_factory=dict)
+    seconds: float
+    again: tuple[dict[str, str], dict[str, str]] = field(default_factory=lambda: ({}, {}))
 
 
-def run(job: Job, fault: str, folder: Path, again: bool = False) -> Seen:
-    """The cell, on a lab of its own. VICTIM is slow, so that there is a middle to strike at."""
-    with lab(products=job.products, npus=2, variables={"ansible_ssh_timeout": 5}) as here:
-        job.prepare(here)
-        here.set_state(VICTIM, "*.latency=0.4")
-        plays = _two(job, here, folder) if fault == TWO_OPERATORS else [_struck(job, fault, here, folder)]
-        codes = [play.end() for play in plays]
-        left = until_nothing_is_left(here, *plays)
-        living = [name for name in here.hosts if here.alive(name)]
-        second, states_again = {}, {}
-        states = {name: job.state(here, name) for name in living}
-        problems = [f"{name}: {problem}" for name in living for problem in conf_problems(here, name)]
-        if again:
-            for name in living:
-                here.heal(name)
-            repaired = Play(here, folder / "again", job.playbook, {**job.variables, "hccn_hosts": ":".join(living)})
-            repaired.end()
-            second = repaired.classes()
-            states_again = {name: job.state(here, name) for name in living}
-    output = "".join(play.output for play in plays)
-    return Seen(max(codes, key=abs), plays[0].classes(), states, left, _history(plays[0]), problems, output, second, states_again)
+def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Seen:
+    """The cell, on a lab of its own."""
+    job, what = JOBS[playbook], FAULTS[fault]
+    began = time.monotonic()
+    with lab(**{**LAB, **job.lab}) as here:
+        with job.stage(here, folder) as stage:
+            plays = _played(job, what, here, stage, folder)
+            codes = [play.end() for play in plays]
+            left = until_nothing_is_left(here, *plays, seconds=job.left_seconds)
+            living = [name for name in here.hosts if here.alive(name)]
+            state = {name: stage.state(name) if name in living else GONE for name in here.hosts}
+            elsewhere = stage.elsewhere()
+            problems = [f"{name}: {problem}" for name in living for problem in conf_problems(here, name)]
+            after = _again(job, here, stage, folder, living) if again else ({}, {})
+    return Seen(max(codes, key=abs), plays[0].classes(), state, elsewhere, left, _history(plays[0]), problems, "".join(play.output for play in plays),
+                time.monotonic() - began, after)
 
 
-def _struck(job: Job, fault: str, here: Lab, folder: Path) -> Play:
-    what = FAULTS[fault]
-    if what.moment == "before":
-        what.strike(here, None)
-    play = Play(here, folder, job.playbook, job.variables)
-    if what.moment == "during":
-        play.wait_for(f"{' '.join(sorted(job.during))} on {VICTIM}", lambda: any(job.during <= set(argv) for argv in here.processes(VICTIM).values()))
-    if what.moment == "late":
+def _played(job: Job, fault: Fault, here: Lab, stage: Stage, folder: Path) -> list[Play]:
+    fault.prepare(here)
+    if fault.moment == "before":
+        fault.strike(here, None)
+    plays = [kind(here, folder / str(number), job.playbook, stage.variables) for number, kind in enumerate(fault.plays)]
+    play = plays[0]
+    if fault.moment == "during":
+        play.wait_for(f"the part of {VICTIM}", lambda: stage.during(play))
+    if fault.moment == "working":
+        play.wait_for("the part of the controller", lambda: (stage.working or stage.during)(play))
+    if fault.moment == "late":
         play.wait_for(job.late, lambda: job.late in play.output)
-    if what.moment != "before":
-        what.strike(here, play)
-    return play
+    if fault.moment != "before":
+        fault.strike(here, play)
+    return plays
 
 
-def _two(job: Job, here: Lab, folder: Path) -> list[Play]:
-    return [Play(here, folder / name, job.playbook, job.variables) for name in ("first", "second")]
+def _again(job: Job, here: Lab, stage: Stage, folder: Path, living: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+    for name in living:
+        here.heal(name)
+    here.set_state(VICTIM, "*.garbage=", "*.flood=", "conf_locked=") if VICTIM in living else None
+    repaired = Play(here, folder / "again", job.playbook, {**stage.variables, "hccn_hosts": ":".join(living)})
+    repaired.end()
+    return repaired.classes(), {name: stage.state(name) for name in living}
 
 
 def _history(play: Play) -> str:

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults that strike a run: each a name, the moment, and what is done then.
+"""Faults that strike a run: each a name, a sentence, the moment, and what is done then.
 
-The moment is before the run, or while (``during``) or after (``late``) the host VICTIM does its part, as each playbook says itself.
+The moment is before the run, or while (``during``) or after (``late``) the host VICTIM does its part, as each playbook says itself; or while the
+controller does its own (``working``), which mostly is to wait for VICTIM.
 """
 
 from __future__ import annotations
@@ -13,21 +14,37 @@ from dataclasses import dataclass
 
 from tests.testbed import Lab
 
+from tests.harness import clock
+from tests.harness.awx import AwxPlay
 from tests.harness.play import Play
 
 VICTIM = "node2"
+AHEAD = "node1"
+DAY = 24 * 3600
+WORKING = f"{VICTIM} does its part, or ClusterD what it was told to"
+
+
+def _nothing(_lab: Lab) -> None:
+    pass
 
 
 @dataclass(frozen=True)
 class Fault:
-    """``strike`` is called with the lab and the run (None before it)."""
+    """``strike`` is called with the lab and the run (None before it), ``prepare`` before it; ``plays``: how many operators, and of which kind."""
 
+    what: str
     moment: str
-    strike: Callable[[Lab, Play | None], None]
+    strike: Callable[[Lab, Play | None], None] = lambda _lab, _play: None
+    prepare: Callable[[Lab], None] = _nothing
+    plays: tuple[type[Play], ...] = (Play,)
 
 
 def _on_host(what: str) -> Callable[[Lab, Play | None], None]:
-    return lambda lab, play: lab.fault(VICTIM, what)
+    return lambda lab, _play: lab.fault(VICTIM, what)
+
+
+def _in_devices(words: str) -> Callable[[Lab, Play | None], None]:
+    return lambda lab, _play: lab.set_state(VICTIM, words)
 
 
 def _on_controller(number: signal.Signals) -> Callable[[Lab, Play | None], None]:
@@ -38,13 +55,30 @@ def _on_controller(number: signal.Signals) -> Callable[[Lab, Play | None], None]
     return strike
 
 
+def _clocks(lab: Lab, _play: Play | None) -> None:
+    clock.step(lab, AHEAD, DAY)
+    clock.step(lab, VICTIM, -DAY)
+
+
+def _with_clocks(lab: Lab) -> None:
+    for name in (AHEAD, VICTIM):
+        clock.prepare(lab, name)
+
+
 FAULTS = {
-    "host down before": Fault("before", _on_host("kill")),
-    "host down during": Fault("during", _on_host("kill")),
-    "host down late": Fault("late", _on_host("kill")),
-    "ssh cut": Fault("during", _on_host("ssh-cut")),
-    "disk full": Fault("before", _on_host("disk-full")),
-    "controller SIGTERM": Fault("during", _on_controller(signal.SIGTERM)),
-    "controller SIGKILL": Fault("during", _on_controller(signal.SIGKILL)),
+    "host down before": Fault(f"{VICTIM} is dead before the run", "before", _on_host("kill")),
+    "host down during": Fault(f"{VICTIM} dies while it does its part", "during", _on_host("kill")),
+    "host down late": Fault(f"{VICTIM} dies after it has done its part", "late", _on_host("kill")),
+    "ssh cut": Fault(f"the management cable of {VICTIM} is pulled while it does its part", "during", _on_host("ssh-cut")),
+    "disk full": Fault(f"not a byte more fits on the file system of {VICTIM}", "before", _on_host("disk-full")),
+    "controller SIGTERM": Fault(f"ansible-playbook gets SIGTERM while {WORKING}", "working", _on_controller(signal.SIGTERM)),
+    "controller SIGKILL": Fault(f"ansible-playbook gets SIGKILL while {WORKING}", "working", _on_controller(signal.SIGKILL)),
+    "AWX cancel": Fault(f"a job of AWX is cancelled, so that ansible-runner kills the process group of ansible-playbook, while {WORKING}", "working",
+                        _on_controller(signal.SIGTERM), plays=(AwxPlay,)),
+    "two operators": Fault("the same playbook is run twice at the same time", "before", plays=(Play, Play)),
+    "garbage": Fault(f"every call of hccn_tool on {VICTIM} prints nonsense and ends with exit status 0", "before", _in_devices("*.garbage=1")),
+    "10 MB of output": Fault(f"every call of hccn_tool on {VICTIM} prints 10 MB and ends with exit status 0", "before", _in_devices("*.flood=10")),
+    "hccn.conf locked": Fault(f"another process of {VICTIM} holds hccn.conf under flock for ten minutes", "before", _in_devices("conf_locked=600")),
+    "clock jump": Fault(f"while {VICTIM} does its part, the wall clock of {AHEAD} steps a day ahead and its own a day back, as far as Python sees it there "
+                        "(the kernel has one for all of these hosts)", "during", _clocks, _with_clocks),
 }
-TWO_OPERATORS = "two operators"

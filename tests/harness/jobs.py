@@ -1,48 +1,174 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbooks of the fault matrix, and how a host's state is read: from its hccn.conf and its devices, never by the product."""
+"""The playbooks of the fault matrix: where each is in the middle, and what becomes of a host, read from files and devices, never by the product."""
 
 from __future__ import annotations
 
 import json
-import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import writer
+from tests.harness import states
+from tests.harness.clusterd import nic_switch, switch_upgrade
+from tests.harness.faults import VICTIM
+from tests.harness.play import LEFT_SECONDS, Play
+from tests.harness.stage import Stage, called
 from tests.testbed import Lab
 
-from tests.harness.cells import Job
-
 TABLE = "/etc/rank_table.json"
-_ADDRESS = re.compile(r"^address_\d+=(\d+\.\d+)\.", re.MULTILINE)
-_SWITCH = re.compile(r"^tls_enable_\d+=(\d)$", re.MULTILINE)
+SUBNETS = [{"cidr": "10.79.0.0/16", "gateway": "10.79.0.1"}]
+BRING_UP = {"bring_up_subnets": SUBNETS, "bring_up_tls_state": "enabled"}
+CHECK_FABRIC = {"check_fabric_iterations": 20000, "check_fabric_relative_floor": 0.4, "check_fabric_second_look": False,
+                "check_fabric_meeting_timeout": 20}
+"""By the iterations a pair has its time, 40 s; all hosts share this machine's cores, so only what is far below the others is slow."""
+COLLECTIVE = {"check_collective_mpirun": str(Path(sys.executable).with_name("mpirun")), "check_collective_ranks_per_host": 2,
+              "check_collective_sizes": {"begin": "8K", "end": "8K"}, "check_collective_timeout": 40, "check_collective_iterations": 200}
+FABRIC_SECONDS, RANK_SECONDS = 90.0, 110.0
+"""A runner gives up partners that it does not reach, ranks end a minute after the limit of their run."""
+EXPOSED = {"expose": (str(Path(sys.executable).parent.parent), sys.base_prefix)} if sys.base_prefix != "/usr" else {
+    "expose": (str(Path(sys.executable).parent.parent),)}
+"""The hosts have no mpirun of their own: they see this Python's."""
+A3 = {"products": ("A3", "A3", "A3")}
 
 
-def _network_and_switch(lab: Lab, name: str) -> str:
-    """``10.79 tls 1`` where hccn.conf and all devices agree; what the devices say stands behind where they do not."""
-    text = lab.path(name, "/etc/hccn.conf").read_text()
-    filed = _told(_ADDRESS.findall(text), _SWITCH.findall(text) or ["0"])
-    devices = [lab.state(name, device) for device in range(lab.hosts[name].devices)]
-    live = _told([".".join(device["ip"].split(".")[:2]) for device in devices], [device.get("tls") or "0" for device in devices])
-    return filed if filed == live else f"{filed}, devices {live}"
+@dataclass(frozen=True)
+class Job:
+    """``late``: a line that the run prints after VICTIM's part. ``stage`` is made for one run of the cell and taken away after it.
+
+    ``left_seconds``: how long after the run a process may be there that a host began and nobody can reach: until the longest deadline on hosts.
+    """
+
+    playbook: str
+    late: str
+    stage: Callable[[Lab, Path], AbstractContextManager[Stage]]
+    lab: Mapping[str, Any] = field(default_factory=dict)
+    left_seconds: float = LEFT_SECONDS
 
 
-def _told(networks: list[str], switches: list[str]) -> str:
-    return f"{'+'.join(sorted(set(networks)))} tls {'+'.join(sorted(set(switches)))}"
+def on_hosts(during: Callable[[Lab], Callable[[Play], bool]], variables: Mapping[str, Any], state: Callable[[Lab, str], str] = states.network_and_switch,
+             prepare: Callable[[Lab], None] = lambda lab: None) -> Callable[[Lab, Path], AbstractContextManager[Stage]]:
+    """The stage of a playbook that needs nothing but the hosts."""
+
+    @contextmanager
+    def stage(lab: Lab, _folder: Path) -> Iterator[Stage]:
+        prepare(lab)
+        lab.set_state(VICTIM, "*.latency=0.4")  # so that there is a middle to strike at
+        yield Stage(variables, during(lab), lambda name: state(lab, name))
+
+    return stage
 
 
-def _table(lab: Lab, name: str) -> str:
-    """How many servers and ranks the host's rank table has; ``none``; ``torn`` where it is no JSON."""
-    path = lab.path(name, TABLE)
-    if not path.exists():
-        return "none"
-    try:
-        servers = json.loads(path.read_text())["server_list"]
-    except ValueError:
-        return "torn"
-    return f"{len(servers)} servers, {sum(len(server['device']) for server in servers)} ranks"
+def _said(task: str) -> Callable[[Play], bool]:
+    return lambda play: f"TASK [{task}]" in play.output
 
 
-BRING_UP = Job(
-    "bring_up", {"bring_up_subnets": [{"cidr": "10.79.0.0/16", "gateway": "10.79.0.1"}], "bring_up_tls_state": "enabled"},
-    frozenset({"-ip", "-s"}), "TASK [hccn.cluster.bring_up : Read all NPUs]", _network_and_switch)
-TLS = Job("tls", {"tls_state": "enabled"}, frozenset({"-tls", "-s"}), "TASK [hccn.cluster.tls : State of the host]", _network_and_switch)
-RANK_TABLE = Job("rank_table", {"rank_table_path": TABLE}, frozenset({"-ip", "-g"}), "TASK [hccn.cluster.rank_table : What was written]", _table)
+@contextmanager
+def _restore(lab: Lab, _folder: Path) -> Iterator[Stage]:
+    """What was saved is another network with TLS on, so that all of it has to be set."""
+    saved = lab.folder / ".restore"
+    saved.mkdir()
+    for name, host in lab.hosts.items():
+        network = [{"id": device, "address": address.replace("10.78.", "10.79."), "netmask": host.netmask} for device, address in enumerate(host.addresses)]
+        tls = [{"id": device, "enabled": True} for device in range(host.devices)]
+        (saved / f"{name}.json").write_text(json.dumps(
+            {"schema": "hccn.cluster/restore/1", "saved_at": "2026-01-02T03:04:05Z", "host": name, "network": network, "tls": tls}))
+    lab.set_state(VICTIM, "*.latency=0.4")
+    yield Stage({"restore_dir": str(saved)}, called("-ip", "-s")(lab), lambda name: states.network_and_switch(lab, name))
+
+
+@contextmanager
+def _adopt(lab: Lab, _folder: Path) -> Iterator[Stage]:
+    lab.set_state(VICTIM, "*.latency=0.4")
+    written = lab.folder / "adopted"
+    yield Stage({"adopt_inventory": str(written)}, called("-ip", "-g")(lab), lambda name: states.network_and_switch(lab, name),
+                lambda: {"host_vars": states.adopted(written / "host_vars", lab)})
+
+
+def _iperf3(lab: Lab) -> None:
+    """Programs that tell their version, slowly on VICTIM."""
+    for name in lab.hosts:
+        path = lab.path(name, "/usr/local/bin/iperf3")
+        path.write_text(f"#!/bin/sh\n{'sleep 2' if name == VICTIM else ':'}\necho 'iperf 3.99 (made for a test)'\n")
+        path.chmod(0o755)
+
+
+@contextmanager
+def _datadist(lab: Lab, _folder: Path) -> Iterator[Stage]:
+    lab.set_state(VICTIM, "*.latency=0.4")
+    hosts = list(lab.hosts)
+    ends = [{"cluster": number, "role": "prefill" if number < len(hosts) else "decode", "host": name, "device": 0,
+             "ip_infos": [{"ip": lab.host(name).address, "port": 26000 + number}]} for number, name in enumerate(hosts, start=1)]
+    variables = {"datadist_ready_clusters": ends, "datadist_ready_product": "800I A2"}
+    yield Stage(variables, called("-tls", "-g")(lab), lambda name: states.network_and_switch(lab, name))
+
+
+@contextmanager
+def _validate(lab: Lab, _folder: Path) -> Iterator[Stage]:
+    yield Stage({"bring_up_subnets": SUBNETS, "validate_devices": 2, "validate_unknown": "warning"},
+                _said("hccn.cluster.validate : Does a role know every variable?"), lambda name: states.network_and_switch(lab, name))
+
+
+@contextmanager
+def _report(lab: Lab, folder: Path) -> Iterator[Stage]:
+    """The page of an earlier run, in which one ping failed."""
+    kept = folder / "kept"
+    measured = {"schema": "hccn.cluster/measurement/1", "kind": "ping", "source": {"host": "node1", "device": 0}, "target": {"host": "node2", "device": 0}}
+    earlier = writer.RunWriter(kept, {"schema": "hccn.cluster/history/1", "run_id": "earlier", "started_at": "2026-01-02T03:04:05Z",
+                                      "playbook": "measure.yml"})
+    earlier.write([{**measured, "id": "earlier/1", "status": "ok"}, {**measured, "id": "earlier/2", "status": "failed"}])
+    earlier.finish({"end": True, "finished_at": "2026-01-02T03:05:05Z", "records": 2, "hosts": {}})
+    yield Stage({"report_history": str(kept)}, _said("hccn.cluster.report : Make the page"), lambda name: states.network_and_switch(lab, name),
+                lambda: {"page": states.pages(kept)})
+
+
+@contextmanager
+def _quarantine(lab: Lab, folder: Path) -> Iterator[Stage]:
+    """The command is one that takes three seconds."""
+    begun, ended = folder / "begun", folder / "ended"
+    folder.mkdir(parents=True, exist_ok=True)
+    command = ["sh", "-c", f"echo >> {begun}; sleep 3; echo >> {ended}"]
+    yield Stage({"quarantine_host": VICTIM, "quarantine_enabled": True, "quarantine_command": command}, lambda _play: begun.exists(),
+                lambda name: states.network_and_switch(lab, name), lambda: {"command": states.times(begun, ended)})
+
+
+def _fabric(variables: Mapping[str, Any]) -> Callable[[Lab, Path], AbstractContextManager[Stage]]:
+    return on_hosts(called("-roce_test", but="reset"), variables, states.fabric)
+
+
+def _pairs() -> list[dict[str, Any]]:
+    hosts = ["node1", "node2", "node3"]
+    return [{"source": {"host": hosts[place], "device": 0}, "target": {"host": hosts[(place + 1) % 3], "device": 0}} for place in range(3)]
+
+
+def _collective(lab: Lab) -> Callable[[Play], bool]:
+    return lambda _play: any(word.endswith("/bin/all_reduce_test") for argv in lab.processes(VICTIM).values() for word in argv[:3])
+
+
+JOBS = {job.playbook: job for job in (
+    Job("bring_up", "TASK [hccn.cluster.bring_up : Read all NPUs]", on_hosts(called("-ip", "-s"), BRING_UP)),
+    Job("tls", "TASK [hccn.cluster.tls : State of the host]", on_hosts(called("-tls", "-s"), {"tls_state": "enabled"})),
+    Job("rank_table", "TASK [hccn.cluster.rank_table : What was written]",
+        on_hosts(called("-ip", "-g"), {"rank_table_path": TABLE}, lambda lab, name: states.table(lab, name, TABLE))),
+    Job("restore", "TASK [hccn.cluster.restore : What was put back]", _restore),
+    Job("adopt", "TASK [hccn.cluster.adopt : Make the folder of the variables]", _adopt),
+    Job("check_fabric", "TASK [hccn.cluster.check_fabric : Judge all hosts]", _fabric(CHECK_FABRIC), left_seconds=FABRIC_SECONDS),
+    Job("retest", "TASK [hccn.cluster.check_fabric : Judge all hosts]", _fabric({**CHECK_FABRIC, "retest_pairs": _pairs()}), left_seconds=FABRIC_SECONDS),
+    Job("check_collective", "TASK [hccn.cluster.check_collective : Result of the collective]", on_hosts(_collective, COLLECTIVE), EXPOSED, RANK_SECONDS),
+    Job("site", "TASK [hccn.cluster.report : Make the page]",
+        on_hosts(called("-ip", "-s"), {**BRING_UP, **CHECK_FABRIC, **COLLECTIVE, "rank_table_path": TABLE},
+                 lambda lab, name: f"{states.fabric(lab, name)}, table {states.table(lab, name, TABLE)}"), EXPOSED, FABRIC_SECONDS),
+    Job("datadist_ready", "TASK [hccn.cluster.datadist_ready : May the clusters link?]", _datadist),
+    Job("nic_switch", "TASK [hccn.cluster.nic_switch : Switch the NPUs of job uid-b]", nic_switch, A3),
+    Job("switch_upgrade", "TASK [hccn.cluster.switch_upgrade : Find the jobs]", switch_upgrade, A3),
+    Job("perf_tools", "TASK [hccn.cluster.perf_tools : Tools of the host]",
+        on_hosts(called("/usr/local/bin/iperf3"), {"perf_tools_wanted": ["iperf3"], "perf_tools_install": False}, prepare=_iperf3)),
+    Job("quarantine", "TASK [hccn.cluster.quarantine : What was done]", _quarantine),
+    Job("report", "TASK [hccn.cluster.report : Publish a summary as an artifact of the job]", _report),
+    Job("validate", "TASK [hccn.cluster.validate : What was checked]", _validate),
+)}
+

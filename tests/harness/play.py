@@ -17,13 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
+from tests.awx.job import processes
 from tests.support import ROOT, ansible_environment
 from tests.testbed import Lab
 from tests.testbed import kernel
 
-PLAY_SECONDS = 180.0
+PLAY_SECONDS = 300.0
 LEFT_SECONDS = 30.0
 """How long after the end of a run a process may still be there: a call of hccn_tool that had begun ends by itself, later on a machine under load."""
+
+LOOK_SECONDS = 0.03
+OF_A_FAULT = "hccn_sim.host_faults import hold"
+"""In the command line of the process that holds a host's hccn.conf under a lock."""
 
 RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
@@ -53,9 +58,12 @@ class Play:
         """Until ``seen``; a run that ends before it was a run without the fault, and so no test of it."""
         end = time.monotonic() + PLAY_SECONDS
         while not seen():
-            assert self.process.poll() is None, f"the play ended before {what}:\n{self.output}"
+            assert self.running(), f"the play ended before {what}:\n{self.output}"
             assert time.monotonic() < end, f"{what} did not come:\n{self.output}"
-            time.sleep(0.01)
+            time.sleep(LOOK_SECONDS)
+
+    def running(self) -> bool:
+        return self.process.poll() is None
 
     def signal(self, number: signal.Signals) -> None:
         """To the process alone, as an operator or AWX ends it by its pid."""
@@ -79,9 +87,10 @@ class Play:
         return [reader.read(entry) for entry in reader.runs(self.history)]
 
     def left_here(self) -> dict[int, list[str]]:
-        """Processes of this run's session on the controller; ssh's masters stay for a minute by themselves and are the lab's to end."""
-        return {pid: argv for pid in kernel.processes() if _session(pid) == self.process.pid and pid != self.process.pid
-                and (argv := kernel.arguments(pid)) and not argv[0].startswith("ssh: ")}
+        """Processes of this run on the controller, by its session or its folder in their environment; ssh's masters stay for a minute by themselves and are
+        the lab's to end."""
+        of_it = {*processes(str(self.history)), *(pid for pid in kernel.processes() if _session(pid) == self.process.pid)}
+        return {pid: argv for pid in of_it if pid != self.process.pid and (argv := kernel.arguments(pid)) and argv[0] and not argv[0].startswith("ssh: ")}
 
 
 def _session(pid: int) -> int:
@@ -92,13 +101,14 @@ def _session(pid: int) -> int:
 
 
 def left_on_hosts(lab: Lab) -> dict[str, list[str]]:
-    """What runs on the hosts beside sshd: host and pid to command line."""
-    return {f"{name} {pid}": argv for name in lab.hosts for pid, argv in lab.processes(name).items() if not argv[0].startswith(("sshd", "/usr/sbin/sshd"))}
+    """What runs on the hosts beside sshd and what a fault has put there: host and pid to command line."""
+    return {f"{name} {pid}": argv for name in lab.hosts for pid, argv in lab.processes(name).items()
+            if not argv[0].startswith(("sshd", "/usr/sbin/sshd")) and not any(OF_A_FAULT in word for word in argv)}
 
 
-def until_nothing_is_left(lab: Lab, *plays: Play) -> dict[Any, list[str]]:
-    """What is left after LEFT_SECONDS, seen in /proc; returns as soon as it is nothing."""
-    end = time.monotonic() + LEFT_SECONDS
+def until_nothing_is_left(lab: Lab, *plays: Play, seconds: float = LEFT_SECONDS) -> dict[Any, list[str]]:
+    """What is left after so many seconds, seen in /proc; returns as soon as it is nothing."""
+    end = time.monotonic() + seconds
     while True:
         left: dict[Any, list[str]] = {**left_on_hosts(lab), **{pid: argv for play in plays for pid, argv in play.left_here().items()}}
         if not left or time.monotonic() > end:

@@ -233,8 +233,8 @@ def down(folder: Path, guard: subprocess.Popen[bytes] | None = None) -> bool:
 def clean(folder: Path) -> None:
     """Takes away what a lab that is over left: ssh's masters, and all files but the mark."""
     for pid in kernel.processes():
-        started = kernel.start_time(pid)
-        if started is not None and kernel.arguments(pid)[:1] and kernel.arguments(pid)[0].startswith(f"ssh: {folder}/cp/"):
+        started, argv = kernel.start_time(pid), kernel.arguments(pid)
+        if started is not None and argv and argv[0].startswith(f"ssh: {folder}/cp/"):
             kernel.end(pid, started)
             kernel.until(lambda pid=pid, started=started: not kernel.running(pid, started), GONE_SECONDS)
     for entry in folder.iterdir():

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is expected of each playbook under each fault: expected.yml, and how a cell that was run is held to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from tests.harness.cells import Seen
+
+EXPECTED = Path(__file__).with_name("expected.yml")
+ANY = "any"
+"""Of the recap, where two runs race for all hosts."""
+JUDGED = ("exit", "recap", "state", "elsewhere", "history")
+KEYS = {*JUDGED, "says", "again", "open", "chosen", "absent", "unfilled"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``allowed``: by each word of JUDGED the texts that may be seen, more than one where two things race. ``says``: stands in the output.
+
+    ``again``: recap and state after a second run. ``absent``: why the fault does not apply; ``open``: which limitation the cell shows; ``unfilled``: why
+    it was never run.
+    """
+
+    allowed: Mapping[str, tuple[str, ...]]
+    says: str = ""
+    again: tuple[str, str] | None = None
+    absent: str = ""
+    open: str = ""
+    unfilled: str = ""
+    chosen: bool = False
+
+    @property
+    def is_run(self) -> bool:
+        return not self.absent and not self.unfilled
+
+
+Table = dict[str, dict[str, Cell]]
+
+
+def load(path: Path = EXPECTED) -> Table:
+    """By playbook and fault. Raises ValueError for a cell that says too little or too much."""
+    document = yaml.safe_load(path.read_text())
+    return {playbook: {fault: _cell(f"{playbook} / {fault}", entry, document["reasons"]) for fault, entry in row.items()}
+            for playbook, row in document["playbooks"].items()}
+
+
+def _cell(name: str, entry: Mapping[str, Any], reasons: Mapping[str, str]) -> Cell:
+    if set(entry) - KEYS:
+        raise ValueError(f"{name}: not known: {', '.join(sorted(set(entry) - KEYS))}")
+    if "absent" in entry or "unfilled" in entry:
+        if len(entry) != 1:
+            raise ValueError(f"{name}: what is not run has a reason and nothing else")
+        return Cell({}, absent=reasons[entry["absent"]] if "absent" in entry else "", unfilled=str(entry.get("unfilled", "")))
+    missing = {"exit", "recap", "state", "history", "says"} - set(entry)
+    if missing:
+        raise ValueError(f"{name}: without {', '.join(sorted(missing))}")
+    again = entry.get("again")
+    return Cell({word: _texts(entry[word]) for word in JUDGED if word in entry}, str(entry["says"]), (again["recap"], again["state"]) if again else None,
+                open=entry.get("open", ""), chosen=entry.get("chosen", False))
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(str(one) for one in value) if isinstance(value, list) else (str(value),)
+
+
+def row_of(seen: Seen) -> dict[str, str]:
+    """A cell that was run in the words of the table; what is the same for all hosts stands once."""
+    found = {"exit": str(seen.exit), "recap": joined(seen.hosts, " ") or "none", "state": joined(seen.state, " / "), "history": seen.history}
+    return {**found, "elsewhere": "; ".join(f"{name}: {value}" for name, value in seen.elsewhere.items())} if seen.elsewhere else found
+
+
+def joined(by_host: Mapping[str, str], separator: str) -> str:
+    """``failed unreachable failed``, or ``ok`` of all."""
+    words = [by_host[name] for name in sorted(by_host)]
+    return words[0] if len(words) > 1 and len(set(words)) == 1 else separator.join(words)
+
+
+def differences(cell: Cell, seen: Seen) -> list[str]:
+    """In what a cell is not as the table has it; what holds for each of them stands in no row."""
+    row = row_of(seen)
+    found = [f"{word} is {row.get(word, 'none')!r}, not {' or '.join(map(repr, allowed))}"
+             for word, allowed in cell.allowed.items() if row.get(word, "none") not in allowed and ANY not in allowed]
+    if "elsewhere" in row and "elsewhere" not in cell.allowed:
+        found.append(f"elsewhere is {row['elsewhere']!r}")
+    if cell.says not in flat(seen.output):
+        found.append(f"not said: {cell.says!r}")
+    if cell.again is not None and cell.again != (joined(seen.again[0], " "), joined(seen.again[1], " / ")):
+        found.append(f"after another run: {seen.again}")
+    if seen.left:
+        found.append(f"left running: {seen.left}")
+    return found + seen.conf_problems
+
+
+def flat(output: str) -> str:
+    """Without line breaks and the escapes of JSON."""
+    return " ".join(output.replace('\\"', '"').replace("\\n", " ").split())
