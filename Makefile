@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo test test-long test-k8s kube-bin test-eda test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak fault-matrix bench bench-fabric fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
+.PHONY: help venv demo test test-long test-k8s kube-bin test-eda test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak fault-matrix bench bench-fabric bench-scale fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -96,8 +96,9 @@ molecule: .venv/.lint ## scenarios on real small hosts (tests/testbed); root onl
 simulate: .venv/.test ## the brain of the fabric check against thousands of simulated nodes with known faults
 	PYTHONPATH=collections python -m ansible_collections.hccn.cluster.plugins.plugin_utils._simulate
 
-soak: .venv/.test ## a million inputs that are not quite true for the parsers, every playbook under every fault (root)
+soak: .venv/.test ## a million inputs that are not quite true for the parsers, 500 nights, every playbook under every fault (root; two hours on two cores)
 	PYTHONPATH=collections:. python -m tests.fuzz.run $${HCCN_INPUTS:-1000000}
+	python -m pytest -n 0 tests/soak/long_nights.py
 	$(MAKE) fault-matrix
 
 fault-matrix: .venv/.test ## every playbook under every fault on real small hosts (root; HCCN_FAULTS=tls,bring_up/garbage)
@@ -108,6 +109,9 @@ bench: .venv/.test ## benchmarks
 
 bench-fabric: .venv/.test ## what a check of the fabric costs on 64 small hosts, in ratios (root; ten minutes)
 	python -m pytest -n 0 tests/benchmarks/fabric.py
+
+bench-scale: .venv/.test ## what a thousand hosts cost the controller (root for the small hosts; HCCN_SCALE_LAB=0 without)
+	python -m pytest -n 0 tests/benchmarks/scale.py
 
 fabric-seeds: .venv/.test ## faults drawn at random on 16 small hosts with 8 NPUs each: found, and nobody else blamed (root; HCCN_SEEDS=0-19)
 	HCCN_SEEDS=$${HCCN_SEEDS:-0-19} python -m pytest -n 0 tests/fabric_testbed/long_seeds.py
