@@ -30,8 +30,7 @@ COLLECTIVE = {"check_collective_mpirun": str(Path(sys.executable).with_name("mpi
               "check_collective_sizes": {"begin": "8K", "end": "8K"}, "check_collective_timeout": 40, "check_collective_iterations": 200}
 FABRIC_SECONDS, RANK_SECONDS = 90.0, 110.0
 """A runner gives up partners that it does not reach, ranks end a minute after the limit of their run."""
-EXPOSED = {"expose": (str(Path(sys.executable).parent.parent), sys.base_prefix)} if sys.base_prefix != "/usr" else {
-    "expose": (str(Path(sys.executable).parent.parent),)}
+EXPOSED = {"expose": (str(Path(sys.executable).parent.parent), sys.base_prefix)}
 """The hosts have no mpirun of their own: they see this Python's."""
 A3 = {"products": ("A3", "A3", "A3")}
 

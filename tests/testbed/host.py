@@ -80,9 +80,12 @@ def make_root(host: Host, files: image.Image) -> Path:
     for name in image.NODES_OF_DEV if files.settings.rootless else ():
         (root / "dev" / name).touch()
         kernel.bind(f"/dev/{name}", str(root / "dev" / name))
-    for path in (str(image.SIMULATOR), *files.settings.expose):
-        (root / path.lstrip("/")).mkdir(parents=True, exist_ok=True)
-        kernel.bind(path, str(root / path.lstrip("/")), read_only=True)
+    for path in map(Path, (str(image.SIMULATOR), *files.settings.expose)):
+        there = root.joinpath(*path.parts[1:])
+        if path.parts[1] in image.OVERLAID and there.exists():
+            continue  # the host has it, with what is its own beside it: a Python in /usr must not hide /usr/local
+        there.mkdir(parents=True, exist_ok=True)
+        kernel.bind(str(path), str(there), read_only=True)
     kernel.mount("proc", str(root / "proc"), "proc", FLAGS)
     kernel.mount("sysfs", str(root / "sys"), "sysfs", FLAGS)
     return root

@@ -27,7 +27,7 @@ KINDS = ("net", "mnt", "pid", "uts", "ipc")
 def lab() -> Iterator[testbed.Lab]:
     """Three hosts with two NPUs each, on two leaves; the last tests kill a host and take it down."""
     try:
-        with testbed.lab(products=("A2", "A2", "A3"), npus=2, leaf_size=2, link_rate="80mbit") as made:
+        with testbed.lab(products=("A2", "A2", "A3"), npus=2, leaf_size=2, link_rate="80mbit", expose=("/usr",)) as made:
             yield made
     except testbed.Unavailable as error:
         skip("testbed", str(error))
