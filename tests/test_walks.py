@@ -22,11 +22,11 @@ WALK = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:map|sel
 
 
 def walks(variables: dict[str, Any]) -> set[str]:
-    """The names of variables that walk, themselves or through others."""
+    """The names of variables that walk, themselves or through others; a walk in the place of a fact that is not there does not count."""
     texts = {name: str(value) for name, value in variables.items()}
     found = {name for name, text in texts.items() if WALK.search(text)}
     while True:
-        more = {name for name, text in texts.items() if name not in found and any(re.search(rf"\b{other}\b", text) for other in found)}
+        more = {name for name, text in texts.items() if name not in found and any(re.search(rf"(?<!default\()\b{other}\b", text) for other in found)}
         if not more:
             return found
         found |= more

@@ -79,6 +79,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+state:
+  description: What was asked for, O(state). Hosts of one play may be asked for different ones.
+  returned: always
+  type: str
+  sample: disabled
 devices:
   description: One entry for each device, in the order asked for.
   returned: always
@@ -134,10 +139,10 @@ def main() -> None:
         with Guard():
             result = switch.switch(module.params, module.check_mode)
     except HccnError as error:
-        module.fail_json(msg=error.sentence(), error=error.as_dict(), devices=[])
+        module.fail_json(msg=error.sentence(), error=error.as_dict(), state=module.params["state"], devices=[])
     if not module._diff:
         result.pop("diff")
-    module.exit_json(**result)
+    module.exit_json(state=module.params["state"], **result)
 
 
 if __name__ == "__main__":

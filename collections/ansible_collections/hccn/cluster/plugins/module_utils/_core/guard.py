@@ -46,7 +46,7 @@ def _environment(pid: str) -> bytes:
 
     Raises OSError: it has ended, or this user may not look.
     """
-    for _ in range(_EXEC_LOOKS):
+    for _look in range(_EXEC_LOOKS):
         seen = _read(pid, "environ")
         if seen:
             return seen
