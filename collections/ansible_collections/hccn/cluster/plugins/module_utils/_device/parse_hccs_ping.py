@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
-from .parse_network import search
+from .parse_network import PING_SUM, search
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,6 @@ class HccsPing:
 _TARGET = re.compile(r"^device \d+ PING (\S+)", re.MULTILINE)
 _PACKET = re.compile(r"^This pkt (.+)!\s*$", re.MULTILINE)
 _PLANE = re.compile(r"L1 plane check result = (0x[0-9a-fA-F]+)")
-_SUM = re.compile(r"(\d+) packets transmitted, (\d+) received")
 _SUCCESS = "ping success"
 
 
@@ -47,7 +46,7 @@ def _time(label: str, text: str) -> float:
 
 def parse_hccs_ping(text: str) -> HccsPing:
     """``-hccs_ping -g``. A packet without answer is printed with a time too, so only the summary counts. Raises ParseError."""
-    total, target = search(_SUM, text, "-hccs_ping -g"), _TARGET.search(text)
+    total, target = search(PING_SUM, text, "-hccs_ping -g"), _TARGET.search(text)
     received = int(total.group(2))
     times = [_time(label, text) if received else None for label in ("min", "average", "max", "TP95")]
     return HccsPing(

@@ -106,12 +106,13 @@ def parse_health(text: str) -> str:
 _PING_TARGET = re.compile(r"^device \d+ PING6? (\S+)", re.MULTILINE)
 _PING_ANSWER = re.compile(r"recv seq=\d+,\s*time=([\d.]+)ms")
 _PING_REASON = re.compile(r"(recv time out|Destination Host Unreachable|Message too long)")
-_PING_SUM = re.compile(r"(\d+) packets transmitted, (\d+) received")
+PING_SUM = re.compile(r"(?<!\d)(\d+) packets transmitted, (\d+) received")
+"""Nothing is begun in the middle of a number: of one that has no end each digit would be tried."""
 
 
 def parse_ping(text: str) -> Ping:
     """``-ping -g``, also with packets lost: the tool then adds "Command execute failed!" and exits 1."""
-    total = search(_PING_SUM, text, "-ping -g")
+    total = search(PING_SUM, text, "-ping -g")
     target = _PING_TARGET.search(text)
     return Ping(
         target.group(1) if target else "", int(total.group(1)), int(total.group(2)),
