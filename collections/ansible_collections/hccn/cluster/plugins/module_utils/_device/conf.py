@@ -19,7 +19,7 @@ REPEATABLE_KEYS = ("arp", "ip_rule", "ip_route", "IPv6neigh", "IPv6route_address
 MIN_LINE = 3
 """Shorter lines are ignored by the tool."""
 
-_LINE = re.compile(r"^([^=\s]+)_(\d+)=(.*)$")
+_LINE = re.compile(r"^([^=\s]+)_(\d{1,9})=(.*)$")
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ def test_settings_in_the_order_of_the_file():
                      (0, "route_address_20.0.0.0_netmask_255.0.0.0", 7), (11, "gateway", 8)]
 
 
-@pytest.mark.parametrize("line", ["", "\n", "a\n", "#address_0=1.2.3.4\n", "address_0 = 1.2.3.4\n", "address=1.2.3.4\n", "some words\n"])
+@pytest.mark.parametrize("line", ["", "\n", "a\n", "#address_0=1.2.3.4\n", "address_0 = 1.2.3.4\n", "address=1.2.3.4\n", "some words\n",
+                                  "address_%s=1.2.3.4\n" % ("1" * 5000)])
 def test_lines_that_the_tool_ignores(line):
     assert conf.parse_line(line) is None
 
