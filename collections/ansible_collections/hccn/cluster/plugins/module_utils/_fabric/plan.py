@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from .._core.errors import InputError
+from .._core.words import some
 from .._device.host import MAX_DEVICE_ID
 from .schedule import Schedule, Slot, ip_text, parse_schedule
 
@@ -117,7 +118,7 @@ def parse_plan(data: Any, host: str, run_id: str) -> Plan:
         raise InputError("plan belongs to the run %r, not to %r" % (data["run_id"], run_id))
     controls = {name: _control(name, value) for name, value in data["hosts"].items()}
     if host not in controls:
-        raise InputError("plan does not know the host %r" % host, "its hosts are %s" % _some(controls))
+        raise InputError("plan does not know the host %r" % host, "its hosts are %s" % some(sorted(controls)))
     schedule = parse_schedule(data["schedule"], controls) if "schedule" in data else None
     scheduled = _scheduled(schedule, host) if schedule else []
     rounds, orders = (schedule.rounds, schedule.last) if schedule else (0, 0)
@@ -143,11 +144,6 @@ def _scheduled(schedule: Schedule, host: str) -> List[Pair]:
     name = schedule.names()
     return [Pair(name(planned.number), planned.round, planned.number - 1, end(planned.source), end(planned.target))
             for planned in schedule.pairs(schedule.order.index(host))]
-
-
-def _some(names: Iterable[str]) -> str:
-    known = sorted(names)
-    return ", ".join(known[:8]) + (" and %d more" % (len(known) - 8) if len(known) > 8 else "")
 
 
 def _control(host: str, value: Any) -> Control:

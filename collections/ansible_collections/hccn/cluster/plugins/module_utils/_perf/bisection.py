@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
+from .._core.words import some
+
 Hosts = Tuple[str, ...]
 Measure = Callable[[Hosts], Optional[float]]
 """Bandwidth of a group (in the order of the hosts), None where it could not be measured."""
@@ -187,7 +189,7 @@ class Search:
             self._budget -= 1
             value = self._measure(ordered)
             if value is None:
-                raise Stopped("the collective failed over %s" % ", ".join(ordered[:8]) + (" and %d more" % (len(ordered) - 8) if len(ordered) > 8 else ""))
+                raise Stopped("the collective failed over %s" % some(ordered))
             known = self._keep(ordered, value)
         return known.slow
 

@@ -10,6 +10,7 @@ from typing import Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tupl
 
 from .._core import process
 from .._core.errors import HccnError
+from .._core.words import some
 from . import host_limits, mpirun, ranks, ssh_login
 from .collective_tool import Tool
 from .known_errors import CONSEQUENCES
@@ -74,7 +75,7 @@ def check_placement(tool: Tool, flavour: str, result: process.Result, placed: Pl
     silent = result.rc == 1 and not result.stdout.strip() and not known
     if not wrong or silent:
         return
-    text = ", ".join("%s has %d" % pair for pair in wrong[:_NAMED]) + (" and %d more" % (len(wrong) - _NAMED) if len(wrong) > _NAMED else "")
+    text = some(["%s has %d" % pair for pair in wrong], _NAMED)
     causes = [error for error in known if error.code not in CONSEQUENCES]
     hosts = [host for host, _count in wrong if host in placed.addresses]
     if causes:

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .._core.errors import InputError
 from .._core.record import record, utc
+from .._core.words import some
 from . import bisection, collective
 from .bisection import Finding, Search
 from .collective import Outcome
@@ -210,23 +211,19 @@ def _rails(runs: _Runs, request: Request, wanted: Wanted) -> None:
 def _told(finding: Finding, limit: float, device: Optional[int]) -> Dict[str, Any]:
     """A finding as the module returns it."""
     hosts = finding.hosts
-    message = _FACTS[finding.kind] % {"hosts": _some(hosts), "it": "it" if len(hosts) == 1 else "all of them", "count": len(hosts)}
+    message = _FACTS[finding.kind] % {"hosts": some(hosts), "it": "it" if len(hosts) == 1 else "all of them", "count": len(hosts)}
     if finding.stopped:
-        message = "%s: it is among these, %s" % (_some(hosts), finding.stopped)
+        message = "%s: it is among these, %s" % (some(hosts), finding.stopped)
     if device is not None:
         message = "device %d: %s" % (device, message)
     found: Dict[str, Any] = {
         "kind": finding.kind, "hosts": list(hosts), "message": message, "limit_gbyte_s": float("%.6g" % limit),
-        "evidence": ["%s over %s: %.4g GB/s" % ("slow" if one.slow else "good", _some(one.hosts), one.value) for one in finding.tried]}
+        "evidence": ["%s over %s: %.4g GB/s" % ("slow" if one.slow else "good", some(one.hosts), one.value) for one in finding.tried]}
     if device is not None:
         found["device"] = device
     if finding.stopped:
         found["stopped"] = finding.stopped
     return found
-
-
-def _some(hosts: Sequence[str]) -> str:
-    return ", ".join(hosts[:8]) + (" and %d more" % (len(hosts) - 8) if len(hosts) > 8 else "")
 
 
 def verdicts(study: Study, run_id: str) -> List[Dict[str, Any]]:

@@ -8,7 +8,9 @@ Source: Ascend documentation of HCCL performance testing, docs/zh/hccl_test/exec
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Tuple
+
+from .._core.words import some
 
 WANTED = 65535
 NAMES = ("ulimit -n", "net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog")
@@ -46,8 +48,4 @@ def warning(answers: Mapping[str, str], name_of: Mapping[str, str]) -> Optional[
     if not hosts:
         return None
     return "the manual of hccl_test wants limits of %d for many ranks: %s" % (
-        WANTED, "; ".join("%s has %s" % (_list(names), limits) for limits, names in sorted(hosts.items())))
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (" and %d more" % (len(names) - _NAMED) if len(names) > _NAMED else "")
+        WANTED, "; ".join("%s has %s" % (some(names, _NAMED), limits) for limits, names in sorted(hosts.items())))

@@ -13,6 +13,7 @@ from typing import List, Optional, Sequence
 
 from .._core.errors import HccnError
 from .._core.problems import Problem
+from .._core.words import some
 from .._device.rdma_checks import Memlock, memlock_problems, port_problems
 from .._device.rdma_sysfs import ACTIVE, ETHERNET, ROCE_V2, Gid, Port
 from .perftest_options import ALL_SIZES, Options
@@ -89,7 +90,7 @@ def _there(ports: Sequence[Port]) -> str:
     found = [words(port, gid) for port in ports for gid in port.gids if gid.address]
     if not found:
         return "there is none with an IP address: give the port's network device one"
-    return "there are %s%s" % (", ".join(found[:8]), " and %d more" % (len(found) - 8) if len(found) > 8 else "")
+    return "there are " + some(found)
 
 
 def blockers(end: End, memlock: Optional[Memlock], options: Options) -> List[Problem]:

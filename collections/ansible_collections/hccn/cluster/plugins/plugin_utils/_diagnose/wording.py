@@ -8,6 +8,7 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
+from ...module_utils._core.words import some
 from .finding import FABRIC, NODE, NPU, ON_HOST, PAIR, SOURCE, TARGET, Finding
 from .rating import BUSY, FAILED, SLOW, Rating
 
@@ -68,8 +69,7 @@ def _with(finding: Finding, rating: Rating) -> str:
         mine = set(finding.ends)
         partners = sorted({rating.table.ends[end].host for link in finding.links for end in link if end not in mine})
         counted = "with "
-    more = f" and {len(partners) - PARTNERS_SHOWN} more" if len(partners) > PARTNERS_SHOWN else ""
-    return f"{counted}{', '.join(partners[:PARTNERS_SHOWN])}{more}"
+    return counted + some(partners, PARTNERS_SHOWN)
 
 
 def _drop(finding: Finding, rating: Rating) -> str:

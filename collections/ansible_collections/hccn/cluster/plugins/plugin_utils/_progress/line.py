@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ...module_utils._core.words import some
+
 STALE_SECONDS = 30.0
 HOSTS_A_SECOND = 10
 """With more hosts a reporter hears of each more seldom, so it may be older before nothing comes any more."""
@@ -67,4 +69,4 @@ def _silent(fabric: Mapping[str, Any]) -> str:
     count, names = fabric["hosts_silent"], fabric["silent"]
     if not count:
         return ""
-    return f"no word from {', '.join(names)}" + (f" and {count - len(names)} more" if count > len(names) else "")
+    return f"no word from {some(names, len(names), count)}"

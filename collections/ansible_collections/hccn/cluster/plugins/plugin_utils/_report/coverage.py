@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ...module_utils._core.words import some
 from .._history.cells import FAILED, NOT_RUN
 from .._history.reader import Run
 from .._plan.kept import Kept
@@ -138,12 +139,11 @@ def _left_out(sample: Record) -> Iterable[str]:
         npus = mapping(one).get("npus")
         names = [f"{end[0]} npu {end[1]}" for end in npus if isinstance(end, list) and len(end) == 2] if isinstance(npus, list) else []
         count = int(number(mapping(one).get("count")) or len(names))
-        more = f" and {count - len(names)} more" if count > len(names) else ""
-        yield f"{', '.join(names)}{more}: {text(mapping(one).get('message'))}"
+        yield f"{some(names, len(names), count)}: {text(mapping(one).get('message'))}"
     absent = mapping(sample.get("hosts_left_out")).get("names")
     if isinstance(absent, list) and absent:
-        others = int(number(mapping(sample.get("hosts_left_out")).get("count")) or len(absent)) - len(absent)
-        yield f"{', '.join(map(str, absent))}{f' and {others} more' if others > 0 else ''}: not in the plan"
+        count = int(number(mapping(sample.get("hosts_left_out")).get("count")) or len(absent))
+        yield f"{some(list(map(str, absent)), len(absent), count)}: not in the plan"
     cut = mapping(sample.get("cut"))
     if cut:
         yield f"{text(cut.get('rounds'))} rounds, {text(cut.get('pairs'))} pairs: the budget did not reach so far"

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 
+from ...module_utils._core.words import some
 from . import checks
 from .checks import Figures, Row, timed
 from .whole import cost
@@ -47,7 +48,7 @@ def of_matrix(count: int, fault: str) -> Figures:
     """In a process of its own, whose memory is measured."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         found = pool.apply(cost, (count, 8, fault))
-    named = ", ".join(found.named[:1]) + (f" and {len(found.named) - 1} more" if len(found.named) > 1 else "")
+    named = some(found.named, 1)
     return Figures(f"{found.seconds:.1f} s, {found.gibibytes:.2f} GiB with the input; named: {named or 'nothing'}",
                    f"{MOST_SECONDS:g} s, {MOST_GIBIBYTES:g} GiB", found.seconds <= MOST_SECONDS and found.gibibytes <= MOST_GIBIBYTES)
 

@@ -1,0 +1,15 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.module_utils._core.words import some
+
+
+@pytest.mark.parametrize("names, shown, count, text", [
+    ([], 8, None, ""), (["a", "b"], 2, None, "a, b"), (["a", "b", "c"], 2, None, "a, b and 1 more"), (["a", "b"], 8, 5, "a, b and 3 more"),
+    (["a", "b"], 8, 2, "a, b"), (["a", "b"], 8, 1, "a, b"), (["a", "b", "c"], 1, 7, "a and 6 more"),
+])
+def test_the_first_and_how_many_more(names, shown, count, text):
+    assert some(names, shown, count) == text
