@@ -24,6 +24,8 @@ from .plan import Control
 
 VERSION = 1
 LINE_LIMIT = 64 * 1024
+NAMES_A_LINE = 500
+"""Pair ids, or hosts, in one line of at most LINE_LIMIT bytes, at 64 characters each."""
 HELLO_SECONDS = 5.0
 
 _NONCE_BYTES = 16

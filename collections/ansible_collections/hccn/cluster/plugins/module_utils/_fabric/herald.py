@@ -15,15 +15,13 @@ from typing import Dict, Optional, Sequence, Set
 
 from .._core.errors import HccnError
 from .bench import CONNECT_SECONDS, Bench
-from .channel import Body, Channel, call
+from .channel import NAMES_A_LINE, Body, Channel, call
 from .reports import Counts, Reports
 
 LEAST_SECONDS = 2.0
 HOSTS_A_SECOND = 50
 """A reporter measures, too: with more hosts each reports more seldom."""
 SILENT_REPORTS = 4
-MOST_NAMES = 500
-"""Hosts in one line of at most channel.LINE_LIMIT bytes, at 64 characters each."""
 SLOW_SECONDS = 1.0
 SELDOM = 10
 """A reporter whose host does not even refuse takes its time, so it is tried every tenth time only."""
@@ -91,7 +89,7 @@ class Herald:
         try:
             channel = call(host, self._plan.controls[host], self._bench.key, self._plan.run_id, CONNECT_SECONDS)
             try:
-                self._bench.say(channel, {**self._counts.as_body(), "awaits": sorted(self._bench.agenda.awaited())[:MOST_NAMES]})
+                self._bench.say(channel, {**self._counts.as_body(), "awaits": sorted(self._bench.agenda.awaited())[:NAMES_A_LINE]})
                 said = self._bench.hear(channel.receive(CONNECT_SECONDS)).get("over")
                 self._over.update(name for name in (said if isinstance(said, list) else ()) if isinstance(name, str))
             finally:

@@ -19,7 +19,7 @@ from .._core.guard import Cleanup, Guard
 from .._core.record import record, utc
 from . import journal as journals
 from .bench import ANSWER_SECONDS, CONNECT_SECONDS, PARKED_SECONDS, Bench, Settings
-from .channel import Body, Channel, call
+from .channel import NAMES_A_LINE, Body, Channel, call
 from .herald import Herald
 from .journal import Journal
 from .meeting import Meeting
@@ -31,8 +31,6 @@ from .target import serve
 from .tools import PairTool
 
 ASK_SECONDS = 1.0
-ASKED_AT_ONCE = 500
-"""Pair ids in one line of at most channel.LINE_LIMIT bytes, at 64 characters each."""
 PATIENCE_SECONDS = 1.0
 WAIT_SECONDS = 0.02
 BUSY_SECONDS = 0.01
@@ -278,7 +276,7 @@ class Runner:
             try:
                 coming = self._ask(host, pairs)
                 self._agenda.met(host)
-                self._agenda.settle(pair for pair in pairs[:ASKED_AT_ONCE] if pair.id not in coming)
+                self._agenda.settle(pair for pair in pairs[:NAMES_A_LINE] if pair.id not in coming)
             except HccnError as error:
                 self._agenda.lost(host)
                 if self._agenda.has_come(host, self._late()):
@@ -290,7 +288,7 @@ class Runner:
     def _ask(self, host: str, pairs: Sequence[Pair]) -> Sequence[Any]:
         channel = call(host, self._plan.controls[host], self._bench.key, self._plan.run_id, CONNECT_SECONDS)
         try:
-            self._bench.say(channel, {"type": "ask", "host": self._plan.host, "pairs": [pair.id for pair in pairs[:ASKED_AT_ONCE]]})
+            self._bench.say(channel, {"type": "ask", "host": self._plan.host, "pairs": [pair.id for pair in pairs[:NAMES_A_LINE]]})
             answer = self._bench.hear(channel.receive(ANSWER_SECONDS)).get("pairs")
             return answer if isinstance(answer, list) else []
         finally:
