@@ -71,17 +71,23 @@ class Child:
         reading, writing = os.pipe()
         self._end: Optional[int] = reading
         try:
-            self._popen = subprocess.Popen(
-                self.argv, stdin=subprocess.DEVNULL, stdout=self._stdout, stderr=self._stderr,
-                env=_environment(env), cwd=cwd, close_fds=True, pass_fds=(writing,), start_new_session=True,
-            )
-        except OSError as error:
+            self._popen = self._start(writing, env, cwd)
+        except BaseException:
             self._forget_end()
-            if isinstance(error, FileNotFoundError):
-                raise HccnError("tool_missing", "%s: no such program" % argv[0], "install it or give its path") from None
-            raise HccnError("tool_not_executable", "%s: %s" % (argv[0], error.strerror), "check its mode and its interpreter") from None
+            raise
         finally:
             os.close(writing)
+
+    def _start(self, end: int, env: Optional[Mapping[str, str]], cwd: Optional[str]) -> "subprocess.Popen[bytes]":
+        try:
+            return subprocess.Popen(
+                self.argv, stdin=subprocess.DEVNULL, stdout=self._stdout, stderr=self._stderr,
+                env=_environment(env), cwd=cwd, close_fds=True, pass_fds=(end,), start_new_session=True,
+            )
+        except FileNotFoundError:
+            raise HccnError("tool_missing", "%s: no such program" % self.argv[0], "install it or give its path") from None
+        except OSError as error:
+            raise HccnError("tool_not_executable", "%s: %s" % (self.argv[0], error.strerror), "check its mode and its interpreter") from None
 
     @property
     def pid(self) -> int:
