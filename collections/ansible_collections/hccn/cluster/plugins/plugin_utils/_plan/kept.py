@@ -12,6 +12,7 @@ from typing import Any
 
 from ...module_utils._core.record import record, utc
 from ...module_utils._fabric.schedule import Schedule, make_rule
+from .._history.format import line
 from .expand import pairs_of, schedule_of, topology_of
 from .listed import EndPair
 from .topology import Topology
@@ -92,7 +93,7 @@ def _rule(plan: Mapping[str, Any], schedule: Schedule | None, order: Sequence[st
 
 def compact(found: Record) -> bytes:
     """As a line of the history has it."""
-    return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return line(found)[:-1]
 
 
 def _bounded(whole: Record) -> Record:
