@@ -25,7 +25,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
 from tests import testbed
 from tests.support import ROOT, ansible_environment
-from tests.testbed import Lab, kernel
+from tests.testbed import Lab, kernel, packages
 
 HOSTS = int(os.environ.get("HCCN_BENCH_HOSTS", "64"))
 FEW_HOSTS, FEW_ROUNDS = 16, 3
@@ -125,6 +125,7 @@ def play(lab: Lab, folder: Path, playbook: str, options: dict[str, Any], meanwhi
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
+    packages.ensure({"iperf3": "iperf3"}, "the benchmark")
     with testbed.lab(HOSTS, npus=1, leaf_size=16, link_rate="20mbit") as up:
         yield up
 

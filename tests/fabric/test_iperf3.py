@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
 from tests.fabric.cluster import Cluster, records, run, until
 from tests.support import ansible_environment, skip
+from tests.testbed import Unavailable, packages
 
 PLAYBOOK = """
 - hosts: all
@@ -33,8 +33,10 @@ PLAYBOOK = """
 
 @pytest.fixture(autouse=True)
 def _iperf3() -> None:
-    if shutil.which("iperf3") is None:
-        skip("iperf3")
+    try:
+        packages.ensure({"iperf3": "iperf3"}, "the test")
+    except Unavailable as reason:
+        skip("iperf3", str(reason))
 
 
 def test_iperf3(make: Callable[..., Cluster]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 
 from .plan import Unavailable
 
@@ -16,20 +17,24 @@ ROOTLESS = {"newuidmap": "uidmap", "newgidmap": "uidmap"}
 INSTALL_SECONDS = 300
 
 
-def missing(rootless: bool = False) -> list[str]:
+def missing(wanted: Mapping[str, str]) -> list[str]:
     """The packages whose programs are not there."""
-    wanted = {**PACKAGES, **(ROOTLESS if rootless else {})}
     return sorted({package for program, package in wanted.items() if not shutil.which(program, path=PATH)})
 
 
 def ensure_packages(rootless: bool = False) -> None:
-    """Installs what is missing where root may and apt-get is there. Raises Unavailable with one sentence."""
-    packages = missing(rootless)
+    """What every lab needs: see ensure."""
+    ensure({**PACKAGES, **(ROOTLESS if rootless else {})}, "a testbed")
+
+
+def ensure(wanted: Mapping[str, str], who: str) -> None:
+    """``wanted``: package by program. Installs what is missing where root may and apt-get is there. Raises Unavailable with one sentence."""
+    packages = missing(wanted)
     if packages and os.geteuid() == 0 and shutil.which("apt-get"):
         _install(packages)
-        packages = missing(rootless)
+        packages = missing(wanted)
     if packages:
-        raise Unavailable(f"a testbed needs {', '.join(packages)}, which this machine lacks: apt-get install {' '.join(packages)}")
+        raise Unavailable(f"{who} needs {', '.join(packages)}, which this machine lacks: apt-get install {' '.join(packages)}")
 
 
 def _install(packages: list[str]) -> None:
