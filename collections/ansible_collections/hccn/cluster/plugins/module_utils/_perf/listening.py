@@ -1,18 +1,33 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Does a server listen? perftest and iperf3 tell nothing before they end, so the kernel's tables of sockets are read.
+"""Does a server listen? perftest and iperf3 tell nothing before they end, so the kernel is asked for its sockets.
 
-Connecting to find out would use the server up: it takes one client. Format: Linux, Documentation/networking/proc_net_tcp.rst.
+Connecting to find out would use the server up: it takes one client. Asked by netlink (sock_diag(7)) the kernel looks at listening sockets only. Where
+it has no such answer, or not for the server's network namespace, its tables are read (Documentation/networking/proc_net_tcp.rst): that costs milliseconds
+each, since it walks over all places for connections, of which a large machine has half a million.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from typing import Set
+import socket
+import struct
+from typing import Iterator, Optional, Set
+
+from .._core.numbers import is_count
 
 LISTEN = "0A"
+_LISTENING = 1 << int(LISTEN, 16)
+_SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, _ERROR, _DONE = 20, 0x301, 2, 3
+_HEAD = struct.Struct("=IHHII")
+_ASKED = struct.Struct("=BBBxI2s46x")
+"""inet_diag_req_v2: family, protocol, no extensions, states, the port in network order; any address."""
+_TOLD = struct.Struct("=BB2x2s62xI")
+"""inet_diag_msg: family, state, the port; the inode."""
+_ANSWER_SECONDS = 1.0
+_NETLINK_SOCK_DIAG = 4
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
 
 
@@ -31,21 +46,66 @@ def listens(pid: int, port: int, proc: str = "/proc") -> bool:
 
     A socket of somebody else at that port does not count. False where the process is gone.
     """
-    inodes: Set[int] = set()
-    for name in ("tcp", "tcp6"):
-        try:
-            with open("%s/%d/net/%s" % (proc, pid, name), encoding="ascii", errors="replace") as table:
-                inodes |= listening(table.read(), port)
-        except OSError:
-            continue
-    return bool(inodes) and any(inodes & _sockets(member, proc) for member in _group(pid, proc))
+    own = {inode for member in _group(pid, proc) for inode in _sockets(member, proc)}
+    return bool(own) and any(own & found for found in _listening(pid, port, proc))
+
+
+def _listening(pid: int, port: int, proc: str) -> Iterator[Set[int]]:
+    """Of IPv4, then of IPv6."""
+    near = proc == "/proc" and _namespace(proc, "self") == _namespace(proc, str(pid))
+    for family, name in ((socket.AF_INET, "tcp"), (socket.AF_INET6, "tcp6")):
+        told = by_netlink(family, port) if near else None
+        yield _by_table("%s/%d/net/%s" % (proc, pid, name), port) if told is None else told
+
+
+def _namespace(proc: str, pid: str) -> str:
+    try:
+        return os.readlink(os.path.join(proc, pid, "ns/net"))
+    except OSError:
+        return pid
+
+
+def _by_table(path: str, port: int) -> Set[int]:
+    try:
+        with open(path, encoding="ascii", errors="replace") as table:
+            return listening(table.read(), port)
+    except OSError:
+        return set()
+
+
+def by_netlink(family: int, port: int) -> Optional[Set[int]]:
+    """Inodes of the sockets of this network namespace that listen at ``port``; None where the kernel does not tell (no module tcp_diag)."""
+    asked = _ASKED.pack(family, socket.IPPROTO_TCP, 0, _LISTENING, struct.pack("!H", port))
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as line:
+            line.settimeout(_ANSWER_SECONDS)
+            line.sendto(_HEAD.pack(_HEAD.size + len(asked), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + asked, (0, 0))
+            return _told(line, port)
+    except OSError:
+        return None
+
+
+def _told(line: socket.socket, port: int) -> Optional[Set[int]]:
+    found: Set[int] = set()
+    while True:
+        answer, place = line.recv(65536), 0
+        while place + _HEAD.size <= len(answer):
+            size, kind, _flags, _number, _pid = _HEAD.unpack_from(answer, place)
+            if kind == _DONE:
+                return found
+            if kind == _ERROR or size < _HEAD.size + _TOLD.size:
+                return None
+            _family, _state, own, inode = _TOLD.unpack_from(answer, place + _HEAD.size)
+            if struct.unpack("!H", own)[0] == port:
+                found.add(inode)
+            place += (size + 3) & ~3
 
 
 def _group(pid: int, proc: str) -> Set[int]:
     """The processes of the group that ``pid`` leads, itself among them."""
     members = {pid}
     for name in os.listdir(proc):
-        if name.isdigit():
+        if is_count(name):
             try:
                 with open("%s/%s/stat" % (proc, name), encoding="utf-8", errors="replace") as status:
                     if int(status.read().rpartition(")")[2].split()[2]) == pid:

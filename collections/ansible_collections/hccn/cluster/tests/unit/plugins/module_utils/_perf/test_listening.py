@@ -57,3 +57,24 @@ def test_a_real_socket():
         server.listen()
         assert listening.listens(os.getpid(), port)
     assert not listening.listens(os.getpid(), port)
+
+
+FAMILIES = [(socket.AF_INET, "127.0.0.1")] + [(socket.AF_INET6, "::")] * os.path.exists("/proc/net/if_inet6")
+
+
+@pytest.mark.parametrize("family, address", FAMILIES)
+def test_the_kernel_tells_the_same_in_two_ways(family, address):
+    with socket.socket(family) as server:
+        server.bind((address, 0))
+        port = server.getsockname()[1]
+        inode = os.fstat(server.fileno()).st_ino
+        assert listening.by_netlink(family, port) in (set(), None)
+        server.listen()
+        with open("/proc/self/net/" + ("tcp" if family == socket.AF_INET else "tcp6"), encoding="ascii") as table:
+            assert listening.listening(table.read(), port) == {inode}
+        assert listening.by_netlink(family, port) in ({inode}, None)
+
+
+def test_a_kernel_without_an_answer(monkeypatch):
+    monkeypatch.setattr(listening, "by_netlink", lambda _family, _port: None)
+    test_a_real_socket()
