@@ -142,7 +142,7 @@ def connect(host: Host, files: image.Image) -> None:
     lines = ["link set lo up", f"addr add {host.address}/{MANAGEMENT_PREFIX} dev eth0", "link set eth0 up"]
     for device in range(host.devices):
         lines += [f"link set {interface.name(device)} up", *interface.lines(node, device)]
-    links.batch("ip", lines)
+    links.batch("ip", lines + links.neighbours(host, files.settings))
     links.batch("tc", [links.shaped(interface.name(device), files.settings.link_rate) for device in range(host.devices)])
 
 

@@ -5,6 +5,9 @@
     mgmt     bridge; the keeper itself is its controller, eth0 of each host hangs on it
     leafK    bridges; npu0, npu1, ... of the leaf's hosts hang on them
     spine    bridge that joins the leaves, with the switches' addresses; routes between the two networks of A3
+
+The kernel has one table of neighbours for all namespaces, of 1,024 places that are not permanent (net.ipv4.neigh.default.gc_thresh3); what finds no
+place there is not sent. A lab that could need more gets permanent ones.
 """
 
 from __future__ import annotations
@@ -13,10 +16,11 @@ import subprocess
 from pathlib import Path
 
 from .packages import PATH
-from .plan import CONTROLLER, MANAGEMENT_PREFIX, SWITCHES, Host, Settings, bits
+from .plan import CONTROLLER, MANAGEMENT_PREFIX, SECOND_DIES, SWITCHES, Host, Settings, bits
 
 BURST_SECONDS, SMALLEST_BURST = 0.005, 32768  # a smaller bucket loses rate whenever the machine is busy
 QUEUE = "20ms"
+NEIGHBOURS = 512
 BATCH_SECONDS = 60
 
 
@@ -49,10 +53,43 @@ def switches(settings: Settings) -> list[str]:
 
 def cables(host: Host, pid: int) -> list[str]:
     """The links into the network namespace of ``pid``, the host's first process."""
-    lines = [f"link add {management_port(host)} type veth peer name eth0 netns {pid}", f"link set {management_port(host)} master mgmt up"]
+    lines = [f"link add {management_port(host)} type veth peer name eth0 address {ethernet(host)} netns {pid}",
+             f"link set {management_port(host)} master mgmt up"]
     for device in range(host.devices):
-        lines += [f"link add {port(host, device)} type veth peer name npu{device} netns {pid}", f"link set {port(host, device)} master leaf{host.leaf} up"]
+        lines += [f"link add {port(host, device)} type veth peer name npu{device} address {ethernet(host, device)} netns {pid}",
+                  f"link set {port(host, device)} master leaf{host.leaf} up"]
     return lines
+
+
+def ethernet(host: Host, device: int | None = None) -> str:
+    """Of eth0, or of an NPU's link."""
+    return f"02:{'77:00' if device is None else f'78:{device:02x}'}:00:{host.index >> 8:02x}:{host.index & 255:02x}"
+
+
+def neighbours(host: Host, settings: Settings) -> list[str]:
+    """For a host that is connected: who is where on its links, in a lab of so many that the kernel's table may be too small. NPUs talk rail by rail."""
+    others = [one for one in settings.hosts if one != host]
+    if len(others) * sum(1 + one.devices for one in settings.hosts) <= NEIGHBOURS:
+        return []
+    found = [_neighbour(one.address, ethernet(one), "eth0") for one in others]
+    for device, own in enumerate(host.addresses):
+        found += [_neighbour(address, ethernet(one, there), f"npu{device}") for one in others for there, address in enumerate(one.addresses)
+                  if _die(address) == _die(own)]
+    return found
+
+
+def of_controller(settings: Settings) -> list[str]:
+    """The same for the controller."""
+    return [_neighbour(one.address, ethernet(one), "mgmt") for one in settings.hosts if neighbours(one, settings)]
+
+
+def _neighbour(address: str, link: str, device: str) -> str:
+    return f"neigh add {address} lladdr {link} dev {device} nud permanent"
+
+
+def _die(address: str) -> bool:
+    """Second dies have a network of their own, behind the spine."""
+    return int(address.split(".")[2]) >= SECOND_DIES
 
 
 def shaped(name: str, rate: str) -> str:
