@@ -106,6 +106,11 @@ class Agenda:
             self._lost[host] = (count + 1, since)
             self._changed.notify_all()
 
+    def is_lost(self, host: str) -> bool:
+        """Did its runner not answer, and has nobody met it since?"""
+        with self._changed:
+            return host in self._lost
+
     def has_come(self, host: str, late: bool) -> bool:
         """Was it there once, or had it its time to come? What does not answer after that hangs or is dead."""
         with self._changed:
@@ -147,6 +152,11 @@ class Agenda:
     @staticmethod
     def _sorted(pairs: Iterable[Pair]) -> List[Pair]:
         return sorted(pairs, key=lambda pair: pair.order)
+
+    def wait(self, timeout: float) -> None:
+        """Until anything changes."""
+        with self._changed:
+            self._changed.wait(timeout)
 
     def wait_done(self, timeout: float) -> bool:
         """Waits until nothing is open or in use."""

@@ -42,8 +42,6 @@ POLL_SECONDS = 0.2
 READY_SECONDS = 0.01
 LEAST_DEADLINE = 10.0
 """Starting tools and resetting devices takes its time on a busy host, whatever the test itself does."""
-PARKED_SECONDS = 0.5
-"""How long a pair rests that the other end leaves out for the time being."""
 
 
 @dataclass(frozen=True)

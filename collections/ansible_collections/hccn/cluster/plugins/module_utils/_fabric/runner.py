@@ -18,7 +18,7 @@ from .._core.errors import HccnError
 from .._core.guard import Cleanup, Guard
 from .._core.record import record, utc
 from . import journal as journals
-from .bench import ANSWER_SECONDS, CONNECT_SECONDS, PARKED_SECONDS, Bench, Settings
+from .bench import ANSWER_SECONDS, CONNECT_SECONDS, Bench, Settings
 from .channel import NAMES_A_LINE, Body, Channel, call
 from .herald import Herald
 from .journal import Journal
@@ -29,15 +29,9 @@ from .reports import Counts
 from .source import Busy, measure
 from .target import serve
 from .tools import PairTool
+from .waiting import Waiting
 
 ASK_SECONDS = 1.0
-PATIENCE_SECONDS = 1.0
-WAIT_SECONDS = 0.02
-BUSY_SECONDS = 0.01
-"""Times one to eight, by the pair: sources that keep each other waiting must not come back in step."""
-BACKOFF_SECONDS = (0.2, 2.0)
-LOST_SHARE = 3
-"""A device with other pairs to do waits so many times as long as a call in vain took before it calls there again."""
 GUARD_MARGIN_SECONDS = 120.0
 
 
@@ -158,36 +152,41 @@ class Runner:
 
     def _measure_all(self, pairs: Sequence[Pair]) -> None:
         """One device's pairs in order; one whose partner is not there (yet), or is left out, lets the next go first."""
-        due = dict.fromkeys(pairs, 0.0)
-        failures = dict.fromkeys(pairs, 0)
-        while due:
-            self._give_up(due)
-            pair = self._next(due)
+        waiting = Waiting(pairs)
+        while waiting and not self._over:
+            self._give_up(waiting)
+            pair = self._take(waiting)
             if pair is None:
-                time.sleep(WAIT_SECONDS)
                 continue
             began, trial = time.monotonic(), self._left_out.holds(pair)
             try:
-                outcome = measure(self._bench, pair, PATIENCE_SECONDS)
+                outcome = measure(self._bench, pair)
                 if trial:
                     self._left_out.tried(pair, outcome.error)
                 self._finish(pair, outcome)
-                del due[pair]
+                waiting.over(pair)
             except Busy as busy:
-                due[pair] = time.monotonic() + (PARKED_SECONDS if busy.parked else BUSY_SECONDS * (1 + pair.order % 8))
+                waiting.busy(pair, busy.parked)
             except HccnError as error:
-                failures[pair] += 1
                 if self._is_over(pair, error, trial):
                     self._finish(pair, self._not_worked(error))
-                    del due[pair]
+                    waiting.over(pair)
                 else:
-                    spent = time.monotonic() - began if len(due) > 1 else 0.0
-                    due[pair] = time.monotonic() + max(LOST_SHARE * spent, min(BACKOFF_SECONDS[1], BACKOFF_SECONDS[0] * 2 ** failures[pair]))
+                    waiting.failed(pair, time.monotonic() - began)
 
-    def _next(self, due: Mapping[Pair, float]) -> Optional[Pair]:
-        """The first pair whose time has come; one that is left out only when nothing else is open on this host, and as a trial."""
-        now = time.monotonic()
-        ready = [pair for pair in due if due[pair] <= now]
+    def _take(self, waiting: Waiting) -> Optional[Pair]:
+        """The first pair whose time has come, with the device in hand; None where that is in use, or the pair's turn has not come.
+
+        Where it is not the turn of the first one it is that of no later one; but one with an earlier place may become due meanwhile.
+        """
+        pair, patience = self._next(waiting.ready(self._agenda.is_lost)), waiting.patience()
+        if pair is None:
+            self._agenda.wait(patience)
+            return None
+        return pair if self._agenda.acquire(pair, patience) else None
+
+    def _next(self, ready: Sequence[Pair]) -> Optional[Pair]:
+        """The first of these; one that is left out only when nothing else is open on this host, and as a trial."""
         for pair in ready:
             if not self._left_out.holds(pair):
                 return pair
@@ -206,14 +205,14 @@ class Runner:
             self._agenda.look_again()
         return self._agenda.is_hopeless(pair.target.host, self._late())
 
-    def _give_up(self, due: Dict[Pair, float]) -> None:
+    def _give_up(self, waiting: Waiting) -> None:
         """Ends the pairs with what the trial at the end found dead, here or on another host."""
-        for pair in list(due):
+        for pair in waiting:
             names = self._left_out.given_up(pair)
             if names:
                 at_partner, error = self._left_out.why(pair, names)
                 self._finish(pair, Outcome(0, [], EndError(TARGET if at_partner else SOURCE, error), (), time.time(), 0.0), "not_run")
-                del due[pair]
+                waiting.over(pair)
 
     def _late(self) -> bool:
         return time.monotonic() - self._started > self._settings.meeting_timeout

@@ -25,14 +25,12 @@ class Busy(Exception):
         self.parked = parked
 
 
-def measure(bench: Bench, pair: Pair, patience: float) -> Outcome:
-    """Works a pair as its source, once its turn has come.
+def measure(bench: Bench, pair: Pair) -> Outcome:
+    """Works a pair as its source, whose device it has (``Agenda.acquire``), and gives that free.
 
-    Raises Busy where an end is in use (this one for ``patience`` seconds); HccnError ``peer_unreachable``, ``wrong_run`` or
-    ``wrong_key`` where the target's runner cannot be talked to: later it may.
+    Raises Busy where the other end is in use; HccnError ``peer_unreachable``, ``wrong_run`` or ``wrong_key`` where the target's runner cannot be
+    talked to: later it may.
     """
-    if not bench.agenda.acquire(pair, patience):
-        raise Busy()
     try:
         channel = call(pair.target.host, bench.plan.controls[pair.target.host], bench.key, bench.plan.run_id, CONNECT_SECONDS)
         try:

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When a device tries which of its pairs."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.waiting import Waiting
+
+
+def pair(number):
+    return Pair("p%d" % number, number, number, Endpoint("n0", 0, "192.0.2.1"), Endpoint("n%d" % number, 0, "192.0.2.9"))
+
+
+ONE, TWO, THREE = pair(1), pair(2), pair(3)
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def lost(*hosts):
+    return hosts.__contains__
+
+
+def test_all_are_ready_in_their_order_until_they_are_over(clock):
+    waiting = Waiting([ONE, TWO], clock)
+    assert (waiting.ready(lost()), waiting.patience()) == ([ONE, TWO], 1.0)
+    waiting.over(ONE)
+    assert (waiting.ready(lost()), list(waiting), bool(waiting)) == ([TWO], [TWO], True)
+    waiting.over(TWO)
+    assert (waiting.ready(lost()), bool(waiting)) == ([], False)
+
+
+def test_one_whose_other_end_is_in_use_comes_back_soon_and_one_that_is_left_out_later(clock):
+    waiting = Waiting([ONE, TWO, THREE], clock)
+    waiting.busy(ONE, parked=False)
+    waiting.busy(TWO, parked=True)
+    assert (waiting.ready(lost()), waiting.patience()) == ([THREE], pytest.approx(0.02))
+    clock.now += 0.1
+    assert (waiting.ready(lost()), waiting.patience()) == ([ONE, THREE], pytest.approx(0.4))
+    clock.now += 0.4
+    assert waiting.ready(lost()) == [ONE, TWO, THREE]
+
+
+@pytest.mark.parametrize("failures, seconds", [(1, 0.4), (2, 0.8), (3, 1.6), (4, 2.0), (2000, 2.0)])
+def test_a_partner_that_does_not_answer_is_called_ever_less_often(clock, failures, seconds):
+    waiting = Waiting([ONE], clock)
+    for _time in range(failures):
+        waiting.failed(ONE, 9.0)
+    assert waiting.ready(lost("n1")) == []
+    clock.now += seconds + 0.001
+    assert waiting.ready(lost("n1")) == [ONE]
+
+
+def test_calls_in_vain_that_take_their_time_take_it_from_other_pairs(clock):
+    waiting = Waiting([ONE, TWO], clock)
+    waiting.failed(ONE, 3.0)
+    clock.now += 8.9
+    assert waiting.ready(lost("n1")) == [TWO]
+    clock.now += 0.2
+    assert waiting.ready(lost("n1")) == [ONE, TWO]
+
+
+def test_hundreds_of_partners_that_are_not_there_are_called_ten_times_a_second(clock):
+    pairs = [pair(number) for number in range(1, 301)]
+    waiting = Waiting(pairs, clock)
+    for one in pairs:
+        waiting.failed(one, 0.001)
+    calls = 0
+    for _tick in range(6000):
+        clock.now += 0.01
+        for one in waiting.ready(lambda host: True):
+            waiting.failed(one, 0.001)
+            calls += 1
+    assert 540 <= calls <= 660  # in 60 s
+
+
+def test_one_that_has_come_is_tried_at_once(clock):
+    waiting = Waiting([ONE, TWO], clock)
+    waiting.failed(ONE, 3.0)
+    waiting.failed(TWO, 3.0)
+    assert waiting.ready(lost("n1")) == [TWO]
+
+
+def test_one_that_answers_that_it_is_in_use_is_not_asked_at_once(clock):
+    waiting = Waiting([ONE], clock)
+    waiting.failed(ONE, 3.0)
+    waiting.busy(ONE, parked=True)
+    assert waiting.ready(lost()) == []
