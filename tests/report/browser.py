@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support import skip
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 DEADLINE = 60
 INSTALL_SECONDS = 300
@@ -191,6 +193,16 @@ def browser(folder: Path) -> Iterator[Browser]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(10)
+
+
+@contextmanager
+def browser_or_skip(folder: Path) -> Iterator[Browser]:
+    """As browser; where there is none, and none can be installed, the test is skipped."""
+    missing = install()
+    if missing:
+        skip("chromium", missing)
+    with browser(folder) as started:
+        yield started
 
 
 def _only_pixel(content: bytes) -> tuple[int, int, int]:

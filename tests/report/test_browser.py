@@ -12,7 +12,6 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import heat, model, png
 from tests.report import browser as chromium
 from tests.report import pages
-from tests.support import skip
 
 LOOKS = Path(__file__).with_name("looks.js").read_text()
 SMALL, LARGE = 64, 512
@@ -20,10 +19,7 @@ SMALL, LARGE = 64, 512
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browser]:
-    missing = chromium.install()
-    if missing:
-        skip("chromium", missing)
-    with chromium.browser(tmp_path_factory.mktemp("browser")) as started:
+    with chromium.browser_or_skip(tmp_path_factory.mktemp("browser")) as started:
         yield started
 
 

@@ -16,7 +16,6 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader impor
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html, model
 
 from tests.report import browser as chromium
-from tests.support import skip
 
 PWN = "window.pwned=1"
 TEXTS = (f"<img src=x onerror={PWN}>", f"<script>{PWN}</script>", f"\"'><svg onload={PWN}>", f"javascript:{PWN}", f"</script><script>{PWN}</script>",
@@ -48,10 +47,7 @@ def records() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browser]:
-    missing = chromium.install()
-    if missing:
-        skip("chromium", missing)
-    with chromium.browser(tmp_path_factory.mktemp("browser")) as started:
+    with chromium.browser_or_skip(tmp_path_factory.mktemp("browser")) as started:
         yield started
 
 
