@@ -132,6 +132,7 @@ from ansible import context
 from ansible.plugins.callback import CallbackBase
 from ansible.release import __version__ as ansible_version
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import utc
+from ansible_collections.hccn.cluster.plugins.module_utils._core.words import some
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, retention
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import (
     FILE_VARIABLE,
@@ -279,10 +280,9 @@ class CallbackModule(CallbackBase):
     def _tidy(self, path: Path) -> None:
         """Old runs are compressed and deleted; a folder that allows it not costs a warning, and the play nothing."""
         days = self.get_option("compress_after"), self.get_option("keep")
-        try:
-            retention.apply(path.parents[3], datetime.datetime.now(datetime.timezone.utc), *days)
-        except OSError as error:
-            self._display.warning(f"hccn.cluster.results cannot tidy up the history: {error}")
+        refused = retention.apply(path.parents[3], datetime.datetime.now(datetime.timezone.utc), *days).refused
+        if refused:
+            self._display.warning(f"hccn.cluster.results cannot tidy up the history: {some(refused, 1)}")
 
     @contextlib.contextmanager
     def _never_raising(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ import gzip
 import itertools
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import files
@@ -27,20 +27,35 @@ AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Done:
-    """Names of the files that were compressed and deleted."""
+    """Names of the files that were compressed and deleted; sentences about those that could not be."""
 
     compressed: list[str]
     deleted: list[str]
+    refused: list[str] = field(default_factory=list)
 
 
 def apply(folder: Path, now: datetime.datetime, compress_days: int, keep_days: int) -> Done:
     """Compresses runs that began more than ``compress_days`` days before ``now``, deletes those older than ``keep_days`` with their pages; 0: never.
 
-    A .part is deleted, but not compressed: its run may be alive. Raises OSError.
+    A .part is deleted, but not compressed: its run may be alive. A file that cannot be handled stays and stops none after it.
     """
-    deleted = [_delete(folder, entry) for entry in _older(folder, now, keep_days)]
+    done = Done([], [])
+    for entry in _older(folder, now, keep_days):
+        with _told(done, entry):
+            done.deleted.append(_delete(folder, entry))
     old = (entry for entry in _older(folder, now, compress_days) if not entry.part and entry.path.suffix != GZIP)
-    return Done([compress(entry.path).name for entry in itertools.islice(old, AT_ONCE)], deleted)
+    for entry in itertools.islice(old, AT_ONCE):
+        with _told(done, entry):
+            done.compressed.append(compress(entry.path).name)
+    return done
+
+
+@contextlib.contextmanager
+def _told(done: Done, entry: RunFile) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        done.refused.append(f"{entry.path.name}: {error.strerror or error}")
 
 
 def compress(path: Path) -> Path:

@@ -82,10 +82,26 @@ def test_a_folder_that_cannot_be_written_leaves_the_run(tmp_path: Path, monkeypa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="No space left"):
-        retention.apply(tmp_path, NOW, 14, 0)
+    assert retention.apply(tmp_path, NOW, 14, 0) == retention.Done([], [], [f"{path.name}: No space left on device"])
     assert names(tmp_path) == [path.name]
     assert reader.read(reader.find(tmp_path, "r")).complete
+
+
+def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
+    linked = put(tmp_path, "20261001T000000Z-linked.jsonl")
+    put(tmp_path, "20261002T000000Z-good.jsonl")
+    linked.unlink()
+    linked.symlink_to(tmp_path / "elsewhere")
+    assert retention.apply(tmp_path, NOW, 14, 0) == retention.Done(["20261002T000000Z-good.jsonl.gz"], [], [f"{linked.name}: it is a link"])
+
+
+def test_files_that_cannot_be_handled_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk is not met anew by each of ten thousand runs."""
+    monkeypatch.setattr(retention, "AT_ONCE", 2)
+    monkeypatch.setattr(retention, "compress", lambda path: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    for day in (1, 2, 3):
+        put(tmp_path, f"2026100{day}T000000Z-r.jsonl")
+    assert len(retention.apply(tmp_path, NOW, 14, 0).refused) == 2
 
 
 def test_a_backlog_is_worked_off_over_several_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
