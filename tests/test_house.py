@@ -132,3 +132,11 @@ def test_make_demo_lays_the_cluster_out_and_ends_with_the_report() -> None:
     recipe = (ROOT / "Makefile").read_text().split("\ndemo:")[1].split("\n\n")[0].splitlines()[1:]
     assert recipe[0] == "\tansible-playbook -i inventories/demo/hosts playbooks/demo.yml"
     assert recipe[-1].startswith('\t@echo "Report: ')
+
+
+def test_texts_are_numbers_in_one_place() -> None:
+    """str.isdigit and str.isdecimal like texts that int() refuses: module_utils/_core/numbers.py says what a number is."""
+    plugins = COLLECTION / "plugins"
+    found = [str(path.relative_to(plugins)) for folder in ("module_utils", "plugin_utils") for path in sorted((plugins / folder).rglob("*.py"))
+             if re.search(r"\.is(digit|decimal|numeric)\(\)", path.read_text())]
+    assert found == ["module_utils/_core/numbers.py"]

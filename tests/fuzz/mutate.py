@@ -11,6 +11,7 @@ from typing import Any
 WORDS = (
     "", " ", "\t", "\r\n", "\n\n", ":", "|", "%", "-", "--", "+", "0", "-1", "00", "1e999", "-nan", "nan", "inf", "0x", "0xffffffffffffffffff", "9" * 400,
     "1.2.3.4.5", "999.999.999.999", "::", "fe80::1%eth0", "NA", "N/A", "null", "true", "\x00", "\x1b[31m", "\u200b", "\u0661\u0662", "\ud800", "\U0001d7d9",
+    "\u00b2", "9" * 5000,
     "{", "}", "[", "\"", "'", "\\", "{{ lookup('pipe','id') }}", "success", "failed", "Command execute failed!", "device is busy", "a" * 3000, "=" * 200,
     "(" * 200,
 )

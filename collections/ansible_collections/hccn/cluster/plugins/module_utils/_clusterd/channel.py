@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from .._core.errors import HccnError, InputError
+from .._core.numbers import is_count
 from . import schema, wire
 
 try:
@@ -46,7 +47,7 @@ class Server:
         """Host and port; the port of ClusterD where none is given."""
         host, colon, port = self.address.rpartition(":")
         if self.address.startswith("[") or self.address.count(":") < 2:
-            if colon and port.isdigit():
+            if colon and is_count(port):
                 return self.address
             return "%s:%d" % (self.address, PORT)
         return "[%s]:%d" % (self.address, PORT)

@@ -12,6 +12,7 @@ import json
 from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from .._core.errors import HccnError
+from .._core.numbers import is_count
 from . import codes, kube, options, topology
 from .channel import Channel
 
@@ -36,12 +37,12 @@ def _servers(text: str) -> Optional[List[Dict[str, Any]]]:
 
 def _server(server: Mapping[str, Any]) -> Dict[str, Any]:
     ids = [str(device.get("device_id", "")) for device in server.get("device") or ()]
-    return {"node": str(server.get("server_name") or ""), "address": str(server.get("server_id", "")), "devices": [int(one) for one in ids if one.isdecimal()]}
+    return {"node": str(server.get("server_name") or ""), "address": str(server.get("server_id", "")), "devices": [int(one) for one in ids if is_count(one)]}
 
 
 def _number(data: Mapping[str, str], key: str, default: int) -> int:
     text = data.get(key) or ""
-    return int(text) if text.isdecimal() else default
+    return int(text) if is_count(text) else default
 
 
 def _job(job_id: str, name: str, namespace: str, status: str, framework: str, operator: str, hccl: str) -> Dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.errors import InputError
+from .._core.numbers import is_count
 
 PORTS = ("A", "B")
 Nics = Dict[str, List[int]]
@@ -41,7 +42,7 @@ class Leaf(NamedTuple):
 def whole(value: Any, what: str) -> int:
     """A physical id. Raises InputError."""
     text = str(value).strip()
-    if isinstance(value, bool) or not text.isdecimal():
+    if isinstance(value, bool) or not is_count(text):
         raise InputError("%s: %r is no id of an NPU such as 0 or 8" % (what, value))
     return int(text)
 

@@ -18,6 +18,7 @@ import uuid
 from types import TracebackType
 from typing import Callable, List, Optional, Sequence, Type, Union
 
+from .numbers import is_count
 from .process import MARK
 
 _DONE = b"done"
@@ -61,7 +62,7 @@ def marked(mark: str) -> List[int]:
     needle = ("%s=%s" % (MARK, mark)).encode()
     found = []
     for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == os.getpid():
+        if not is_count(name) or int(name) == os.getpid():
             continue
         try:
             if needle in _environment(name).split(b"\0"):

@@ -14,6 +14,7 @@ import ipaddress
 import re
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
+from .._core.numbers import is_count
 from .._core.problems import Problem
 from .conf import MIN_LINE, REPEATABLE_KEYS, Setting, ends_well, lines_of, settings
 from .network_config import MTU
@@ -89,7 +90,7 @@ def _netmask(value: str) -> Optional[str]:
 
 
 def _prefix(value: str) -> Optional[str]:
-    return None if value.isdigit() and int(value) <= 128 else "%r is not a prefix length of 0 to 128" % value
+    return None if is_count(value) and int(value) <= 128 else "%r is not a prefix length of 0 to 128" % value
 
 
 def _switch(value: str) -> Optional[str]:
@@ -97,7 +98,7 @@ def _switch(value: str) -> Optional[str]:
 
 
 def _mtu(value: str) -> Optional[str]:
-    return None if value.isdigit() and MTU[0] <= int(value) <= MTU[1] else "%r is not a number of %d to %d" % ((value,) + MTU)
+    return None if is_count(value) and MTU[0] <= int(value) <= MTU[1] else "%r is not a number of %d to %d" % ((value,) + MTU)
 
 
 VALUE_RULES: Dict[str, Callable[[str], Optional[str]]] = {

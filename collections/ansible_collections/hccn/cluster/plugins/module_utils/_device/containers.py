@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from .._core.errors import HccnError, ParseError
+from .._core.numbers import is_count
 from . import inside
 
 _ID = "([0-9a-f]{64})"
@@ -261,7 +262,7 @@ class _Finder:
 
 
 def _pids(proc: str) -> Iterable[int]:
-    return sorted(int(name) for name in os.listdir(proc) if name.isdigit())
+    return sorted(int(name) for name in os.listdir(proc) if is_count(name))
 
 
 def scan(proc: str = "/proc", dev: str = "/dev") -> Scan:

@@ -9,6 +9,7 @@ import ipaddress
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import InputError
+from .._core.numbers import is_count
 from . import conf
 from .network_items import Values, canonical
 from .parse_qos import DSCPS, PRIORITIES
@@ -73,7 +74,7 @@ def _roce_port(value: Any) -> Optional[str]:
     text = str(value)
     if text == "auto":
         return None
-    return _outside(int(text), ROCE_PORT) if text.isdecimal() else "%r is neither a port number nor auto" % value
+    return _outside(int(text), ROCE_PORT) if is_count(text) else "%r is neither a port number nor auto" % value
 
 
 def _row(value: Sequence[int], top: int) -> Optional[str]:
@@ -103,9 +104,9 @@ def _dscp_to_tc(value: Any) -> Optional[str]:
     if not pairs:
         return "give a dictionary such as {33: 2}, or a list of dictionaries with dscp and tc"
     for dscp, tc in pairs:
-        if not dscp.isdecimal() or int(dscp) >= DSCPS:
+        if not is_count(dscp) or int(dscp) >= DSCPS:
             return "dscp %s is outside 0 to %d" % (dscp, DSCPS - 1)
-        if not tc.isdecimal() or int(tc) >= TRAFFIC_CLASSES:
+        if not is_count(tc) or int(tc) >= TRAFFIC_CLASSES:
             return "tc %s of dscp %s is outside 0 to %d" % (tc, dscp, TRAFFIC_CLASSES - 1)
     numbers = [int(dscp) for dscp, _tc in pairs]
     twice = sorted({number for number in numbers if numbers.count(number) > 1})

@@ -13,6 +13,7 @@ import ipaddress
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from .._core.errors import HccnError
+from .._core.numbers import is_count
 from . import conf
 from .parse_network import UNSET_ADDRESSES, parse_address, parse_gateway, parse_netdetect
 from .parse_port import parse_mtu
@@ -132,11 +133,11 @@ def _probed(value: str) -> Any:
 
 
 def _number(value: str) -> Any:
-    return int(value) if value.isdecimal() else value
+    return int(value) if is_count(value) else value
 
 
 def _address_or_number(value: str) -> Any:
-    return int(value) if value.isdecimal() else canonical(value)
+    return int(value) if is_count(value) else canonical(value)
 
 
 def _port(value: str) -> Any:
@@ -145,13 +146,13 @@ def _port(value: str) -> Any:
 
 def _row(value: str) -> Any:
     words = value.split(",")
-    return [int(word) for word in words] if all(word.isdecimal() for word in words) else value
+    return [int(word) for word in words] if all(is_count(word) for word in words) else value
 
 
 def _classes(value: str) -> Dict[str, int]:
     """``33:2,34:1,`` of hccn.conf."""
     pairs = [entry.partition(":") for entry in value.split(",")]
-    return {dscp: int(tc) for dscp, _colon, tc in pairs if tc.isdecimal()}
+    return {dscp: int(tc) for dscp, _colon, tc in pairs if is_count(tc)}
 
 
 ITEMS: Tuple[Item, ...] = (

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from .._core.errors import ParseError
+from .._core.numbers import is_count
 from .parse_network import search
 
 _DIALECT = re.compile(r"^\s*hccn_tool -mode -cmd -npu_info\b", re.MULTILINE)
@@ -40,7 +41,7 @@ def _rows(text: str, head: Sequence[str], query: str) -> List[List[str]]:
     lines = [line.strip() for line in text.splitlines()]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     for row in rows[1:]:
-        if len(row) != len(head) or not all(cell.isdigit() for cell in row[:3]):
+        if len(row) != len(head) or not all(is_count(cell) for cell in row[:3]):
             raise ParseError("%s printed an unknown row: %r" % (query, " | ".join(row)[:120]))
     return rows[1:]
 
@@ -111,7 +112,7 @@ def parse_device_ports(text: str) -> Tuple[DevicePort, ...]:
         row = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if not line.strip().startswith("|") or row[0] in ("UDie ID", ""):
             continue
-        if len(row) != len(_PORTS_HEAD) or not all(cell.isdigit() for cell in row[:3]) or row[4] not in _PORT_LINKS:
+        if len(row) != len(_PORTS_HEAD) or not all(is_count(cell) for cell in row[:3]) or row[4] not in _PORT_LINKS:
             raise ParseError("%s printed an unknown row: %r" % (query, line.strip()[:120]))
         ports.append(DevicePort(int(row[0]), int(row[1]), int(row[2]), row[3], _PORT_LINKS[row[4]], row[5]))
     return tuple(ports)

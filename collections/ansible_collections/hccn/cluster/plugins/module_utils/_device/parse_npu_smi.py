@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
 
 from .._core.errors import HccnError, ParseError
+from .._core.numbers import is_count
 
 _COLUMNS = re.compile(r"\s{2,}|\t+")
 
@@ -48,7 +49,7 @@ def parse_chips(text: str) -> Chips:
     head = heads[0]
     npu, chip, name = head.index("NPU ID"), head.index("Chip ID"), head.index("Chip Name")
     device = head.index("Chip Phy-ID" if "Chip Phy-ID" in head else "Chip Logic ID")
-    found = [row for row in rows if len(row) == len(head) and all(row[column].isdigit() for column in (npu, chip, device))]
+    found = [row for row in rows if len(row) == len(head) and all(is_count(row[column]) for column in (npu, chip, device))]
     if not found:
         raise HccnError("no_device", "npu-smi info -m lists no NPU", "is the driver loaded?")
     chips = sorted((Chip(int(row[npu]), int(row[chip]), int(row[device])) for row in found), key=lambda one: one.device)
@@ -86,7 +87,7 @@ def parse_processes(text: str) -> Tuple[Process, ...]:
     for line in lines[starts[0] + 1:]:
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         place = cells[0].split()
-        if len(cells) != 4 or not cells[1].isdigit() or not place or not all(word.isdigit() for word in place):
+        if len(cells) != 4 or not is_count(cells[1]) or not place or not all(is_count(word) for word in place):
             continue
         memory = re.match(r"\d+", cells[3])
         found.append(Process(int(place[0]), int(place[1]) if len(place) > 1 else 0, int(cells[1]), cells[2], int(memory.group(0)) if memory else 0))

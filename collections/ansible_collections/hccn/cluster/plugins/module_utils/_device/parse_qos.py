@@ -12,6 +12,7 @@ import re
 from typing import Dict, List, Pattern, Union
 
 from .._core.errors import ParseError
+from .._core.numbers import is_count
 from .parse_network import search
 
 PRIORITIES = 8
@@ -34,7 +35,7 @@ def parse_roce_port(text: str) -> Union[int, str]:
     status = search(_UDP_STATUS, text, "-udp -g").group(1)
     if status != "custom":
         return status
-    if not port.isdigit():
+    if not is_count(port):
         raise ParseError("-udp -g printed no number as its custom port: %r" % port)
     return int(port)
 

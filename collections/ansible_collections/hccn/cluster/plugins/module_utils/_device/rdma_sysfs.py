@@ -15,13 +15,15 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
+from .._core.numbers import is_count
+from .._core.words import natural
+
 CLASS = "sys/class/infiniband"
 VERBS = "sys/class/infiniband_verbs"
 ETHERNET = "Ethernet"
 ACTIVE = "ACTIVE"
 ROCE_V2 = "RoCE v2"
 
-_NUMBER = re.compile(r"(\d+)")
 _RATE = re.compile(r"([\d.]+) Gb/sec")
 _UNUSED = re.compile(r"[0:]*")
 
@@ -71,7 +73,7 @@ def read_ports(root: str = "/") -> List[Port]:
     for device in _listed(os.path.join(root, CLASS)):
         folder = os.path.join(root, CLASS, device)
         for number in _listed(os.path.join(folder, "ports")):
-            if number.isdigit():
+            if is_count(number):
                 found.append(_port(folder, device, int(number), verbs.get(device)))
     return found
 
@@ -81,7 +83,7 @@ def _listed(folder: str) -> List[str]:
         names = os.listdir(folder)
     except OSError:
         return []
-    return sorted(names, key=lambda name: [int(part) if part.isdigit() else part for part in _NUMBER.split(name)])
+    return sorted(names, key=natural)
 
 
 def _text(*path: str) -> Optional[str]:
@@ -103,7 +105,7 @@ def _port(folder: str, device: str, number: int, verbs: Optional[str]) -> Port:
     return Port(
         device, number, _netdev(folder, number, gids), _word(_text(port, "state")), _word(_text(port, "phys_state")),
         rate, float(speed.group(1)) if speed else None, layer, gids, _link(hardware, "driver"), _text(folder, "fw_ver"), _link(hardware),
-        int(numa) if numa and numa.isdigit() else None, verbs)
+        int(numa) if numa and is_count(numa) else None, verbs)
 
 
 def _word(state: Optional[str]) -> Optional[str]:
@@ -121,7 +123,7 @@ def _gids(port: str, ethernet: bool) -> Tuple[Gid, ...]:
     found = []
     for name in _listed(os.path.join(port, "gids")):
         gid = _text(port, "gids", name)
-        if name.isdigit() and gid and not _UNUSED.fullmatch(gid):
+        if is_count(name) and gid and not _UNUSED.fullmatch(gid):
             kind, netdev = (_text(port, "gid_attrs", what, name) for what in ("types", "ndevs"))
             found.append(Gid(int(name), gid, kind, address_of(gid) if ethernet else None, netdev))
     return tuple(found)

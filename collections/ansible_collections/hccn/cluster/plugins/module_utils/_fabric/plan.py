@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from .._core.errors import InputError
+from .._core.numbers import is_count
 from .._core.words import some
 from .._device.host import MAX_DEVICE_ID
 from .schedule import Schedule, Slot, ip_text, parse_schedule
@@ -217,4 +218,4 @@ def _whole(value: Any) -> Optional[int]:
         return None
     if isinstance(value, int):
         return value
-    return int(value) if isinstance(value, str) and value.isdigit() else None
+    return int(value) if isinstance(value, str) and is_count(value) else None

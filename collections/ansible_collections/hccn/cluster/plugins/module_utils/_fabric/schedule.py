@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .._core.errors import InputError
+from .._core.numbers import is_count
 from .._device.host import MAX_DEVICE_ID
 from .circle import Circle, Devices, Halves, Hosts, Meeting
 from .leaves import Leaves
@@ -112,7 +113,7 @@ def _wrong(what: str) -> InputError:
 
 def _whole(data: Mapping[str, Any], key: str, low: int, high: Optional[int], default: Optional[int] = None) -> int:
     value = data.get(key, default)
-    value = int(value) if isinstance(value, str) and value.isdigit() else value
+    value = int(value) if isinstance(value, str) and is_count(value) else value
     if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
         raise _wrong("has %r for %s, which is no number from %d%s" % (value, key, low, "" if high is None else " to %d" % high))
     return value
@@ -174,7 +175,7 @@ def ip_text(text: str) -> Optional[str]:
 
 def listed_numbers(names: Sequence[str]) -> int:
     """The largest number among ids that Names made; 0 without any."""
-    return max((int(name[1:]) for name in names if name[:1] == "p" and name[1:].isdigit()), default=0)
+    return max((int(name[1:]) for name in names if name[:1] == "p" and is_count(name[1:])), default=0)
 
 
 def as_ends(schedule: Schedule, planned: Planned) -> Tuple[Dict[str, Any], Dict[str, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, Optional, Tuple
 
+from .._core.numbers import is_count
 from .._core.words import some
 
 WANTED = 65535
@@ -28,7 +29,7 @@ def parse(text: str) -> Dict[str, Optional[int]]:
         word = line.strip()
         if word in UNLIMITED:
             found[name] = None
-        elif word.isdigit():
+        elif is_count(word):
             found[name] = int(word)
     return found
 

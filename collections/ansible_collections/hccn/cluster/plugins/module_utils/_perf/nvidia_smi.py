@@ -9,6 +9,7 @@ from typing import List
 
 from .._core import process
 from .._core.errors import HccnError
+from .._core.numbers import is_count
 from .._device.busy import BUSY_HINT
 
 SECONDS = 30
@@ -40,6 +41,6 @@ def parse(stdout: str) -> List[str]:
     found = []
     for line in stdout.splitlines():
         pid, comma, name = line.partition(",")
-        if comma and pid.strip().isdigit():
+        if comma and is_count(pid.strip()):
             found.append("pid %s (%s)" % (pid.strip(), name.strip()))
     return found

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, ParseError
+from .._core.numbers import is_count
 
 _GBIT_S = {"Gb": 1.0, "MB": 8 * 1.048576 / 1000, "MiB": 8 * 1.048576 / 1000}
 
@@ -150,7 +151,7 @@ def parse_rows(text: str) -> Tuple[Row, ...]:
             columns = _heading(line)
             continue
         words = line.split()
-        if columns and len(words) == len(columns) and words[0].isdigit():
+        if columns and len(words) == len(columns) and is_count(words[0]):
             rows.append(_row(columns, words, line))
     return tuple(rows)
 

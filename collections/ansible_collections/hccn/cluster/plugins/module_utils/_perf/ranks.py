@@ -13,6 +13,7 @@ from typing import Callable, Dict, List, Mapping, Sequence, Set, Tuple
 
 from .._core import process
 from .._core.errors import HccnError
+from .._core.numbers import is_count
 from . import ssh_login
 from .ssh_login import Login
 
@@ -48,7 +49,7 @@ def look(login: Login, hosts: Sequence[str], mark: str, what: str = LOOK) -> See
     for result in answers.values():
         for line in result.stdout.splitlines():
             words = line.split()
-            if len(words) == 3 and words[0] == "rank" and words[1].isdigit():
+            if len(words) == 3 and words[0] == "rank" and is_count(words[1]):
                 states.setdefault(int(words[1]), set()).add(words[2])
     return Seen(states, {refusal.host: refusal.error for refusal in ssh_login.refusals(answers)})
 

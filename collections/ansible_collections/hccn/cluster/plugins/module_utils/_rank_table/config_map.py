@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Optional, Union
 
 from .._core.errors import ParseError
+from .._core.numbers import is_count
 
 KEY = "hccl.json"
 """The key of ``data`` that holds the table (Ascend Operator, HCCL-Controller, ClusterD)."""
@@ -38,7 +39,7 @@ def unpack(document: Mapping[str, Any]) -> Optional[Packed]:
     key = _key_of(data)
     job = data.get("jobName")
     total = data.get("total")
-    return Packed(data[key], key, job if isinstance(job, str) else None, int(total) if isinstance(total, str) and total.isdigit() and len(total) < 9 else 1)
+    return Packed(data[key], key, job if isinstance(job, str) else None, int(total) if isinstance(total, str) and is_count(total) and len(total) < 9 else 1)
 
 
 def _key_of(data: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+from .._core.numbers import is_count
 from .finding import Finding, Rule, no_objects, repeated, shortened
 from .global_table import COORDINATOR, FIRST_INSTANCE
 from .super_pod_rules import sdid_findings
@@ -255,7 +256,7 @@ def _super_pods(table: Global) -> Iterator[Finding]:
 def _deploy_server(table: Global) -> Iterator[Finding]:
     for _severity, group in table.instances:
         value = group.fields.get("deploy_server", "0")
-        if not isinstance(value, str) or not value.isdigit():
+        if not isinstance(value, str) or not is_count(value):
             yield Finding(group.where + ".deploy_server", "deploy_server %s is no number as a string" % shortened(value))
 
 

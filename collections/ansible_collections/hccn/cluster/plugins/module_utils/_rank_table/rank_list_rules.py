@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+from .._core.numbers import is_count
 from .finding import Finding, Rule, absent, no_objects, not_strings, repeated, shortened
 from .model import COMPLETED
 from .view import NOTHING, objects, packed, text_of
@@ -118,7 +119,7 @@ def _not_integers(fields: Mapping[str, Any], keys: Tuple[str, ...], where: str) 
         if key in fields and integer(fields, key) is None:
             value = fields[key]
             yield Finding(where + key, "%s is no number but %s" % (key, shortened(value)),
-                          hint="write %s" % value if isinstance(value, str) and value.isdigit() and len(value) < 20 else None)
+                          hint="write %s" % value if isinstance(value, str) and is_count(value) else None)
 
 
 def _rank_list(table: Ranks) -> Iterator[Finding]:

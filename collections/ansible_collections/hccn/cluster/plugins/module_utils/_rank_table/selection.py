@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .._core.errors import InputError
+from .._core.numbers import is_count
 from .._core.problems import Problem
+from .._core.words import natural
 from . import global_table, vllm_pd
 from .assemble import RULE, Expand, Place
 from .model import Device, Group, Server
@@ -19,13 +20,7 @@ ORDERS = ("given", "host", "super_pod", "rack")
 GROUPED = ("global", "vllm_pd")
 """Formats that tell groups of servers apart."""
 
-_NUMBER = re.compile(r"(\d+)")
 _GLOBAL_IDS = {"coordinator": global_table.COORDINATOR, "controller": global_table.CONTROLLER}
-
-
-def natural(name: str) -> List[Tuple[int, str]]:
-    """A key by which n2 comes before n10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in _NUMBER.split(name) if part]
 
 
 def _server_index(server: Server) -> int:
@@ -84,7 +79,7 @@ def _group_names(name: str, wanted: Sequence[Mapping[str, Any]]) -> List[str]:
         instance = global_table.FIRST_INSTANCE
         names = []
         for word in given:
-            if word not in _GLOBAL_IDS and not word.isdigit():
+            if word not in _GLOBAL_IDS and not is_count(word):
                 names.append(str(instance))
                 instance += 1
             else:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional
 
+from .._core.numbers import is_count
+
 DIES = 2
 """Dies of an NPU: device d is die d % 2 of chip d // 2."""
 MAX_DEVICE = 15
@@ -76,7 +78,7 @@ def vnic_place(address: str) -> Optional[VnicPlace]:
     192.168.2.x and 192.168.3.x are also networks that people use: the answer means "could be one" there.
     """
     parts = address.split(".")
-    if len(parts) != 4 or not all(part.isdigit() and len(part) <= 3 for part in parts):
+    if len(parts) != 4 or not all(is_count(part) and len(part) <= 3 for part in parts):
         return None
     first, server, third, last = (int(part) for part in parts)
     device = _VNIC_LAST - last

@@ -8,13 +8,13 @@ from __future__ import annotations
 import socket
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from .._core.numbers import is_count
+
 MAX_NUMBER = 0xFFFFFFFF
 """Numbers are read as unsigned 32 bit (hcomm sal.cc, SalStrToULong)."""
 
 NOTHING: Mapping[str, Any] = {}
 """The fields of an entry that is no object; told from an empty object by identity."""
-
-MAX_DIGITS = 20
 
 Ends = Tuple[Tuple[str, Optional[bytes]], ...]
 """Addresses as written and as bytes (4 or 16 of them); None where it is no address."""
@@ -97,7 +97,7 @@ def number_of(fields: Mapping[str, Any], key: str) -> Optional[int]:
     text = fields.get(key)
     if not isinstance(text, str):
         text = text_of(fields, key)
-    if not text or len(text) > MAX_DIGITS or not text.isdigit() or not text.isascii():
+    if not text or not is_count(text):
         return None
     number = int(text)
     return number if number <= MAX_NUMBER else None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...module_utils._core.numbers import is_count
 from . import baseline as baselines
 from . import pinned, reader, runs, series
 from .baseline import Baseline, Regression
@@ -120,7 +121,7 @@ def wishes(endpoints: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, 
 
 
 def _end(host: str, device: str | None) -> End:
-    return End(host, int(device) if device is not None and device.isdigit() else device)
+    return End(host, int(device) if device is not None and is_count(device) else device)
 
 
 def _more(one: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ...module_utils._core.numbers import is_count
+
 PROC = Path("/proc")
 _START = 19  # of the fields of stat behind the name, which is field 2 (proc(5))
 
@@ -41,4 +43,4 @@ def is_gone(owner: str) -> bool:
     """True only where it is certain: an owner on this machine whose process is no more."""
     place, _dot, rest = owner.rpartition(".")
     place, _dot, pid = place.rpartition(".")
-    return place == here() != "unknown" and pid.isdigit() and started(int(pid)) != rest
+    return place == here() != "unknown" and is_count(pid) and started(int(pid)) != rest

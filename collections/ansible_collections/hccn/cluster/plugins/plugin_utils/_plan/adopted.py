@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.errors import InputError
+from ...module_utils._core.numbers import is_count
 from ...module_utils._core.problems import Problem, as_dicts
 from ...module_utils._device import conf, declare
 from ...module_utils._device.network_items import canonical
@@ -94,7 +95,7 @@ def _known(file: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _plain(value: str) -> str | int:
     """A number where nothing is lost by it: 1, but not 01."""
-    return int(value) if value.isascii() and value.isdigit() and str(int(value)) == value else value
+    return int(value) if is_count(value) and str(int(value)) == value else value
 
 
 def _refused(device: int, key: str, value: str) -> Problem | None:

@@ -18,6 +18,8 @@ from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import as
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Group, Model, Server
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 
+from ...module_utils._core.numbers import is_count
+
 Options = Mapping[str, Any]
 
 _PLACES = (re.compile(r"(?:server_group_list\[(\d+)\]\.)?server_list\[(\d+)\]"), re.compile(r"(prefill|decode)_device_list\[(\d+)\]"),
@@ -165,7 +167,7 @@ def _host(where: str, model: Model) -> str | None:
         group, place = found.group(1), int(found.group(2))
         if group is None:
             return model.servers[place].host
-        if group.isdigit():
+        if is_count(group):
             return model.groups[int(group)].servers[place].host
         owners = [server.host for part in model.groups if group in (part.name, "rank_list") for server in part.servers for _device in server.devices]
         return owners[place]

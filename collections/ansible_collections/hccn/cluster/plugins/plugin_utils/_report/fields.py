@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import datetime
 import math
-import re
 from typing import Any
 from collections.abc import Iterable
+
+from ...module_utils._core.words import natural
 
 Record = dict[str, Any]
 
@@ -77,11 +78,6 @@ def error_of(record: Record) -> Record:
 def unique(names: Iterable[str]) -> list[str]:
     """Without repetitions, in natural order: n2 before n10."""
     return sorted(set(names), key=natural)
-
-
-def natural(name: str) -> list[tuple[int, int, str]]:
-    """The sort key of natural order."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"([0-9]+)", name) if part]
 
 
 def moment(value: Any) -> datetime.datetime | None:

@@ -15,11 +15,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...module_utils._core.samples import GBIT, MICROSECONDS
+from ...module_utils._core.words import natural
 from .._history.cells import FAILED as FAILED_STATE
 from .._history.cells import OK, Cell, End, What, cells
 from .._history.summary import Places
 from . import png
-from .fields import Record, natural
+from .fields import Record
 
 LOW, HIGH = 0.5, 1.05
 """Shares of the expected value at both ends of the scale; what is worse or better has the colour of the end."""

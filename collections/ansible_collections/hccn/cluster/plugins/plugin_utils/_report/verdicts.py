@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...module_utils._core.words import natural
 from .._history.reader import Run
-from .fields import Record, error_of, host_of, hosts_of, mapping, natural, samples, text
+from .fields import Record, error_of, host_of, hosts_of, mapping, samples, text
 
 # Worst first. not_judged is no verdict: the host was measured, and nobody said what that means.
 CLASSES = ("failed", "unreachable", "slow", "busy", "not_measured", "not_judged", "good")

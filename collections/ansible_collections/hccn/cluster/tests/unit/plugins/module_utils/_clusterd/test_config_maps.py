@@ -137,3 +137,10 @@ def test_running_jobs_on_a_leaf():
     assert [(job["job_id"], job["nics"]) for job in found] == [
         ("j1", [{"node": "n1", "devices": [0, 8]}, {"node": "n2", "devices": [1]}]), ("j6", None), ("j3", None), ("j2", [{"node": "n3", "devices": [8]}])]
     assert jobs.on_devices([dict(found[0], nics=None)], {}, None) == []
+
+
+def test_numbers_that_int_refuses_stop_nobody():
+    """Whoever may write a ConfigMap with the label may write anything."""
+    part = summary("j", "one", {"server_list": [on("n1", "\u00b2", "9" * 5000, 3)]}, index="\u00b2", total="9" * 5000)
+    (found,) = jobs.from_config_maps(Api(configmaps=[part]), "")
+    assert found["nodes"] == [{"node": "n1", "address": "192.0.2.1", "devices": [3]}]

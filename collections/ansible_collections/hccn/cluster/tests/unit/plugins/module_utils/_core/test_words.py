@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.module_utils._core.words import some
+from ansible_collections.hccn.cluster.plugins.module_utils._core.words import natural, some
 
 
 @pytest.mark.parametrize("names, shown, count, text", [
@@ -13,3 +13,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.words import so
 ])
 def test_the_first_and_how_many_more(names, shown, count, text):
     assert some(names, shown, count) == text
+
+
+def test_natural_order() -> None:
+    assert sorted(["n10", "n2", "n02b", "10", "2", "a", ""], key=natural) == ["", "2", "10", "a", "n2", "n02b", "n10"]
