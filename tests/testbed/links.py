@@ -16,7 +16,7 @@ import subprocess
 from pathlib import Path
 
 from .packages import PATH
-from .plan import CONTROLLER, MANAGEMENT_PREFIX, SECOND_DIES, SWITCHES, Host, Settings, bits
+from .plan import CONTROLLER, MANAGEMENT_PREFIX, SWITCHES, Host, Settings, bits
 
 BURST_SECONDS, SMALLEST_BURST = 0.005, 32768  # a smaller bucket loses rate whenever the machine is busy
 QUEUE = "20ms"
@@ -72,9 +72,9 @@ def neighbours(host: Host, settings: Settings) -> list[str]:
     if len(others) * sum(1 + one.devices for one in settings.hosts) <= NEIGHBOURS:
         return []
     found = [_neighbour(one.address, ethernet(one), "eth0") for one in others]
-    for device, own in enumerate(host.addresses):
+    for device in range(host.devices):
         found += [_neighbour(address, ethernet(one, there), f"npu{device}") for one in others for there, address in enumerate(one.addresses)
-                  if _die(address) == _die(own)]
+                  if one.die(there) == host.die(device)]
     return found
 
 
@@ -85,11 +85,6 @@ def of_controller(settings: Settings) -> list[str]:
 
 def _neighbour(address: str, link: str, device: str) -> str:
     return f"neigh add {address} lladdr {link} dev {device} nud permanent"
-
-
-def _die(address: str) -> bool:
-    """Second dies have a network of their own, behind the spine."""
-    return int(address.split(".")[2]) >= SECOND_DIES
 
 
 def shaped(name: str, rate: str) -> str:

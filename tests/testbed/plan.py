@@ -11,7 +11,8 @@ from typing import Any
 DEVICES = {"A2": 8, "A3": 16}
 """Products and how many devices a server of each has; an A3 NPU has two dies, each a device."""
 
-MAX_HOSTS = {"A2": 250, "A3": 120}  # the host's number is one byte of a device's address; on A3 its upper half tells the die
+MAX_HOSTS = {"A2": 500, "A3": 120}  # the host's number is one byte of a device's address; on A3 its upper half tells the die
+HOSTS_A_BYTE, NEXT_HOSTS = 250, 100  # for further hosts the last byte is so much larger
 MAX_PORTS = 1000  # a Linux bridge has 1023
 BOOT_SECONDS = 20.0
 
@@ -50,17 +51,22 @@ class Host:
         """On the management network."""
         return MANAGEMENT.format(high=(self.index + 1) // 256, low=(self.index + 1) % 256)
 
+    def die(self, device: int) -> int:
+        """0 or 1: which of an NPU's; each has a network."""
+        return device % 2 if self.product == "A3" else 0
+
     @property
     def addresses(self) -> list[str]:
-        second = SECOND_DIES if self.product == "A3" else 0
-        return [DEVICE_NETWORK.format(network=self.index + 1 + (device % 2) * second, number=FIRST_DEVICE_NUMBER + device) for device in range(self.devices)]
+        block, place = divmod(self.index, HOSTS_A_BYTE)
+        return [DEVICE_NETWORK.format(network=place + 1 + self.die(device) * SECOND_DIES, number=FIRST_DEVICE_NUMBER + device + block * NEXT_HOSTS)
+                for device in range(self.devices)]
 
     @property
     def netmask(self) -> str:
         return "255.255.128.0" if self.product == "A3" else "255.255.0.0"
 
     def gateway(self, device: int) -> str:
-        return SWITCHES[device % 2 if self.product == "A3" else 0]
+        return SWITCHES[self.die(device)]
 
 
 @dataclass(frozen=True)
