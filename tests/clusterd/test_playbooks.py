@@ -195,6 +195,24 @@ def test_switch_upgrade_stops_at_the_first_refusal(site: Site) -> None:
     assert (list(site.state["moved"]), "pending" in site.state) == (["uid-a"], False)
 
 
+def test_switch_upgrade_stops_where_another_run_has_begun(site: Site) -> None:
+    """That run wrote the state while this one looked whether its jobs can be switched."""
+    others = {"leaf": "leaf-1", "moved": {}, "pending": {"job_id": "uid-a", "name": "a", "namespace": "train", "nics": [], "direction": "failover"}}
+    answer, path = site.api.answer, site.folder / ".hccn.cluster/switch_upgrade.json"
+
+    def meanwhile(asked: str) -> tuple[int, Object]:
+        if "podgroups" in asked:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps(others))
+        return answer(asked)
+
+    site.api.answer = meanwhile  # type: ignore[method-assign]
+    code, said = site.upgrade()
+    assert code != 0
+    assert f"{path} was changed since this run read it: another run switches jobs of this leaf. Moved by this one: none. Let the other run end" in said
+    assert (site.switched(), site.state) == ([], others)
+
+
 def test_the_rank_table_of_a_job_is_written_to_all_hosts(site: Site) -> None:
     server_of = {"server_id": "192.0.2.1", "device": [{"device_id": "0", "device_ip": "192.168.1.1", "rank_id": "0"}]}
     table = {"status": "completed", "version": "1.0", "server_count": "1", "server_list": [server_of]}
