@@ -75,7 +75,7 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
     silent = [host for host, result in results.items() if (not result or result.get("unreachable")) and host in (planned.get("hosts") or ())]
     records = chain((record for result in results.values() if result for record in result.get("measurements") or ()), unreported(planned, silent))
     rating = Rating(read(records, topology, floor_gbit_s, line_rate_floor), relative_floor)
-    findings = _findings(rating)
+    findings = _findings(rating, silent)
     judged = Classes(rating, findings)
     missing = {host: [one for one in left_out if one.host == host] for host in {one.host for one in left_out}}
     verdicts = [lowered(judged.verdict(host, results.get(host)), missing.get(host, ())) for host in dict.fromkeys(hosts)]
@@ -106,15 +106,15 @@ def judge_records(records: Mapping[str, Any] | Iterable[Any], hosts: Sequence[st
     return diagnose(list(results) if hosts is None else hosts, results, **options)
 
 
-def _findings(rating: Rating) -> list[Finding]:
-    """What failed is no longer looked at where it is slow, too."""
+def _findings(rating: Rating, silent: Sequence[str]) -> list[Finding]:
+    """What failed is no longer looked at where it is slow, too. ``silent``: hosts that returned nothing."""
     found: list[Finding] = []
     blamed: set[int] = set()
     for layer in (rating.failed, rating.busy, rating.slow):
         ends = Ends(rating.table, layer)
         ends.blamed |= blamed
         ends.explain()
-        links = Links(rating, ends)
+        links = Links(rating, ends, silent)
         links.explain()
         blamed |= ends.blamed
         found += ends.findings + links.findings

@@ -9,7 +9,7 @@ The fewest components again, the largest first. A path needs nearly all cells be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from math import exp
 from statistics import median
 
@@ -29,10 +29,11 @@ Block = tuple[str, str]
 
 
 class Links:
-    """Takes over what Ends left."""
+    """Takes over what Ends left. ``silent``: hosts that returned nothing, so what hung with them after good pairs is no matter of a path."""
 
-    def __init__(self, rating: Rating, ends: Ends) -> None:
+    def __init__(self, rating: Rating, ends: Ends, silent: Collection[str] = ()) -> None:
         self.rating, self.ends = rating, ends
+        self._silent = frozenset(silent)
         self.table: Table = rating.table
         self.layer = ends.layer
         self.findings: list[Finding] = []
@@ -45,7 +46,14 @@ class Links:
         self.left: list[Link] = []
         for source, targets in enumerate(self.layer.out):
             if targets and cleared[source] and source not in blamed:
-                self.left += [(source, target) for target in targets if cleared[target] and target not in blamed]
+                self.left += [(source, target) for target in targets if cleared[target] and target not in blamed and not self._hung((source, target))]
+
+    def _hung(self, link: Link) -> bool:
+        """Does nobody tell more than that an end of it did not answer, whose host is silent?"""
+        if self._silent.isdisjoint(self.table.ends[end].host for end in link):
+            return False
+        bad = [cell for cell in self.rating.cells(*link) if self.rating.is_bad(cell)]
+        return bool(bad) and all(cell.code in INFERRED_CODES for cell in bad)
 
     def explain(self) -> None:
         if self.left and any(leaf is not None for leaf in self.table.leaves):

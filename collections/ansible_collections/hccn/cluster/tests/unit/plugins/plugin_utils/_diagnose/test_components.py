@@ -255,6 +255,20 @@ def test_a_host_that_returned_nothing_is_accused_by_the_plan():
     assert found.verdicts[2].evidence == ["n03 npu 0 to n04 npu 0: no_record: n03 returned nothing of this pair"]
 
 
+@pytest.mark.parametrize("code, components", [
+    ("peer_silent", []), ("retry_exceeded", [("pair", "path n09 npu 0 to n03 npu 0", "failed", None, False)])])
+def test_a_host_that_hung_after_good_pairs_is_no_matter_of_a_path(code, components):
+    """n03 was good with some, then it hung: n09 waited in vain, and what it should have measured itself is not told by anybody."""
+    alive = {host: {"state": "finished", "measurements": []} for host in HOSTS if host != "n03"}
+    for entry in records(lambda source, target, device: code if (source, target) == ("n09", "n03") else 1.0, devices=1, both=True):
+        if entry["source"]["host"] != "n03" and (entry["target"]["host"] != "n03" or entry["source"]["host"] in ("n01", "n02", "n05", "n09")):
+            alive[entry["source"]["host"]]["measurements"].append(entry)
+    rounds = [[{"id": "p1", "source": {"host": "n03", "device": 0}, "target": {"host": target, "device": 0}}] for target in ("n04", "n06", "n07")]
+    plan = {**topology(LEAVES, 1), "hosts": dict.fromkeys(HOSTS, {}), "rounds": rounds}
+    found = diagnose(HOSTS, {**alive, "n03": {"unreachable": True, "msg": "no route"}}, plan=plan)
+    assert (named(found), bad_hosts(found)) == (components, {"n03": "unreachable"})
+
+
 def test_states_by_pair_for_the_next_rounds():
     cells = records(lambda source, target, device: 0.8 if "n03" in (source, target) else 1.0, HOSTS[:4], 1)
     assert judge_records(cells).states == {"p0.0": "good", "p1.0": "bad", "p2.0": "good", "p3.0": "bad", "p4.0": "good", "p5.0": "bad"}
