@@ -25,6 +25,8 @@ SILENT_REPORTS = 4
 SLOW_SECONDS = 1.0
 SELDOM = 10
 """A reporter whose host does not even refuse takes its time, so it is tried every tenth time only."""
+REFUSALS = 2
+"""In a row, after which a reporter that was there is gone: it goes last of all."""
 LAST_TRIES = 3
 LAST_PAUSE_SECONDS = 0.5
 LINGER_LOOK_SECONDS = 0.25
@@ -47,6 +49,7 @@ class Herald:
         self._interval = interval(len(plan.controls))
         self._mute: Dict[str, bool] = {}
         self._over: Set[str] = set()
+        self._refusals: Dict[str, int] = {}
         self._stop = threading.Event()
         self._thread: Optional[threading.Thread] = None
         silent_after = SILENT_REPORTS * self._interval + CONNECT_SECONDS
@@ -69,6 +72,10 @@ class Herald:
     def knows_over(self, host: str) -> bool:
         """Is the host's run over, as far as it is known here? A host that was there before this one began answers nobody any more."""
         return host in self._over or (self.reports is not None and bool(self.reports.over_among([host])))
+
+    def is_forsaken(self) -> bool:
+        """Is the run over for all others? The reporters are gone, which were there, and go when nobody else is left: this host slept meanwhile."""
+        return bool(self._others) and all(self._refusals.get(host, 0) >= REFUSALS for host in self._others)
 
     def _tell_again_and_again(self) -> None:
         turn = 0
@@ -94,10 +101,12 @@ class Herald:
                 self._over.update(name for name in (said if isinstance(said, list) else ()) if isinstance(name, str))
             finally:
                 channel.close()
-            self._mute[host] = False
+            self._mute[host], self._refusals[host] = False, 0
             return True
         except HccnError:
             self._mute[host] = time.monotonic() - began > SLOW_SECONDS
+            if host in self._refusals:
+                self._refusals[host] = 0 if self._mute[host] else self._refusals[host] + 1
             return False
 
     def end(self) -> None:

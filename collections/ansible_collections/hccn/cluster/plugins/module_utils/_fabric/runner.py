@@ -215,7 +215,8 @@ class Runner:
                 waiting.over(pair)
 
     def _late(self) -> bool:
-        return time.monotonic() - self._started > self._settings.meeting_timeout
+        """Have all partners had their time to come?"""
+        return time.monotonic() - self._started > self._settings.meeting_timeout or self._herald.is_forsaken()
 
     @staticmethod
     def _not_worked(error: HccnError) -> Outcome:

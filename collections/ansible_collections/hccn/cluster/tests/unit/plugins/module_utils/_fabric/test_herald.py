@@ -7,6 +7,7 @@ import types
 
 import pytest
 
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import herald
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.herald import Herald
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.reports import Counts
@@ -64,3 +65,47 @@ def test_who_reports_hears_who_is_over(tmp_path, monkeypatch, answer, known):
     assert called == ["n1", "n2"]
     assert bench.said[0] == {"type": "report", "host": "n3", "total": 1, "done": 0, "failed": 0, "round": 0, "over": True, "awaits": ["n2", "n4"]}
     assert [host for host in ("n1", "n2", "n3", "n4") if teller.knows_over(host)] == known
+
+
+GONE = HccnError("peer_unreachable", "connection refused")
+
+
+class Reporters:
+    """What each call to a reporter comes to, in turn."""
+
+    def __init__(self, *outcomes):
+        self.outcomes = list(outcomes)
+
+    def __call__(self, _host, *_more):
+        if self.outcomes.pop(0) == "gone":
+            raise GONE
+        return types.SimpleNamespace(receive=lambda timeout: {"type": "noted"}, close=lambda: None)
+
+
+@pytest.mark.parametrize("outcomes, forsaken", [
+    (["there", "there", "gone", "gone", "gone", "gone"], True),
+    (["there", "there", "gone", "gone"], False),  # one refusal each may be a crowd at the door
+    (["there", "there", "gone", "gone", "gone", "there"], False),
+    (["there", "gone", "gone", "gone", "gone", "gone"], False),  # the second was never there: it may still come
+    (["gone", "gone"] * 3, False),
+])
+def test_a_host_that_slept_until_the_reporters_were_gone_waits_for_nobody(tmp_path, monkeypatch, outcomes, forsaken):
+    monkeypatch.setattr(herald, "call", Reporters(*outcomes))
+    teller = Herald(Bench("n3"), Counts("n3", 1), REPORTERS, str(tmp_path / "fabric.json"), 60.0)
+    for number in range(len(outcomes)):
+        teller._tell(REPORTERS[number % 2])
+    assert teller.is_forsaken() is forsaken
+
+
+def test_a_reporter_that_takes_its_time_to_refuse_is_not_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr(herald, "call", Reporters("there", "there", "gone", "gone", "gone", "gone"))
+    teller = Herald(Bench("n3"), Counts("n3", 1), REPORTERS, str(tmp_path / "fabric.json"), 60.0)
+    for number in range(6):
+        monkeypatch.setattr(herald, "SLOW_SECONDS", -1.0 if number == 4 else 1.0)
+        teller._tell(REPORTERS[number % 2])
+    assert not teller.is_forsaken()
+
+
+def test_the_only_reporter_is_not_forsaken(reporter, tmp_path):
+    assert not reporter.is_forsaken()
+    assert not Herald(Bench("n1"), Counts("n1", 1), ["n1"], str(tmp_path / "fabric.json"), 60.0).is_forsaken()
