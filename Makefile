@@ -117,7 +117,7 @@ fabric-seeds: .venv/.test ## faults drawn at random on 16 small hosts with 8 NPU
 	HCCN_SEEDS=$${HCCN_SEEDS:-0-19} python -m pytest -n 0 tests/fabric_testbed/long_seeds.py
 
 roce: .venv/.test ## the real perftest over software RoCE, between virtual machines (root; Debian's qemu is installed where it is missing)
-	python -m pytest -n 0 tests/roce tests/roce/long_runner.py
+	python -m pytest -n 0 tests/roce/test_*.py tests/roce/long_runner.py
 
 docs: .venv/.lint ## the documentation, with the reference of all plugins, as pages in build/docs/html
 	rm -rf build/docs && mkdir -p build/docs && cp -r docs build/docs/source && mkdir -m 0755 build/docs/source/reference
