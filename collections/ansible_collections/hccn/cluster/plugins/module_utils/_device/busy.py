@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError
+from .._core.numbers import count_of
 from .containers import place_of
 from .host import Host
 from .host import look as look_at
@@ -95,7 +96,7 @@ def _queue_pairs(tool: HccnTool, device: int) -> Optional[int]:
         found = _QP_COUNT.search(tool.query(device, "-qp_info", "-g").stdout)
     except HccnError:
         return None
-    return int(found.group(1)) if found else None
+    return count_of(found.group(1)) if found else None
 
 
 def look(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Dict[int, Work]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from .._core.errors import ParseError
-from .._core.numbers import is_count
+from .._core.numbers import count_of, is_count
 from .parse_network import search
 
 _DIALECT = re.compile(r"^\s*hccn_tool -mode -cmd -npu_info\b", re.MULTILINE)
@@ -73,7 +73,7 @@ def parse_link_changes(text: str) -> LinkChanges:
     for row in rows:
         if row[3] not in _CHANGES:
             raise ParseError("%s printed an unknown link status: %r" % (query, row[3][:120]))
-    return LinkChanges(int(ups.group(1)), int(downs.group(1)), tuple((_port(row), row[4], _CHANGES[row[3]]) for row in rows))
+    return LinkChanges(count_of(ups.group(1)), count_of(downs.group(1)), tuple((_port(row), row[4], _CHANGES[row[3]]) for row in rows))
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def parse_speed(text: str) -> Tuple[Speed, ...]:
     """``-g -speed``: one for each row."""
     query = "-g -speed"
     return tuple(
-        Speed(_port(row), int(search(_GBIT, row[3], query).group(1)), row[4], row[5], row[6]) for row in _rows(text, _SPEED_HEAD, query))
+        Speed(_port(row), count_of(search(_GBIT, row[3], query).group(1)), row[4], row[5], row[6]) for row in _rows(text, _SPEED_HEAD, query))
 
 
 _COUNTER = re.compile(r"^(\w+):\s*(\d+)\s*$", re.MULTILINE)
@@ -136,7 +136,7 @@ _NOT_COUNTED = ("port_id", "is_uboe_port")
 def parse_counters(text: str) -> Dict[str, int]:
     """``-g -stat``: counters of a port by the tool's names."""
     search(re.compile(r"^packet statistics:\s*^port_id:\s*\d+", re.MULTILINE), text, "-g -stat")
-    return {name: int(value) for name, value in _COUNTER.findall(text) if name not in _NOT_COUNTED}
+    return {name: count_of(value) for name, value in _COUNTER.findall(text) if name not in _NOT_COUNTED}
 
 
 @dataclass(frozen=True)
@@ -185,5 +185,5 @@ def parse_ub_connect(text: str) -> UbConnect:
     for number, said in _CONNECT_PORT.findall(text):
         if said not in _CONNECT_STATES:
             raise ParseError("%s printed an unknown state of port %s: %r" % (query, number, said[:120]))
-        ports[int(number)] = _CONNECT_STATES[said]
+        ports[count_of(number)] = _CONNECT_STATES[said]
     return UbConnect(_CONNECT_STATES[link], ports)

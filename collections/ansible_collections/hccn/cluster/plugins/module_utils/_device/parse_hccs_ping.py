@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
+from .._core.numbers import count_of
 from .parse_network import PING_SUM, search
 
 
@@ -47,9 +48,9 @@ def _time(label: str, text: str) -> float:
 def parse_hccs_ping(text: str) -> HccsPing:
     """``-hccs_ping -g``. A packet without answer is printed with a time too, so only the summary counts. Raises ParseError."""
     total, target = search(PING_SUM, text, "-hccs_ping -g"), _TARGET.search(text)
-    received = int(total.group(2))
+    received = count_of(total.group(2))
     times = [_time(label, text) if received else None for label in ("min", "average", "max", "TP95")]
     return HccsPing(
-        target.group(1) if target else "", int(total.group(1)), received, times[0], times[1], times[2], times[3],
+        target.group(1) if target else "", count_of(total.group(1)), received, times[0], times[1], times[2], times[3],
         sum(1 for result in _PLANE.findall(text) if int(result, 16)), tuple(said for said in _PACKET.findall(text) if said != _SUCCESS),
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Match, Optional, Pattern, Tuple
 
 from .._core.errors import ParseError
+from .._core.numbers import count_of
 
 UNSET_ADDRESSES = ("0.0.0.0", "::")
 
@@ -115,6 +116,6 @@ def parse_ping(text: str) -> Ping:
     total = search(PING_SUM, text, "-ping -g")
     target = _PING_TARGET.search(text)
     return Ping(
-        target.group(1) if target else "", int(total.group(1)), int(total.group(2)),
+        target.group(1) if target else "", count_of(total.group(1)), count_of(total.group(2)),
         tuple(float(time) for time in _PING_ANSWER.findall(text)), tuple(_PING_REASON.findall(text)),
     )

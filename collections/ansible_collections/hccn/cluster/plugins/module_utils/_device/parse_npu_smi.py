@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
 
 from .._core.errors import HccnError, ParseError
-from .._core.numbers import is_count
+from .._core.numbers import count_of, is_count
 
 _COLUMNS = re.compile(r"\s{2,}|\t+")
 
@@ -90,7 +90,7 @@ def parse_processes(text: str) -> Tuple[Process, ...]:
         if len(cells) != 4 or not is_count(cells[1]) or not place or not all(is_count(word) for word in place):
             continue
         memory = re.match(r"\d+", cells[3])
-        found.append(Process(int(place[0]), int(place[1]) if len(place) > 1 else 0, int(cells[1]), cells[2], int(memory.group(0)) if memory else 0))
+        found.append(Process(int(place[0]), int(place[1]) if len(place) > 1 else 0, int(cells[1]), cells[2], count_of(memory.group(0)) if memory else 0))
     return tuple(found)
 
 
@@ -119,7 +119,7 @@ def parse_super_pod(text: str) -> SuperPod:
         raise HccnError("unsupported_on_product", "This device does not support querying spod-info.")
     fields = _fields(text)
     try:
-        return SuperPod(*(int(fields[label]) for label in ("SDID", "Super Pod Size", "Super Pod ID", "Server Index")))
+        return SuperPod(*(count_of(fields[label]) for label in ("SDID", "Super Pod Size", "Super Pod ID", "Server Index")))
     except (KeyError, ValueError):
         raise ParseError("npu-smi info -t spod-info printed something unknown: %r" % text.strip()[:120]) from None
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Dict, Mapping, Optional, Tuple, Union
 
 from .._core.errors import ParseError
+from .._core.numbers import count_of
 from .parse_network import search
 
 _SPEED = re.compile(r"^Speed:\s*(?:(\d+)\s*Mb/s|Unknown!)\s*$", re.MULTILINE)
@@ -21,7 +22,7 @@ _SPEED = re.compile(r"^Speed:\s*(?:(\d+)\s*Mb/s|Unknown!)\s*$", re.MULTILINE)
 def parse_speed(text: str) -> Optional[int]:
     """``-speed -g``: Mbit/s, None where the tool does not know."""
     found = search(_SPEED, text, "-speed -g").group(1)
-    return int(found) if found else None
+    return count_of(found) if found else None
 
 
 _MAC = re.compile(r"^mac addr:\s*((?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2})\s*$", re.MULTILINE)
@@ -37,7 +38,7 @@ _MTU = re.compile(r"^mtu:\s*(\d+)\s*$", re.MULTILINE)
 
 def parse_mtu(text: str) -> int:
     """``-mtu -g``: bytes."""
-    return int(search(_MTU, text, "-mtu -g").group(1))
+    return count_of(search(_MTU, text, "-mtu -g").group(1))
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ _COUNTER = re.compile(r"^(\w+):\s*(\d+)\s*$", re.MULTILINE)
 def parse_counters(text: str) -> Dict[str, int]:
     """``-stat -g``: counters by the tool's names; they grow until ``-stat -c`` or a reset."""
     search(re.compile(r"^packet statistics:", re.MULTILINE), text, "-stat -g")
-    return {name: int(value) for name, value in _COUNTER.findall(text)}
+    return {name: count_of(value) for name, value in _COUNTER.findall(text)}
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def parse_link_changes(text: str) -> LinkChanges:
     """``-link_stat -g``."""
     ups, downs = search(_UPS, text, "-link_stat -g"), _DOWNS.search(text)
     records = tuple((moment, state.lower()) for moment, state in _CHANGE.findall(text))
-    return LinkChanges(int(ups.group(1)), int(downs.group(1)) if downs else None, records)
+    return LinkChanges(count_of(ups.group(1)), count_of(downs.group(1)) if downs else None, records)
 
 
 @dataclass(frozen=True)

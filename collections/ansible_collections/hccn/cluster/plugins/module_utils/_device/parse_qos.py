@@ -12,7 +12,7 @@ import re
 from typing import Dict, List, Pattern, Union
 
 from .._core.errors import ParseError
-from .._core.numbers import is_count
+from .._core.numbers import count_of, is_count
 from .parse_network import search
 
 PRIORITIES = 8
@@ -45,7 +45,7 @@ _SHAPING = re.compile(r"^bw_limit\[(\d+) Mbps\]", re.MULTILINE)
 
 def parse_shaping(text: str) -> int:
     """``-shaping -g``: the limit in Mbit/s."""
-    return int(search(_SHAPING, text, "-shaping -g").group(1))
+    return count_of(search(_SHAPING, text, "-shaping -g").group(1))
 
 
 _PFC = re.compile(r"^enabled((?:\s+[01]){%d})\s*$" % PRIORITIES, re.MULTILINE)
@@ -53,7 +53,7 @@ _PRIO_TC = re.compile(r"^TC((?:\s+\d+){%d})\s*$" % PRIORITIES, re.MULTILINE)
 
 
 def _by_priority(pattern: Pattern[str], text: str, query: str) -> List[int]:
-    return [int(word) for word in search(pattern, text, query).group(1).split()]
+    return [count_of(word) for word in search(pattern, text, query).group(1).split()]
 
 
 def parse_pfc(text: str) -> List[int]:
@@ -71,7 +71,7 @@ _DSCP = re.compile(r"^\s*(\d+)\s+(\d+)\s*$", re.MULTILINE)
 
 def parse_dscp_to_tc(text: str) -> Dict[str, int]:
     """``-dscp_to_tc -g``: the traffic class of each DSCP value, which is text since JSON knows no other keys."""
-    found = {dscp: int(tc) for dscp, tc in _DSCP.findall(text)}
+    found = {dscp: count_of(tc) for dscp, tc in _DSCP.findall(text)}
     if len(found) != DSCPS:
         raise ParseError("-dscp_to_tc -g told %d of %d DSCP values" % (len(found), DSCPS))
     return found

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
 
 from .._core.errors import ParseError
+from .._core.numbers import count_of
 
 EXPIRATIONS = ("normal", "near_expiration", "expired")
 
@@ -52,7 +53,7 @@ def _certificate(name: str, block: str, expired_elsewhere: bool) -> Certificate:
     fields: Dict[str, str] = dict(_FIELD.findall(block))
     status = _STATUS.search(block)
     if status is not None:
-        expiration = EXPIRATIONS[int(status.group(1))] if int(status.group(1)) < len(EXPIRATIONS) else "unknown"
+        expiration = EXPIRATIONS[count_of(status.group(1))] if count_of(status.group(1)) < len(EXPIRATIONS) else "unknown"
     else:
         expiration = "expired" if expired_elsewhere else "unknown"
     return Certificate(name, fields.get("subject"), fields.get("issuer"), fields.get("start_time"), fields.get("end_time"), expiration)
@@ -71,5 +72,5 @@ def parse_tls(stdout: str, stderr: str = "") -> Tls:
         certificates.append(_certificate(head.group(1), stdout[head.end():end], bool(expired)))
     preset, alarm = _PRESET.search(stdout), _ALARM.search(stdout)
     return Tls(
-        switch.group(1) == "1", preset.group(1) == "1" if preset else None, int(alarm.group(1)) if alarm else None, tuple(certificates),
+        switch.group(1) == "1", preset.group(1) == "1" if preset else None, count_of(alarm.group(1)) if alarm else None, tuple(certificates),
     )

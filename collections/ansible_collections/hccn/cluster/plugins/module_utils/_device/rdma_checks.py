@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core import problems
+from .._core.numbers import count_of
 from .._core.problems import Problem
 from .rdma_sysfs import ACTIVE, CLASS, ETHERNET, ROCE_V2, Port, read_ports
 
@@ -47,7 +48,7 @@ def parse_memlock(limits: str, status: str) -> Optional[Memlock]:
     limit, capabilities = _MEMLOCK.search(limits), _CAPABILITIES.search(status)
     if limit is None or capabilities is None:
         return None
-    size = None if limit.group(1) == "unlimited" else int(limit.group(1))
+    size = None if limit.group(1) == "unlimited" else count_of(limit.group(1))
     return Memlock(size, not int(capabilities.group(1), 16) >> CAP_IPC_LOCK & 1)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
+from .._core.numbers import count_of
 from .hccl_errors import find_errors
 from .known_errors import CONSEQUENCES, timed_out_error
 from .collective_options import Options, check_numbers
@@ -166,13 +167,13 @@ def sizes_of_log(report: Report) -> List[int]:
 def parse(stdout: str, stderr: str = "") -> Report:
     """Reads the output of one run, or one log (then all of it is ``stdout``)."""
     banner = _BANNER.search(stdout)
-    ranks = [RankFailure(int(match.group(1)), int(match.group(2)) if match.group(2) else None) for match in _RANK_FAILED.finditer(stdout)]
+    ranks = [RankFailure(count_of(match.group(1)), count_of(match.group(2)) if match.group(2) else None) for match in _RANK_FAILED.finditer(stdout)]
     table = _RANK_FAILED.sub("", stdout)
-    rows = [Row(int(size), float(time), float(bandwidth), check) for size, time, bandwidth, check in _ROW.findall(table)]
+    rows = [Row(count_of(size), float(time), float(bandwidth), check) for size, time, bandwidth, check in _ROW.findall(table)]
     failures = [line.strip() for line in stdout.splitlines() if _FAILED.search(line)]
     failures += [line.strip() for line in stderr.splitlines() if _FAILED.search(line) and not _HARMLESS.search(line)]
     return Report(
-        banner=(int(banner.group(1)), int(banner.group(2)), int(banner.group(3)), int(banner.group(4))) if banner else None,
+        banner=(count_of(banner.group(1)), count_of(banner.group(2)), count_of(banner.group(3)), count_of(banner.group(4))) if banner else None,
         rows=tuple(rows), rank_failures=tuple(ranks), errors=tuple(find_errors(stdout, stderr)), failures=tuple(failures),
         unverified=_UNVERIFIED.search(stdout) is not None, warnings=tuple(dict.fromkeys(_WARNING.findall(stdout))),
     )

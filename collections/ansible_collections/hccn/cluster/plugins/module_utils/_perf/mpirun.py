@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
+from .._core.numbers import count_of
 
 MPICH = "mpich"
 OPENMPI = "openmpi"
@@ -133,7 +134,7 @@ def parse_placement(flavour: str, stdout: str, hosts: Sequence[str]) -> Dict[str
             found[line] = found.get(line, 0) + 1
         return found
     # Open MPI's starter on each host may print the map again.
-    found.update({host: int(count) for host, count in _OPENMPI_NODE.findall(stdout)})
+    found.update({host: count_of(count) for host, count in _OPENMPI_NODE.findall(stdout)})
     return found
 
 

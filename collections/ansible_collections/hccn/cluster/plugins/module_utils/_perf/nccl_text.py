@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError
+from .._core.numbers import count_of
 from .nccl_errors import find_errors
 
 _LABELS = ("redop", "root")
@@ -102,13 +103,13 @@ def parse(stdout: str, stderr: str = "") -> Report:
     untagged = _TAG.sub("", stdout).replace("\r\n", "\n")
     text = _NCCL_LINE.sub("", untagged)
     version, wrong, average, reduced = (pattern.search(text) for pattern in (_VERSION, _WRONG, _AVERAGE, _REDUCED))
-    devices = sorted((Device(int(rank), int(group or 0), host) for rank, group, _pid, host, _number in _DEVICE.findall(text)),
+    devices = sorted((Device(count_of(rank), count_of(group or "0"), host) for rank, group, _pid, host, _number in _DEVICE.findall(text)),
                      key=lambda device: device.rank)
     return Report(
         rows=tuple(_rows(text)), asked=_asked(text), version=version.group(1) if version else None, devices=tuple(devices),
-        ranks=devices[-1].rank + 1 if devices else None, tables=len(_TABLE.findall(text)), wrong=int(wrong.group(1)) if wrong else None,
+        ranks=devices[-1].rank + 1 if devices else None, tables=len(_TABLE.findall(text)), wrong=count_of(wrong.group(1)) if wrong else None,
         average=number(average.group(1)) if average else None, average_low=bool(average and average.group(2) == "FAILED"),
-        reduced_to=int(reduced.group(1)) if reduced else None, finished=wrong is not None and average is not None,
+        reduced_to=count_of(reduced.group(1)) if reduced else None, finished=wrong is not None and average is not None,
         errors=tuple(find_errors(untagged, stderr)), failures=tuple(line.group().strip() for line in _FAILURE.finditer(untagged)),
     )
 
@@ -125,9 +126,9 @@ def _asked(text: str) -> Dict[str, Any]:
     match = _BANNER.search(text)
     if match is None:
         return {}
-    asked = {"begin_bytes": int(match.group(3)), "end_bytes": int(match.group(4)), "warmup": int(match.group(7)), "iterations": int(match.group(8))}
+    asked = {name: count_of(match.group(place)) for name, place in (("begin_bytes", 3), ("end_bytes", 4), ("warmup", 7), ("iterations", 8))}
     if match.group(6) == "factor":
-        asked["factor"] = int(match.group(5))
+        asked["factor"] = count_of(match.group(5))
     return asked
 
 
@@ -144,7 +145,7 @@ def _rows(text: str) -> List[Row]:
         skip = len(labels) - (1 if "redop" in labels and not words[0].isalpha() else 0)
         first, second = (_measured(words[start:start + _MEASURED], "error" in columns) for start in (skip, skip + stride))
         if first is not None:
-            rows.append(Row(int(match.group(1)), match.group(3), first, second))
+            rows.append(Row(count_of(match.group(1)), match.group(3), first, second))
     return rows
 
 

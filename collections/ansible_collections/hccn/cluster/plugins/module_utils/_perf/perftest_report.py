@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError
+from .._core.numbers import count_of
 from .._core.process import Result
 from . import perftest_text
 from .perftest_options import ALL_SIZES, Options
@@ -47,7 +48,7 @@ class Report:
     def number(self, setting: str) -> Optional[int]:
         """``4096`` of ``Mtu : 4096[B]``; None where the report does not tell."""
         found = _NUMBER.match(self.settings.get(setting, ""))
-        return int(found.group(0)) if found else None
+        return count_of(found.group(0)) if found else None
 
 
 @dataclass(frozen=True)

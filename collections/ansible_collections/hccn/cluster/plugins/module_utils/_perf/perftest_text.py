@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, ParseError
-from .._core.numbers import is_count
+from .._core.numbers import count_of, is_count
 
 _GBIT_S = {"Gb": 1.0, "MB": 8 * 1.048576 / 1000, "MiB": 8 * 1.048576 / 1000}
 
@@ -85,7 +85,7 @@ def failure_in(text: str) -> Optional[HccnError]:
     """The first known failure that the report tells of, None where there is none."""
     completion = _COMPLETION.search(text)
     if completion:
-        status = int(completion.group("named") or completion.group("bare"))
+        status = count_of(completion.group("named") or completion.group("bare"))
         code, hint = _COMPLETION_CODES.get(status, ("completion_error", _COUNTERS))
         words = (_COMPLETIONS.get(status, "unknown to this collection"), status, completion.group("syndrome"))
         return HccnError(code, "completion error: %s (status %d, syndrome %s)" % words, hint)

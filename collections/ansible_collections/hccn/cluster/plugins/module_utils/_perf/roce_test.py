@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .._core.errors import HccnError
+from .._core.numbers import count_of
 from .._core.process import Result
 from .._device.failures import BUSY, failure_of
 from .._device.tool import HccnTool
@@ -76,7 +77,7 @@ def parse(stdout: str) -> Output:
     head, mark, report = stdout.partition(_REPORT)
     start = _START.search(head)
     statuses = _STATUS.findall(head[start.end():]) if start else []
-    return Output(int(start.group(1)) if start else None, int(statuses[-1]) if statuses else None, report if mark else None)
+    return Output(count_of(start.group(1)) if start else None, count_of(statuses[-1]) if statuses else None, report if mark else None)
 
 
 def report_of(result: Result) -> str:

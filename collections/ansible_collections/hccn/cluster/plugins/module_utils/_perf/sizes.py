@@ -9,7 +9,7 @@ import re
 
 from .._core.errors import InputError
 
-_SIZE = re.compile(r"([1-9][0-9]*)([KMG]?)", re.IGNORECASE)
+_SIZE = re.compile(r"([1-9][0-9]{0,17})([KMG]?)", re.IGNORECASE)
 _UNITS = {"": 1, "K": 1024, "M": 1024 ** 2, "G": 1024 ** 3}
 
 

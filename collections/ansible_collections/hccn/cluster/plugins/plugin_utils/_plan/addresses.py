@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...module_utils._core.errors import InputError
+from ...module_utils._core.numbers import is_count
 from ...module_utils._core.problems import Problem
 from ...module_utils._device import subnets as rules
 from ...module_utils._device.host import MAX_DEVICE_ID
@@ -278,8 +279,8 @@ def _host(entry: Any, position: int, numbers: Mapping[str, int], common: Sequenc
 def _own_number(name: str, position: int) -> int:
     """The digits at the end of the name, of a name with a domain those of the host part; else where the host stands."""
     label = name if re.fullmatch(r"[\d.]+", name) else name.split(".")[0]
-    found = re.search(r"(\d+)$", label)
-    return int(found.group(1)) if found else position
+    found = re.search(r"([0-9]+)$", label)
+    return int(found.group(1)) if found and is_count(found.group(1)) else position
 
 
 def _ids(host: str, devices: Any) -> tuple[int, ...]:

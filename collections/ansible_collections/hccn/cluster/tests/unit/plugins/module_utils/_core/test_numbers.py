@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import is_count
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import ParseError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import count_of, is_count
 
 
 @pytest.mark.parametrize("text", ["0", "007", "18446744073709551615"])
@@ -16,3 +17,9 @@ def test_a_number(text: str) -> None:
 @pytest.mark.parametrize("text", ["", " 1", "-1", "1.5", "0x1", "\u00b2", "\u0661", "9" * 21, "9" * 5000])
 def test_none(text: str) -> None:
     assert not is_count(text)
+
+
+def test_what_a_pattern_has_found():
+    assert count_of("0042") == 42
+    with pytest.raises(ParseError, match=r"^a number of 5000 digits: 99999999\.\.\.$"):
+        count_of("9" * 5000)

@@ -14,7 +14,7 @@ def test_sizes(text, size):
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "64KB", "1.5M", "K", "010", "6 4"])
+@pytest.mark.parametrize("text", ["", "0", "-1", "64KB", "1.5M", "K", "010", "6 4", "9" * 19, "9" * 5000])
 def test_what_is_no_size(text):
     with pytest.raises(InputError):
         parse_size(text)

@@ -53,6 +53,7 @@ def test_where_the_number_of_a_host_comes_from():
     assert addresses(hosts, ["10.0.0.0/24"], numbers={"d9": "5"}) == {
         "alpha": ["10.0.0.1"], "a2-02.example.com": ["10.0.0.9"], "10.9.8.3": ["10.0.0.17"], "c9": ["10.0.0.25"], "d9": ["10.0.0.33"],
         "npu006": ["10.0.0.41"]}
+    assert addresses([a2("npu" + "9" * 5000, [0]), a2("npu2", [0])], ["10.0.0.0/24"])["npu2"] == ["10.0.0.9"]
 
 
 def test_hosts_that_are_counted_from_0():
