@@ -25,7 +25,7 @@ from .perftest_text import Row
 OPTIONS_DIFFER = "options_differ"
 TIMEOUT = "perftest_timeout"
 
-_SETTING = re.compile(r"(?:^|\t| {2,})\s*([A-Za-z#][^:\t]*?)\s*: ([^\t]*?)\s*(?=\t| {2,}|$)")
+_SETTING = re.compile(r"(?:^ ?|(?<=\t)|(?<=\t )|(?<=  ))([A-Za-z#][^:\t]{0,60}?)\s*: ([^\t]*?)\s*(?=\t| {2,}|$)")
 _TITLE = re.compile(r"^\s*(RDMA_Write|RDMA_Read|Send)( Bidirectional)? (BW|Latency) Test\s*$", re.MULTILINE)
 _PROGRAMS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send"}
 _VERSION = re.compile(r"Version: (\d+(?:\.\d+)+)")
