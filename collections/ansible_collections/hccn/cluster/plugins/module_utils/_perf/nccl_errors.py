@@ -23,13 +23,13 @@ _PROGRAM = (
           "the program refused its arguments; compare them with the nccl-tests of these hosts"),
 )
 
-# Of NCCL's own log, which it prints from level WARN on.
+# Of NCCL's own log, which it prints from level WARN on. Bounds keep a line of megabytes linear.
 _LOG = (
     known("no_interface", r"NCCL WARN Bootstrap : no socket interface found",
           "no network interface fits NCCL_SOCKET_IFNAME: correct it in environment"),
-    known("ib_completion_error", r"NCCL WARN [^\n]*Got completion (?:from peer|with)[^\n]*",
+    known("ib_completion_error", r"NCCL WARN [^\n]{0,300}Got completion (?:from peer|with)[^\n]*",
           "an RDMA packet was lost for good: check NCCL_IB_GID_INDEX, link, optics and PFC between the hosts"),
-    known("connection_failed", r"NCCL WARN [^\n]*(?:[Cc]onnect(?:ion)?)[^\n]*(?:refused|timed out|No route to host|unreachable)[^\n]*",
+    known("connection_failed", r"NCCL WARN [^\n]{0,300}[Cc]onnect[^\n]{0,300}(?:refused|timed out|No route to host|unreachable)[^\n]*",
           "two hosts do not reach each other over NCCL_SOCKET_IFNAME: firewall, routes, or another interface on one of them"),
 )
 
