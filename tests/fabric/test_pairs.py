@@ -84,7 +84,7 @@ def test_one_device_after_the_other(make: Callable[..., Cluster]) -> None:
 def test_a_host_that_is_not_there(make: Callable[..., Cluster]) -> None:
     cluster = make(3, 1)
     plan = cluster.plan("full")
-    processes = {name: cluster.perf(name, plan, meeting_timeout=0) for name in ("n1", "n2")}
+    processes = {name: cluster.perf(name, plan, meeting_timeout=8) for name in ("n1", "n2")}
     results = {name: result(process) for name, process in processes.items()}
     by_hosts = {frozenset((record["source"]["host"], record["target"]["host"])): record for record in records(results)}
     assert by_hosts[frozenset(("n1", "n2"))]["status"] == "ok"

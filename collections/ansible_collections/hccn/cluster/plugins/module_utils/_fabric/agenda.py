@@ -140,12 +140,15 @@ class Agenda:
     def awaited(self) -> Dict[str, List[Pair]]:
         """All open pairs of the source hosts that an unused device of this host waits for, by host.
 
-        A device waits for its next pair, and for the next that does not let others go first, since the later ones stay behind that.
+        A device waits for its next pair, and for the next that does not let others go first, since the later ones stay behind that. Among those that do,
+        its own are none to ask about: it tries them itself.
         """
         with self._changed:
             following: Dict[Tuple[int, bool], Pair] = {}
             for pair in self._sorted(self._open.values()):
-                following.setdefault((self.slot(pair), self._waits(pair)), pair)
+                waits = self._waits(pair)
+                if not waits or pair.source.host != self._host:
+                    following.setdefault((self.slot(pair), waits), pair)
             hosts = {pair.source.host for (slot, _lost), pair in following.items() if pair.target.host == self._host and slot not in self._used}
             return {host: [pair for pair in self._open.values() if pair.source.host == host] for host in sorted(hosts)}
 

@@ -137,3 +137,11 @@ def test_own_pairs_in_order():
     agenda.settle([one])
     assert not agenda.is_open(one)
     assert agenda.open_sources() == [other]
+
+
+def test_an_own_pair_that_is_left_out_hides_nobody_who_is_waited_for():
+    """Else the pair of x would stay open, the host would never be idle, and what is left out never tried again."""
+    own, theirs = pair(0, "me", "y"), pair(1, "x", "me")
+    agenda = agenda_of(own, theirs, left_out=lambda one: one is own)
+    agenda.lost("x")
+    assert agenda.awaited() == {"x": [theirs]}
