@@ -98,7 +98,11 @@ def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
 def test_files_that_cannot_be_handled_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk is not met anew by each of ten thousand runs."""
     monkeypatch.setattr(retention, "AT_ONCE", 2)
-    monkeypatch.setattr(retention, "compress", lambda path: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+
+    def full(_path: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(retention, "compress", full)
     for day in (1, 2, 3):
         put(tmp_path, f"2026100{day}T000000Z-r.jsonl")
     assert len(retention.apply(tmp_path, NOW, 14, 0).refused) == 2
