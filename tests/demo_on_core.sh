@@ -16,7 +16,7 @@ venv=$(.venv/bin/python -m tests.cores "$release")
 
 unset ANSIBLE_COLLECTIONS_PATH
 export PATH="$venv/bin:$PATH" HCCN_DEMO_FOLDER="$place/nodes"
-ansible-playbook --version | head -n 1
+ansible-playbook --version | sed -n 1p
 
 ANSIBLE_CONFIG=$root/ansible.cfg ansible-playbook -i inventories/demo/hosts playbooks/demo.yml
 
