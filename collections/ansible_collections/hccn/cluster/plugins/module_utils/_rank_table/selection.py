@@ -23,6 +23,11 @@ GROUPED = ("global", "vllm_pd")
 _GLOBAL_IDS = {"coordinator": global_table.COORDINATOR, "controller": global_table.CONTROLLER}
 
 
+def _by_name(name: str) -> List[Tuple[int, int, str]]:
+    """Natural order, but letters before numbers: ranks that are in use must not change with how other lists are sorted."""
+    return [(-kind, value, text) for kind, value, text in natural(name)]
+
+
 def _server_index(server: Server) -> int:
     parts = sdid_parts(server.devices[0].sdid) if server.devices and server.devices[0].sdid is not None else None
     return parts.server_index if parts else -1
@@ -34,14 +39,14 @@ def ordered(servers: Sequence[Server], order: str, rack: Callable[[str], Optiona
     ``super_pod``: servers of one super pod together, within it by server index. Raises InputError where a host has no rack, or no super pod.
     """
     if order == "host":
-        return tuple(sorted(servers, key=lambda server: natural(server.host)))
+        return tuple(sorted(servers, key=lambda server: _by_name(server.host)))
     if order == "super_pod":
         _all_have("super_pod", servers, [server.super_pod_id for server in servers])
-        return tuple(sorted(servers, key=lambda server: (natural(str(server.super_pod_id)), _server_index(server))))
+        return tuple(sorted(servers, key=lambda server: (_by_name(str(server.super_pod_id)), _server_index(server))))
     if order == "rack":
         racks = {server.host: rack(server.host) for server in servers}
         _all_have("rack", servers, [racks[server.host] for server in servers])
-        return tuple(sorted(servers, key=lambda server: natural(str(racks[server.host]))))
+        return tuple(sorted(servers, key=lambda server: _by_name(str(racks[server.host]))))
     return tuple(servers)
 
 

@@ -32,6 +32,11 @@ def test_orders(order, hosts):
     assert [found.host for found in selection.ordered(SERVERS, order, racks.get)] == hosts
 
 
+def test_letters_come_before_numbers_in_the_order_of_ranks():
+    servers = [server(name) for name in ("10.0.0.9", "n1", "2a", "10.0.0.10")]
+    assert [found.host for found in selection.ordered(servers, "host", {}.get)] == ["n1", "2a", "10.0.0.9", "10.0.0.10"]
+
+
 @pytest.mark.parametrize("order, said", [
     ("rack", "rank_order: rack: no rack is known of n2, m3; set the variable rank_table_rack, or the option racks"),
     ("super_pod", "rank_order: super_pod: no super pod is known of n5; let device_info gather super_pod, or give another order"),
