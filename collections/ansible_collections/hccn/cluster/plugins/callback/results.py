@@ -280,7 +280,10 @@ class CallbackModule(CallbackBase):
     def _tidy(self, path: Path) -> None:
         """Old runs are compressed and deleted; a folder that allows it not costs a warning, and the play nothing."""
         days = self.get_option("compress_after"), self.get_option("keep")
-        refused = retention.apply(path.parents[3], datetime.datetime.now(datetime.timezone.utc), *days).refused
+        try:
+            refused = retention.apply(path.parents[3], datetime.datetime.now(datetime.timezone.utc), *days).refused
+        except OSError as error:
+            refused = [str(error)]
         if refused:
             self._display.warning(f"hccn.cluster.results cannot tidy up the history: {some(refused, 1)}")
 

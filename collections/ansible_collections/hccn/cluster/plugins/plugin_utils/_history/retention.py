@@ -38,6 +38,7 @@ def apply(folder: Path, now: datetime.datetime, compress_days: int, keep_days: i
     """Compresses runs that began more than ``compress_days`` days before ``now``, deletes those older than ``keep_days`` with their pages; 0: never.
 
     A .part is deleted, but not compressed: its run may be alive. A file that cannot be handled stays and stops none after it.
+    Raises OSError where the folder itself cannot be read.
     """
     done = Done([], [])
     for entry in _older(folder, now, keep_days):
