@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from math import exp
 from statistics import median
 
-from .cells import INFERRED_CODES, Table
+from .cells import INFERRED_CODES, Cell, Table
 from .ends import MOST, NEARLY_ALL, Ends
 from .finding import BOTH, LEAF, NODE, NPU, PAIR, PATH, SHOWN, SOURCE, TARGET, Finding
 from .noise import RISK
@@ -52,8 +52,12 @@ class Links:
         """Does nobody tell more than that an end of it did not answer, whose host is silent?"""
         if self._silent.isdisjoint(self.table.ends[end].host for end in link):
             return False
-        bad = [cell for cell in self.rating.cells(*link) if self.rating.is_bad(cell)]
-        return bool(bad) and all(cell.code in INFERRED_CODES for cell in bad)
+        cells = self.rating.cells(*link)
+        return any(map(self.rating.is_bad, cells)) and self._is_inferred(cells)
+
+    def _is_inferred(self, cells: Sequence[Cell]) -> bool:
+        """Do the bad ones tell only that an end did not answer?"""
+        return all(cell.code in INFERRED_CODES for cell in cells if self.rating.is_bad(cell))
 
     def explain(self) -> None:
         if self.left and any(leaf is not None for leaf in self.table.leaves):
@@ -230,7 +234,7 @@ class Links:
         cells = [*self.rating.cells(*link), *self.rating.cells(link[1], link[0])]
         ways = {cell.way for cell in cells}
         good = [cell for cell in cells if not self.rating.is_bad(cell)]
-        if good and all(cell.code in INFERRED_CODES for cell in cells if self.rating.is_bad(cell)):
+        if good and self._is_inferred(cells):
             return "a runner did not answer then, good at another time: it comes and goes", False
         if len(ways) > 1:
             if good:

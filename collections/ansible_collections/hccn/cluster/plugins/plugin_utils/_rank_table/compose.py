@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import is_count
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, merge, selection, writers
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Group, Model, Server
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
-
-from ...module_utils._core.numbers import is_count
 
 Options = Mapping[str, Any]
 
