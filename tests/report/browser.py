@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import skip
+from tests.testbed import Unavailable, packages
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 DEADLINE = 60
-INSTALL_SECONDS = 300
 OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
            "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--disable-dev-shm-usage", "--hide-scrollbars",
            "--force-color-profile=srgb", "--force-device-scale-factor=1", "--font-render-hinting=none", "--remote-debugging-pipe"]
@@ -33,21 +33,10 @@ def program() -> str | None:
     return next(filter(None, map(shutil.which, filter(None, (os.environ.get("HCCN_CHROMIUM"), *PROGRAMS)))), None)
 
 
-def install() -> str:
-    """Empty where there is a browser, or where it could be installed; else the sentence that says why not."""
-    if program():
-        return ""
-    if os.geteuid() or not shutil.which("apt-get"):
-        return "chromium is not installed"
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
-    for argv in (["apt-get", "-qq", "update"], ["apt-get", "-qq", "install", "--yes", "--no-install-recommends", "chromium"]):
-        try:
-            done = subprocess.run(argv, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=INSTALL_SECONDS)
-        except subprocess.TimeoutExpired:
-            return f"{' '.join(argv)} did not end in {INSTALL_SECONDS} s"
-        if done.returncode:
-            return f"{' '.join(argv)}: {(done.stderr or done.stdout).strip()[-200:]}"
-    return "" if program() else "Debian's package chromium brought no browser"
+def install() -> None:
+    """Installs one where there is none. Raises Unavailable with one sentence."""
+    if program() is None:
+        packages.ensure({"chromium": "chromium"}, "the page")
 
 
 class Failed(Exception):
@@ -198,9 +187,10 @@ def browser(folder: Path) -> Iterator[Browser]:
 @contextmanager
 def browser_or_skip(folder: Path) -> Iterator[Browser]:
     """As browser; where there is none, and none can be installed, the test is skipped."""
-    missing = install()
-    if missing:
-        skip("chromium", missing)
+    try:
+        install()
+    except Unavailable as reason:
+        skip("chromium", str(reason))
     with browser(folder) as started:
         yield started
 

@@ -8,10 +8,8 @@ sockets, where nothing gets lost that a machine takes; each one's sshd is reache
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
@@ -24,11 +22,10 @@ from pathlib import Path
 
 from tests.roce import images
 from tests.roce.cpio import Archive
+from tests.testbed import packages
 from tests.testbed.kernel import die_with_parent, until
-from tests.testbed.plan import Unavailable
 
 PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "zstd": "zstd", "ssh": "openssh-client", "ssh-keygen": "openssh-client", "dpkg-deb": "dpkg"}
-INSTALL_SECONDS = 300
 BOOT_SECONDS = 600  # 20 s for four machines on two idle cores, minutes on busy ones
 CABLE_SECONDS = 30
 MEMORY = "512M"
@@ -45,17 +42,7 @@ Subsystem sftp /usr/lib/openssh/sftp-server
 
 def ensure_programs() -> None:
     """Installs qemu where it is missing. Raises Unavailable with one sentence."""
-    packages = sorted({package for program, package in PROGRAMS.items() if not shutil.which(program)})
-    if not packages:
-        return
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
-        raise Unavailable(f"virtual machines need {', '.join(packages)}: apt-get install {' '.join(packages)}")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
-    for words in (["update"], ["-oDPkg::Lock::Timeout=200", "install", "--yes", "--no-install-recommends", *packages]):
-        try:
-            subprocess.run(["apt-get", "-qq", *words], env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=INSTALL_SECONDS)
-        except subprocess.SubprocessError as error:
-            raise Unavailable(f"{' '.join(packages)} cannot be installed: {error}") from None
+    packages.ensure(PROGRAMS, "a virtual machine")
 
 
 class BootError(Exception):

@@ -39,7 +39,8 @@ def ensure(wanted: Mapping[str, str], who: str) -> None:
 
 def _install(packages: list[str]) -> None:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
-    for argv in (["apt-get", "-qq", "update"], ["apt-get", "-qq", "install", "--yes", "--no-install-recommends", *packages]):
+    # Processes of one test run may install side by side.
+    for argv in (["apt-get", "-qq", "update"], ["apt-get", "-qq", "-oDPkg::Lock::Timeout=200", "install", "--yes", "--no-install-recommends", *packages]):
         try:
             done = subprocess.run(argv, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=INSTALL_SECONDS)
         except subprocess.TimeoutExpired:
