@@ -120,8 +120,8 @@ def build(folder: str, wanted: Settings) -> dict[str, Any]:
 
 def lay_cables(wanted: Settings, pids: dict[int, int]) -> None:
     links.system({"ipv6/conf/default/disable_ipv6": "1", "ipv4/ip_forward": "1"})
-    links.batch("ip", links.switches(wanted) + [line for one in wanted.hosts for line in links.cables(one, inside(pids[one.index]))])
-    links.batch("ip", links.of_controller(wanted))
+    cables = [line for one in wanted.hosts for line in links.cables(one, inside(pids[one.index]))]
+    links.batch("ip", links.switches(wanted) + cables + links.of_controller(wanted))
     links.batch("tc", [links.shaped(links.port(one, device), wanted.link_rate) for one in wanted.hosts for device in range(one.devices)])
 
 

@@ -68,9 +68,9 @@ def ethernet(host: Host, device: int | None = None) -> str:
 
 def neighbours(host: Host, settings: Settings) -> list[str]:
     """For a host that is connected: who is where on its links, in a lab of so many that the kernel's table may be too small. NPUs talk rail by rail."""
-    others = [one for one in settings.hosts if one != host]
-    if len(others) * sum(1 + one.devices for one in settings.hosts) <= NEIGHBOURS:
+    if not _is_crowded(settings):
         return []
+    others = [one for one in settings.hosts if one != host]
     found = [_neighbour(one.address, ethernet(one), "eth0") for one in others]
     for device in range(host.devices):
         found += [_neighbour(address, ethernet(one, there), f"npu{device}") for one in others for there, address in enumerate(one.addresses)
@@ -80,7 +80,12 @@ def neighbours(host: Host, settings: Settings) -> list[str]:
 
 def of_controller(settings: Settings) -> list[str]:
     """The same for the controller."""
-    return [_neighbour(one.address, ethernet(one), "mgmt") for one in settings.hosts if neighbours(one, settings)]
+    return [_neighbour(one.address, ethernet(one), "mgmt") for one in settings.hosts] if _is_crowded(settings) else []
+
+
+def _is_crowded(settings: Settings) -> bool:
+    hosts = settings.hosts
+    return (len(hosts) - 1) * sum(1 + one.devices for one in hosts) > NEIGHBOURS
 
 
 def _neighbour(address: str, link: str, device: str) -> str:
