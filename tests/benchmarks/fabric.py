@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -83,6 +83,18 @@ class CallbackModule(CallbackBase):
 START, COLLECT = "Start the measurements of the host", "Wait for the measurements of the host"
 
 
+class Wall(NamedTuple):
+    """Seconds from the first start to the last result, and of these until all hosts were started, and of collecting."""
+
+    whole: float
+    starting: float
+    collecting: float
+
+    @property
+    def between(self) -> float:
+        return self.whole - self.starting - self.collecting
+
+
 class Seen:
     """One play: its events (time, kind, task, host), the CPU seconds of the controller, and its exit status."""
 
@@ -97,9 +109,8 @@ class Seen:
         return max(when for when, kind, name, _host in self.events if kind == "result" and name.endswith(task))
 
     @property
-    def wall(self) -> tuple[float, float, float]:
-        """Seconds from the first start to the last result, and of these until all hosts were started, and of collecting."""
-        return (self.last(COLLECT) - self.first(START), self.last(START) - self.first(START), self.last(COLLECT) - self.first(COLLECT))
+    def wall(self) -> Wall:
+        return Wall(self.last(COLLECT) - self.first(START), self.last(START) - self.first(START), self.last(COLLECT) - self.first(COLLECT))
 
     @property
     def events_a_host(self) -> dict[str, int]:
@@ -148,16 +159,15 @@ def table(capsys: pytest.CaptureFixture[str], *lines: str) -> None:
 
 
 def in_words(seen: Seen, hosts: str, whole: float, between: float) -> list[str]:
-    wall, starting, collecting = seen.wall
-    rest = wall - starting - collecting
-    return [f"check_fabric, {HOSTS} hosts{hosts}, full, {TEST_SECONDS} s a test: {wall:.1f} s, ratio {wall / BOUND:.2f} to {BOUND} s (reference {whole})",
-            f"  until all were started {starting:.1f} s, {100 * starting / wall:.0f} % of it; collecting {collecting:.1f} s; between {rest:.1f} s, "
-            f"ratio {rest / BOUND:.2f} (reference on less than {ENOUGH_CORES} cores {between}; here are {CORES})"]
+    wall = seen.wall
+    return [f"check_fabric, {HOSTS} hosts{hosts}, full, {TEST_SECONDS} s a test: {wall.whole:.1f} s, ratio {wall.whole / BOUND:.2f} to {BOUND} s "
+            f"(reference {whole})",
+            f"  until all were started {wall.starting:.1f} s, {100 * wall.starting / wall.whole:.0f} % of it; collecting {wall.collecting:.1f} s; "
+            f"between {wall.between:.1f} s, ratio {wall.between / BOUND:.2f} (reference on less than {ENOUGH_CORES} cores {between}; here are {CORES})"]
 
 
 def hold(seen: Seen, whole: float, between: float) -> None:
-    wall, starting, collecting = seen.wall
-    assert wall / BOUND <= whole if CORES >= ENOUGH_CORES else (wall - starting - collecting) / BOUND <= between
+    assert seen.wall.whole / BOUND <= whole if CORES >= ENOUGH_CORES else seen.wall.between / BOUND <= between
 
 
 def test_the_wall_of_all_pairs(lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
