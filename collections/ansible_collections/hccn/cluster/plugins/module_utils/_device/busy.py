@@ -94,9 +94,9 @@ def _unknown(error: HccnError) -> HccnError:
 def _queue_pairs(tool: HccnTool, device: int) -> Optional[int]:
     try:
         found = _QP_COUNT.search(tool.query(device, "-qp_info", "-g").stdout)
+        return count_of(found.group(1)) if found else None
     except HccnError:
         return None
-    return count_of(found.group(1)) if found else None
 
 
 def look(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Dict[int, Work]:

@@ -347,8 +347,9 @@ def test_queue_pairs_are_work_too(npus):
     assert set_tls()["devices"][1]["errors"][0]["message"] == "device 1 is at work: 12 queue pairs"
 
 
-def test_a_tool_that_cannot_count_queue_pairs_leaves_npu_smi(npus):
-    npus.broken[(1, "-qp_info -g")] = (3, "", "Get invalid major cmd.\n")
+@pytest.mark.parametrize("answer", [(3, "", "Get invalid major cmd.\n"), (0, "total_qp_count: %s\n" % ("9" * 5000), "")])
+def test_a_tool_that_cannot_count_queue_pairs_leaves_npu_smi(npus, answer):
+    npus.broken[(1, "-qp_info -g")] = answer
     assert set_tls()["changed"] is True
 
 
