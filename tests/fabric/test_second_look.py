@@ -20,6 +20,10 @@ from tests.fabric.cluster import Cluster, until
 from tests.support import ansible_environment
 
 
+UNREACHABLE = 4
+"""ansible-playbook's exit code where no task failed and a host could not be reached."""
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     made = Cluster(tmp_path / "cluster", 6, 1)
@@ -48,8 +52,11 @@ def caught_between(cluster: Cluster) -> tuple[int, str, tuple[str, str]]:
     raise AssertionError("no seed of the first hundred has a host between two others")
 
 
-def play(cluster: Cluster, tmp_path: Path, **variables: Any) -> str:
+def play(cluster: Cluster, tmp_path: Path, playbook: str = "check_fabric", lost: str | None = None, **variables: Any) -> str:
+    """What it says. ``lost``: a host whose port nobody listens on."""
     hosts = {entry["host"]: {"root": cluster.root(entry["host"]), "check_fabric_control_port": entry["control_port"]} for entry in cluster.hosts()}
+    if lost is not None:
+        hosts[lost] |= {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1, "ansible_ssh_retries": 0}
     common = {
         "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "check_fabric_control_address": "127.0.0.1",
         "hccn_tool": "{{ root }}/bin/counted", "npu_smi": "{{ root }}/bin/npu-smi", "hccn_conf": "{{ root }}/etc/hccn.conf",
@@ -57,9 +64,9 @@ def play(cluster: Cluster, tmp_path: Path, **variables: Any) -> str:
         "check_fabric_iterations": 1000, "check_fabric_timeout": 60, **variables,
     }
     (tmp_path / "hosts.json").write_text(json.dumps({"npu": {"hosts": hosts, "vars": common}}))
-    done = subprocess.run([str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.json", "hccn.cluster.check_fabric"], cwd=tmp_path,
+    done = subprocess.run([str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.json", f"hccn.cluster.{playbook}"], cwd=tmp_path,
                           capture_output=True, text=True, timeout=240, env=ansible_environment())
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == (UNREACHABLE if lost else 0), done.stdout + done.stderr
     return re.sub(r"\n {8}", " ", done.stdout)
 
 
@@ -91,3 +98,13 @@ def test_pairs_by_name(cluster: Cluster, tmp_path: Path) -> None:
     assert "pairs: 2 pairs of NPUs over 6 hosts in 2 rounds" in said
     assert dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said)) == {
         "n1": "good", "n2": "not_measured", "n3": "not_measured", "n4": "good", "n5": "not_measured", "n6": "good"}
+
+
+def test_a_lost_host_stops_no_pair_of_others(cluster: Cluster, tmp_path: Path) -> None:
+    lost = {"source": {"host": "n4", "device": 0}, "target": {"host": "n5", "device": 0}}
+    said = play(cluster, tmp_path, "retest", lost="n4", retest_pairs=[["n1", "n4"], lost, ["n1", "n6"]])
+    assert "Not measured: n1 and n4: n4 cannot be measured" in said
+    assert "Not measured: n4 npu 0 and n5 npu 0: n4 npu 0 cannot be measured" in said
+    assert "pairs: 1 pairs of NPUs over 5 hosts in 1 rounds" in said
+    assert dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said)) == {
+        "n1": "good", "n2": "not_measured", "n3": "not_measured", "n5": "not_measured", "n6": "good"}

@@ -64,6 +64,13 @@ options:
       - They are brought into at most one round more than the busiest NPU has pairs.
     type: list
     elements: raw
+  absent:
+    description:
+      - What O(pairs) may name though it is not in the input, names of hosts and dictionaries with C(host) and C(device), such as hosts that are lost.
+      - Their pairs are not measured, the summary names them. Other hosts and NPUs that are not in the input are errors.
+    type: list
+    elements: raw
+    default: []
   groups:
     description:
       - For each host a dictionary with C(leaf), C(super_pod), C(rack) or C(rail), which come before what stands in the input.
@@ -140,6 +147,7 @@ _value:
     - Its C(sees) has C(classes), the kinds of fault that the plan can name of C(node), C(device), C(rail), C(leaf) and C(path), and C(not), the reasons
       why not for the others, and C(smallest_drop_percent) of an C(npu) and a C(pair) that would be seen where measurements vary by C(spread_percent).
       C(left_out) is there where a budget cut the plan, with C(rounds), C(minutes) and C(pairs).
+    - Its C(unmeasured) is there where O(pairs) has some with an end that is O(absent), a sentence for each.
   type: dict
 """
 
@@ -155,11 +163,12 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.summary import 
 
 
 def pair_plan(hosts: Any, plan: str = "quick", seed: int = 0, rails: Iterable[int] | None = None, run_id: str | None = None, pairs: Any = None,
-              groups: Any = None, budget: float | None = None, seconds_per_pair: float = SECONDS_PER_PAIR, compact: bool | None = None) -> dict[str, Any]:
+              groups: Any = None, budget: float | None = None, seconds_per_pair: float = SECONDS_PER_PAIR, compact: bool | None = None,
+              absent: Iterable[Any] = ()) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
-        return make_plan(hosts, plan, seed, rails, run_id, pairs=pairs, groups=groups, budget=budget, seconds_per_pair=seconds_per_pair, compact=compact,
-                         sees=forecast)
+        return make_plan(hosts, plan, seed, rails, run_id, pairs=pairs, absent=absent, groups=groups, budget=budget, seconds_per_pair=seconds_per_pair,
+                         compact=compact, sees=forecast)
     except InputError as error:
         raise AnsibleFilterError(f"pair_plan: {error.sentence()}") from None
 

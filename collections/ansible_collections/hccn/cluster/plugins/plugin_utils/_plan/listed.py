@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.errors import InputError
@@ -38,6 +38,40 @@ def rounds_of_pairs(pairs: Any, hosts: Sequence[Host], rails: Collection[int]) -
                 raise InputError(f"pairs: {_said(pair[0])} to {_said(pair[1])} stands twice")
             batches[len(earlier)][key] = pair
     return [one for batch in batches for one in coloured_rounds(list(batch.values()))]
+
+
+def without(pairs: Any, absent: Iterable[Any]) -> tuple[Any, list[str]]:
+    """The pairs that can be measured, and what to say of each of the others.
+
+    ``absent``: names of hosts, or ``{host, device}``. What is no pair stays, for ``rounds_of_pairs`` to refuse. Raises InputError where no pair is left.
+    """
+    gone = {_name(one) if isinstance(one, Mapping) else str(one) for one in absent}
+    if not gone or not isinstance(pairs, Sequence) or isinstance(pairs, str):
+        return pairs, []
+    kept, said = [], []
+    for entry in pairs:
+        ends = _ends(entry)
+        missing = [end for end in ends if not gone.isdisjoint((_name(end), str(end.get("host"))))]
+        if missing:
+            said.append(f"{' and '.join(map(_name, ends))}: {_name(missing[0])} cannot be measured")
+        else:
+            kept.append(entry)
+    if said and not kept:
+        raise InputError(f"pairs: none can be measured; {said[0]}")
+    return kept, said
+
+
+def _ends(entry: Any) -> list[Mapping[str, Any]]:
+    """Of a pair in either form; none of what is no pair."""
+    if isinstance(entry, Mapping):
+        return [end for end in (entry.get("source"), entry.get("target")) if isinstance(end, Mapping)]
+    return [{"host": name} for name in entry] if isinstance(entry, Sequence) and not isinstance(entry, str) else []
+
+
+def _name(end: Mapping[str, Any]) -> str:
+    """As text, since the id of a device is one where a template made it."""
+    host, device = end.get("host"), end.get("device")
+    return str(host) if device is None else _said((host, device))
 
 
 def coloured_rounds(pairs: Sequence[EndPair]) -> list[list[EndPair]]:
@@ -83,5 +117,5 @@ def _end(value: Any, side: str, known: Mapping[str, Host]) -> End:
     return host.name, device
 
 
-def _said(end: End) -> str:
+def _said(end: tuple[Any, Any]) -> str:
     return f"{end[0]} npu {end[1]}"

@@ -22,7 +22,7 @@ from ...module_utils._fabric.schedule import Names, Schedule, parse_schedule
 from . import coverage
 from .expand import listed_round, rounds_of
 from .hosts import Host, read_hosts
-from .listed import EndPair, rounds_of_pairs
+from .listed import EndPair, rounds_of_pairs, without
 from .numbers import whole_number
 from .order import DEVICES, FULL, LEAVES, QUICK, make_schedule
 from .summary import SECONDS_PER_PAIR, Cut, afforded, positive, summarise
@@ -36,12 +36,13 @@ LISTED_PAIRS = 512
 
 
 def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int] | None = None, run_id: str | None = None, *,
-              pairs: Any = None, groups: Any = None, budget: float | None = None, seconds_per_pair: float = SECONDS_PER_PAIR,
+              pairs: Any = None, absent: Iterable[Any] = (), groups: Any = None, budget: float | None = None, seconds_per_pair: float = SECONDS_PER_PAIR,
               adaptive: bool = False, compact: bool | None = False,
               sees: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None) -> dict[str, Any]:
     """The plan as rdma_perf takes it: ``plan``, ``rounds``, ``hosts``, ``topology``, ``summary``, and ``run_id`` where one is given.
 
     ``compact``: by ``schedule`` and ``wiring`` instead of ``rounds`` and ``topology``; None leaves that to the number of pairs. See expand.py.
+    ``absent``: hosts, or ``{host, device}``, whose ``pairs`` are told in the summary as ``unmeasured``, where others that are not known are refused.
     ``budget``: minutes that the plan may take at most. ``sees``: called with the summary, adds to its ``sees``. Raises InputError.
     """
     if pairs is not None and plan in (QUICK, PAIRS):
@@ -55,7 +56,9 @@ def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int]
     wanted = None if rails is None else {whole_number("rails", rail) for rail in rails}
     used = sorted({device for host in known for device in host.devices if wanted is None or device in wanted})
     found = find_groups(known, groups)
+    unmeasured: list[str] = []
     if plan == PAIRS:
+        pairs, unmeasured = without(pairs, absent)
         made = _listed(rounds_of_pairs(pairs, known, used), known, found, budget, seconds_per_pair)
     else:
         made = _scheduled(plan, known, found, used, seed, adaptive, budget, seconds_per_pair)
@@ -65,6 +68,8 @@ def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int]
     every = plan == DEVICES or (plan == PAIRS and any(one["source"]["device"] != one["target"]["device"] for each in body["rounds"] for one in each))
     can = coverage.possible((coverage.kind_of(found[host.name], host.devices, used) for host in known), every)
     summary = summarise(plan, known, found, used, rounds, covered, can, seconds_per_pair, adaptive, cut)
+    if unmeasured:
+        summary["unmeasured"] = unmeasured
     if sees is not None:
         summary["sees"].update(sees(summary))
     meeting = known if plan != PAIRS else _meeting(known, body["rounds"])

@@ -411,6 +411,25 @@ def test_pairs_that_are_none(pairs, message):
     assert raised.value.message == message
 
 
+def test_pairs_of_what_is_not_there_leave_the_others():
+    far = {"source": {"host": "n1", "device": "1"}, "target": {"host": "n3", "device": 0}}
+    plan = make_plan(hosts(3), pairs=[["n1", "n9"], ["n1", "n2"], far], absent=["n9", {"host": "n1", "device": 1, "code": "device_busy"}])
+    assert grouped(plan) == [[(("n1", 0), ("n2", 0)), (("n2", 1), ("n1", 1))]]
+    assert plan["summary"]["unmeasured"] == ["n1 and n9: n9 cannot be measured", "n1 npu 1 and n3 npu 0: n1 npu 1 cannot be measured"]
+    assert "unmeasured" not in make_plan(hosts(3), pairs=[["n1", "n2"]], absent=["n9"])["summary"]
+
+
+@pytest.mark.parametrize("pairs, message", [
+    ([["n1", "n9"], ["n9", "n2"]], "pairs: none can be measured; n1 and n9: n9 cannot be measured"), ([["n1", "n8"]], "pairs: 'n8' is not among the hosts"),
+    (["n9"], "pairs: 'n9' is no pair"), ("n9", "pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]"),
+    ([{"source": "n9", "target": None}], "pairs: a source is not a dictionary with host and device: 'n9'"),
+])
+def test_what_is_not_there_excuses_no_pair_that_is_none(pairs, message):
+    with pytest.raises(InputError) as raised:
+        make_plan(hosts(3), pairs=pairs, absent=["n9"])
+    assert raised.value.message == message
+
+
 def test_pairs_of_hosts_without_a_common_device():
     with pytest.raises(InputError) as raised:
         make_plan([host(1, 1), {**host(2), "devices": [{"id": 7, "address": "10.9.9.9"}]}], pairs=[["n1", "n2"]])
