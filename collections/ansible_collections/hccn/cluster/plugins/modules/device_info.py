@@ -79,7 +79,7 @@ devices:
       description: Address that the device probes for its health, V(null) when none is set.
       type: str
     link:
-      description: V(up) or V(down). On the 950 also V(partial), when some ports or lanes are down.
+      description: V(up) or V(down). On the 950 also V(partial), when some ports or lanes are down, and V(unknown).
       type: str
     ports:
       description:

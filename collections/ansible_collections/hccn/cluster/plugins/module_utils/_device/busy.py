@@ -8,6 +8,7 @@ Two witnesses: the process table of npu-smi, and the queue pairs on the device (
 
 from __future__ import annotations
 
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from .._core.errors import HccnError
 from .._core.numbers import count_of
 from .containers import place_of
-from .host import Host
+from .host import Host, has_device_files
 from .host import look as look_at
 from .parse_npu_smi import Process
 from .read import MAX_PARALLEL
@@ -66,17 +67,20 @@ def processes_by_device(host: Host, processes: Sequence[Process]) -> Dict[int, L
     return found
 
 
-def refuse_work_here(smi: NpuSmi, devices: int) -> None:
+def refuse_work_here(smi: NpuSmi, devices: int, dev: str = "/dev") -> None:
     """Raises HccnError where one of the first ``devices`` NPUs of this host has a process (``device_busy``) or npu-smi cannot tell.
 
-    For tools that take the NPUs by number without hccn_tool. A host without NPUs has nothing to disturb.
+    For tools that take the NPUs by number without hccn_tool. A host without NPUs has nothing to disturb; one with their device files has, whatever
+    npu-smi says.
     """
     try:
         seen = look_at(smi)
     except HccnError as error:
-        if error.code == "no_device":
+        if error.code != "no_device":
+            raise
+        if not has_device_files(os.listdir(dev)):
             return
-        raise
+        raise _unknown(error) from None
     try:
         running = processes_by_device(seen, smi.processes())
     except HccnError as error:

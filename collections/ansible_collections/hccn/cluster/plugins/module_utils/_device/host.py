@@ -72,6 +72,11 @@ def expand(wanted: Iterable[str], present: Iterable[int]) -> List[int]:
 _DAVINCI = re.compile(r"^davinci(\d+)$")
 
 
+def has_device_files(names: Iterable[str]) -> bool:
+    """Is one of these names in /dev that of an NPU?"""
+    return any(map(_DAVINCI.match, names))
+
+
 def parse_device_files(names: Iterable[str]) -> Host:
     """Names in /dev. Raises HccnError ``no_device``."""
     ids = sorted(int(found.group(1)) for found in map(_DAVINCI.match, names) if found)

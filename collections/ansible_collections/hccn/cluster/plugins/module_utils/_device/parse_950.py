@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import ParseError
 from .._core.numbers import count_of, is_count
@@ -78,10 +78,10 @@ def parse_link_changes(text: str) -> LinkChanges:
 
 @dataclass(frozen=True)
 class Speed:
-    """``gbit_s`` as it is; ``capability`` and ``width`` are lanes, such as X4; ``status`` in the tool's word."""
+    """``gbit_s`` as it is, None of a port that is down; ``capability`` and ``width`` are lanes, such as X4; ``status`` in the tool's word."""
 
     port: Port
-    gbit_s: int
+    gbit_s: Optional[int]
     capability: str
     width: str
     status: str
@@ -100,12 +100,15 @@ class DevicePort:
 
 
 _PORTS_HEAD = ("UDie ID", "Port ID", r"Speed Ability\(Gbps\)", "Port Type", "Link Status", "Media Type")
+_INTERFACES = re.compile(r"[\s|+-]*Interface Name\b")
 _PORT_LINKS: Mapping[str, str] = {"UP": "up", "DOWN": "down"}
 
 
 def parse_device_ports(text: str) -> Tuple[DevicePort, ...]:
     """``-g -dev_info``: the first of its tables. A single card without a neighbour has no valid port."""
     query = "-g -dev_info"
+    if _INTERFACES.match(text):
+        return ()
     search(re.compile(r"^\|\s*" + r"\s*\|\s*".join(_PORTS_HEAD) + r"\s*\|\s*$", re.MULTILINE), text, query)
     ports: List[DevicePort] = []
     for line in text.split("Interface Name")[0].splitlines():
@@ -125,8 +128,11 @@ _GBIT = re.compile(r"^(\d+) G$")
 def parse_speed(text: str) -> Tuple[Speed, ...]:
     """``-g -speed``: one for each row."""
     query = "-g -speed"
-    return tuple(
-        Speed(_port(row), count_of(search(_GBIT, row[3], query).group(1)), row[4], row[5], row[6]) for row in _rows(text, _SPEED_HEAD, query))
+    return tuple(Speed(_port(row), _gbit_s(row[3], query), row[4], row[5], row[6]) for row in _rows(text, _SPEED_HEAD, query))
+
+
+def _gbit_s(text: str, query: str) -> Optional[int]:
+    return None if text == "unknown" else count_of(search(_GBIT, text, query).group(1))
 
 
 _COUNTER = re.compile(r"^(\w+):\s*(\d+)\s*$", re.MULTILINE)
@@ -166,14 +172,15 @@ def parse_port_info(text: str) -> PortInfo:
 
 @dataclass(frozen=True)
 class UbConnect:
-    """``link``: up, down or partial for the NPU; ``ports``: the same words by port."""
+    """``link``: up, down, partial or unknown for the NPU; ``ports``: by port, up, down, partial or initial."""
 
     link: str
     ports: Mapping[int, str]
 
 
-_CONNECT_STATES: Mapping[str, str] = {"UP": "up", "DOWN": "down", "PARTIAL LINK": "partial", "PARTIAL UP": "partial"}
-_CONNECT = re.compile(r"^link status\s*:\s*(UP|DOWN|PARTIAL LINK)\s*$", re.MULTILINE)
+_CONNECT_STATES: Mapping[str, str] = {"UP": "up", "DOWN": "down", "PARTIAL LINK": "partial", "PARTIAL UP": "partial", "INITIAL": "initial",
+                                      "NA": "unknown"}
+_CONNECT = re.compile(r"^link status\s*:\s*(UP|DOWN|PARTIAL LINK|NA)\s*$", re.MULTILINE)
 _CONNECT_PORT = re.compile(r"^port (\d+)\s*:\s*(\S.*?)\s*$", re.MULTILINE)
 
 

@@ -16,6 +16,9 @@ from typing import Dict, List, Optional, Tuple
 from .._core.errors import HccnError, ParseError
 from .._core.numbers import count_of, is_count
 
+_IN_USE = re.compile(r"because the device is used|ret is -8020\b")
+"""DCMI_ERR_CODE_RESOURCE_OCCUPIED (source: hicann/driver, npu_smi.c)."""
+
 _COLUMNS = re.compile(r"\s{2,}|\t+")
 
 
@@ -40,10 +43,12 @@ class Chips:
 def parse_chips(text: str) -> Chips:
     """``npu-smi info -m``: a row a chip; the physical id stands under "Chip Phy-ID" (A3, 950) or "Chip Logic ID" (910A, A2).
 
-    Rows of the board's controller carry "-" there. Raises HccnError ``no_device`` where there is no chip.
+    Rows of the board's controller carry "-" there. Raises HccnError ``no_device`` where there is no chip, ``device_busy`` where a program keeps npu-smi out.
     """
     rows = [_COLUMNS.split(line.strip()) for line in text.splitlines() if line.strip()]
     heads = [row for row in rows if {"NPU ID", "Chip Name", "Chip ID"} <= set(row) and {"Chip Phy-ID", "Chip Logic ID"} & set(row)]
+    if not heads and _IN_USE.search(text):
+        raise HccnError("device_busy", "npu-smi info -m cannot look at the NPUs, since a program holds them: %r" % text.strip()[-120:], "wait for it to end")
     if not heads:
         raise HccnError("no_device", "npu-smi info -m shows no NPU: %r" % text.strip()[:120], "is the driver loaded?")
     head = heads[0]

@@ -19,7 +19,10 @@ from .tool import HccnTool
 
 
 def _speed(found: Sequence[Speed]) -> Dict[str, Any]:
-    return {"mbit_s": found[0].gbit_s * 1000, "lanes": found[0].width, "lanes_capable": found[0].capability, "status": found[0].status} if found else {}
+    if not found:
+        return {}
+    rate = found[0].gbit_s
+    return {"mbit_s": None if rate is None else rate * 1000, "lanes": found[0].width, "lanes_capable": found[0].capability, "status": found[0].status}
 
 
 def _changes(found: LinkChanges) -> Dict[str, Any]:

@@ -82,6 +82,7 @@ def _nccl(text: str) -> List[HccnError]:
     """A remote error explains nothing, so it stands behind all others."""
     found = []
     for match in _NCCL.finditer(text):
-        code, hint = _NCCL_CODES.get(match.group(1).strip(), ("nccl_error", _NCCL_HINT))
+        # Some releases go on with advice behind the words.
+        code, hint = next((told for words, told in _NCCL_CODES.items() if match.group(1).startswith(words)), ("nccl_error", _NCCL_HINT))
         found.append(HccnError(code, line_of(text, match.start(), match.end()), hint))
     return sorted(found, key=lambda error: error.code == "nccl_remote_error")

@@ -21,7 +21,14 @@ _MEASURED = 4
 """time, algbw, busbw, wrong: first out of place, then in place."""
 
 _TAG = re.compile(r"^\[[0-9]+,[0-9]+\]<std(?:out|err)>:[ \t]?", re.MULTILINE)
-_NCCL_LINE = re.compile(r"(?:[A-Za-z][\w.-]*):[0-9]+:[0-9]+ \[[0-9]+\] NCCL [A-Z]+ [^\n]*(?:\n|$)")
+_NCCL_LINE = re.compile(
+    r"(?:\[[0-9][0-9: T./+-]{0,40}\] )?[A-Za-z][\w.-]*:[0-9]+:[0-9]+ \[[0-9]+\] (?:[\w./-]{1,200}:[0-9]+ )?NCCL [A-Z]+ [^\n]*(?:\n|$)")
+_NUMBER = r"(?:[0-9][\w.+-]*|N/A)"
+_CUT_ROW = re.compile(
+    r"^([ \t]*[0-9]+[ \t]+[0-9]+[ \t]+[A-Za-z]\w*(?:[ \t]+[a-z]\w*)?(?:[ \t]+-?[0-9]+)?[ \t]*)\n+"
+    rf"(?=[ \t]*{_NUMBER}(?:[ \t]+{_NUMBER})+[ \t]*$)", re.MULTILINE)
+"""A warning begins with a line end of its own, also where it comes between the labels of a row and its numbers (source: NCCL, debug.cc)."""
+
 _VERSION = re.compile(r"^# nccl-tests version (\S+)", re.MULTILINE)
 _BANNER = re.compile(
     r"^# nThreads?:? ([0-9]+) nGpus:? ([0-9]+) minBytes:? ([0-9]+) maxBytes:? ([0-9]+) step: ?([0-9]+)\((factor|bytes)\) "
@@ -101,7 +108,7 @@ class Report:
 def parse(stdout: str, stderr: str = "") -> Report:
     """Reads the output of one run, or one log (then all of it is ``stdout``)."""
     untagged = _TAG.sub("", stdout).replace("\r\n", "\n")
-    text = _NCCL_LINE.sub("", untagged)
+    text = _CUT_ROW.sub(r"\1 ", _NCCL_LINE.sub("", untagged))
     version, wrong, average, reduced = (pattern.search(text) for pattern in (_VERSION, _WRONG, _AVERAGE, _REDUCED))
     devices = sorted((Device(count_of(rank), count_of(group or "0"), host) for rank, group, _pid, host, _number in _DEVICE.findall(text)),
                      key=lambda device: device.rank)

@@ -34,6 +34,7 @@ PEER_ENDED = "peer_ended"
 _PACKETS = "packets do not come through: check cable, switch port, MTU and PFC of both ends"
 _COUNTERS = "the transfer was broken off: look at the counters of both ends"
 _DRIVER = "is the driver loaded? see hccn.cluster.rdma_info"
+_NO_SUBNET_MANAGER = "the link is there, but the port is not active: on InfiniBand, is a subnet manager running?"
 _MEMLOCK = "the limit of locked memory is too low (ulimit -l), or the size too large"
 _OTHER_END = "see what the other end says; both ends need the same test and options"
 
@@ -48,6 +49,9 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("to RTR", "connect_failed", "no route between the two ports, or a wrong GID: check addresses, gateways and gid_index"),
     Failure("Found Incompatibility issue with GID types", "gid_mismatch", "both ends need an IPv4 or both an IPv6 GID of the same RoCE version"),
     Failure("state is Down", "port_down", "check cable, optical module and switch port", True),
+    Failure("state is Init", "port_down", _NO_SUBNET_MANAGER, True),
+    Failure("state is Armed", "port_down", _NO_SUBNET_MANAGER, True),
+    Failure("Is SM running?", "port_down", _NO_SUBNET_MANAGER, True),
     Failure("No IB devices found", "no_rdma_device", _DRIVER, True),
     Failure("IB device ", "no_rdma_device", _DRIVER, True),
     Failure("Did not detect devices", "no_rdma_device", _DRIVER, True),
@@ -56,7 +60,9 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("Failed to create MR", "memory_registration", _MEMLOCK, True),
     Failure("BW result is below bw limit", "below_limit", "the measured bandwidth misses the limit that perftest was given"),
     Failure("Can't produce a report", "clock_not_measured", "the host was too busy to measure its own clock: run it again on idle cores", True),
-    Failure("Failed to exchange data between server and clients", PEER_ENDED, _OTHER_END),
+    Failure("Failed to exchange ", PEER_ENDED, _OTHER_END),
+    Failure("Failed to sync between server and client", PEER_ENDED, _OTHER_END),
+    Failure("Unable to read from socket/rdma_cm", PEER_ENDED, _OTHER_END),
     Failure("Failed to close connection between server and client", PEER_ENDED, _OTHER_END),
     Failure("Failed to complete run_iter", "transfer_failed", _COUNTERS),
     Failure("not compatible with versions older than", "version_mismatch", "the perftest of the two ends do not fit together"),

@@ -58,6 +58,12 @@ def test_speeds():
         parse_950.Speed(Port(3, 1, 5), 200, "X4", "X2", "degraded"), parse_950.Speed(Port(3, 1, 6), 400, "X4", "X4", "normal"))
 
 
+def test_a_port_that_is_down_has_no_speed():
+    text = SPEED.replace("200 G  ", "unknown").replace("X2 ", "NA ").replace("degraded", "abnormal")
+    assert parse_950.parse_speed(text) == (
+        parse_950.Speed(Port(3, 1, 5), None, "X4", "NA", "abnormal"), parse_950.Speed(Port(3, 1, 6), 400, "X4", "X4", "normal"))
+
+
 def test_counters():
     text = "packet statistics:\nport_id: 5\nis_uboe_port: 0\nub_mem_pkt_cnt_rx: 12\nretry_req_sum: 3\n"
     assert parse_950.parse_counters(text) == {"ub_mem_pkt_cnt_rx": 12, "retry_req_sum": 3}
@@ -69,10 +75,10 @@ def test_port_info():
         {"fec": "FEC Mode 1 RS (128, 120,T=4)", "dl_link": "link", "dl_link_fsm": "Initialization succeeded."})
 
 
-@pytest.mark.parametrize("said, link", [("UP", "up"), ("DOWN", "down"), ("PARTIAL LINK", "partial")])
+@pytest.mark.parametrize("said, link", [("UP", "up"), ("DOWN", "down"), ("PARTIAL LINK", "partial"), ("NA", "unknown")])
 def test_connections(said, link):
-    text = "link status : %s\nport 4 : UP\nport 5 : DOWN\nport 6 : PARTIAL UP\n" % said
-    assert parse_950.parse_ub_connect(text) == parse_950.UbConnect(link, {4: "up", 5: "down", 6: "partial"})
+    text = "link status : %s\nport 4 : UP\nport 5 : DOWN\nport 6 : PARTIAL UP\nport 7 : INITIAL\n" % said
+    assert parse_950.parse_ub_connect(text) == parse_950.UbConnect(link, {4: "up", 5: "down", 6: "partial", 7: "initial"})
 
 
 @pytest.mark.parametrize("parse", [

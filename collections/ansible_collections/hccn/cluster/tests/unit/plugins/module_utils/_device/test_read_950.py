@@ -76,6 +76,16 @@ def test_the_ports_of_the_device_information():
         parse_950.parse_device_ports(DEV_INFO.replace("DOWN", "ODD "))
 
 
+def test_a_single_card_has_no_ports():
+    interfaces = DEV_INFO[DEV_INFO.index("| Interface Name"):]
+    assert parse_950.parse_device_ports("+------+\n" + interfaces) == parse_950.parse_device_ports(interfaces) == ()
+
+
+def test_a_port_that_is_down_has_no_speed(npu, monkeypatch):
+    monkeypatch.setitem(SAID, "-speed", SAID["-speed"].replace("200 G", "unknown"))
+    assert read_npu(npu, "speed")["ports"][0]["speed"] == {"mbit_s": None, "lanes": "X2", "lanes_capable": "X4", "status": "degraded"}
+
+
 def test_everything_that_is_told_by_port(npu):
     found = read_npu(npu, "link", "health", "counters", "link_changes", "speed")
     first, second = found.pop("ports")

@@ -30,6 +30,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_errors imp
     ("n1: Test NCCL failure common.cu:777 'unhandled system error'", "nccl_system_error"),
     ("n1: Test NCCL failure common.cu:1204 'unhandled cuda error (run with NCCL_DEBUG=INFO for details) / '", "nccl_cuda_error"),
     ("n1: Test NCCL failure common.cu:1 'remote process exited or there was a network error / '", "nccl_remote_error"),
+    ("n1: Test NCCL failure common.cu:1204 'internal error - please report this issue to the NCCL developers / '", "nccl_internal_error"),
     ("n1: Test NCCL failure common.cu:1 'something new / '", "nccl_error"),
     ("n1: Test timeout (60s) common.cu:1", "test_timeout"),
     ("ssh: connect to host n2 port 22: No route to host", "host_unreachable"),

@@ -107,6 +107,13 @@ def test_lines_of_nccl_and_of_the_launcher() -> None:
         assert parse(NEW.replace("\n", ending)).rows == parse(NEW).rows
 
 
+@pytest.mark.parametrize("stamp", ["", "[2026-01-02 03:04:05] "])
+def test_a_warning_between_the_labels_of_a_row_and_its_numbers(stamp: str) -> None:
+    warning = f"\n{stamp}alpha:12:34 [0] transport/net_ib.cc:129 NCCL WARN NET/IB : mlx5_0:1 Got async event : port error\n"
+    assert parse(NEW.replace("-1    52.43", "-1 " + warning + "    52.43")).rows == parse(NEW).rows
+    assert parse(NEW.replace("20.97       0\n", "20.97       0\n" + warning)).rows == parse(NEW).rows
+
+
 def test_old_banner_and_devices() -> None:
     report = parse("# nThread 1 nGpus 8 minBytes 8 maxBytes 128 step: 1048576(bytes) warmup iters: 5 iters: 20 validation: 1 \n#\n# Using devices\n"
                    "#   Rank  0 Pid  12345 on     gamma device  0 [0x1a] Tesla V100\n#   Rank 10 Pid  12345 on     gamma device  1 [0x1b] Tesla V100\n")

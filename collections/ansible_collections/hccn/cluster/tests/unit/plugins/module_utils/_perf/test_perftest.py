@@ -140,6 +140,8 @@ def test_stray_lines_on_standard_error():
     (finished("", " Did not detect devices \n If device exists, check if driver is up\n", 1), "no_rdma_device"),
     (finished("", " Unable to query port 2 attributes\n Couldn't set the link layer\n", 1), "no_rdma_port"),
     (finished("", " Port number 1 state is Down\n Couldn't set the link layer\n", 1), "port_down"),
+    (finished("", " Port number 1 state is Init\n Couldn't set the link layer\n", 1), "port_down"),
+    (finished("", " Local lid 0x0 detected. Is SM running? If you wish to use RoCE\n", 1), "port_down"),
     (finished(header(), "\n Found Incompatibility issue with GID types.\n Please Try to use a different IP version.\n\n", 1), "gid_mismatch"),
     (finished(header(), "Failed to modify QP 60 to RTR\n Unable to Connect the HCA's through the link\n", 1), "connect_failed"),
     (finished("", "libibverbs: Warning: RLIMIT_MEMLOCK is 16384 bytes.\n    This will severely limit memory registrations.\nCouldn't allocate MR\n", 1),
@@ -150,6 +152,9 @@ def test_stray_lines_on_standard_error():
     (finished("", " Address family for hostname not supported for ai_family: a service: n2 port: 18520\nProblem in resolving basic address and port\n", 1),
      "unknown_address"),
     (finished(header() + BW_HEADING, LOST_PEER + "Failed to exchange data between server and clients\n", 1), "peer_ended"),
+    (finished(header() + BW_HEADING, "ethernet_read_keys: Couldn't read remote address\n Unable to read from socket/rdma_cm\n"
+                                     "Failed to sync between server and client between different msg sizes\n", 1), "peer_ended"),
+    (finished("", "ethernet_read_data: Couldn't read reports\nFailed to exchange Page Size data between server and client\n", 1), "peer_ended"),
     (finished(report().stdout, LOST_PEER + "Failed to close connection between server and client\n Trying to close this side resources\n"), "peer_ended"),
     (finished(header(), "Can't produce a report\n", 1), "clock_not_measured"),
     (finished(report().stdout, "Error: BW result is below bw limit\n", 1), "below_limit"),
