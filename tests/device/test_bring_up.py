@@ -70,6 +70,29 @@ def test_bare_hosts_get_planned_addresses_and_keep_them(cluster: Path) -> None:
     assert changed(bring_up(cluster, SUBNETS)) == ["0", "0", "0"]
 
 
+def test_addresses_do_not_move_to_others_where_a_host_is_lost(cluster: Path) -> None:
+    """Without digits in their names, and with no number, hosts would have the addresses of their place among those that are left."""
+    inventory = (cluster / "hosts").read_text().replace("n1 ", "alpha ", 1).replace("n2 ", "beta ", 1).replace("n3 ", "gamma ", 1)
+    (cluster / "hosts").write_text(inventory)
+    done = bring_up(cluster, SUBNETS)
+    assert done.returncode == 2
+    assert "alpha npu 0: it has no number: its name has no digits at its end, and its place among the hosts of a run may change" in done.stdout + done.stderr
+    assert [conf(cluster, name) for name in HOSTS] == ["", "", ""]
+    done = bring_up(cluster, {**SUBNETS, "bring_up_numbers": {"alpha": 1, "beta": 2, "gamma": 3}}, "--limit", "gamma")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "address_0=10.79.0.18\n" in conf(cluster, "n3")
+
+
+def test_a_host_without_tools_stops_no_other(cluster: Path) -> None:
+    inventory = (cluster / "hosts").read_text()
+    (cluster / "hosts").write_text(inventory.replace(str(cluster / "n3/bin"), str(cluster / "nowhere")))
+    (cluster / "n2/etc/hccn.conf").write_text("address_0=10.79.0.10netmask_0=255.255.0.0\n")
+    done = bring_up(cluster, {"bring_up_network": [], "bring_up_fail_on": "none"})
+    assert done.returncode == 2
+    assert re.findall(r"(n\d) +: .*failed=(\d)", done.stdout) == [("n1", "0"), ("n2", "1"), ("n3", "1")], done.stdout
+    assert "undefined" not in done.stdout + done.stderr
+
+
 def test_an_address_that_two_have_stops_all_before_any_set(cluster: Path) -> None:
     twice = [{"id": 0, "address": "10.79.0.9", "netmask": "255.255.0.0"}]
     done = bring_up(cluster, {"bring_up_network": twice})

@@ -61,7 +61,8 @@ options:
       number:
         description:
           - Number of the host. O(numbers) wins over it.
-          - Without any, it is made of the digits at the end of the name (of C(npu12.example.com) it is 12), else it is the place in the list.
+          - Without any, it is made of the digits at the end of the name (of C(npu12.example.com) it is 12), else it is the place in the list,
+            see O(number_by_place).
         type: int
       subnets:
         description:
@@ -115,6 +116,12 @@ options:
       - Number of the host that has the first addresses. V(0) for hosts that are counted from 0.
     type: int
     default: 1
+  number_by_place:
+    description:
+      - Whether a host without any other number has that of its place in the list. Otherwise it gets no planned address, which is refused.
+      - Set it to V(false) where the list is that of one run, which other runs may not have.
+    type: bool
+    default: true
   devices_per_host:
     description:
       - How many NPUs each host is planned to have. By default 8 for 910A and A2, and 16 for A3.
@@ -183,10 +190,10 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.addresses impor
 
 
 def address_plan(hosts: Any, subnets: Any = None, numbers: Any = None, first_number: int = 1, devices_per_host: int | None = None,
-                 ignore: Iterable[str] = (), problems: bool = False) -> dict[str, Any]:
+                 ignore: Iterable[str] = (), problems: bool = False, number_by_place: bool = True) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
-        made = plan(hosts, subnets, numbers, first_number, devices_per_host, ignore)
+        made = plan(hosts, subnets, numbers, first_number, devices_per_host, ignore, number_by_place)
     except InputError as error:
         raise AnsibleFilterError(f"address_plan: {error.sentence()}") from None
     if problems:

@@ -48,10 +48,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Host:
-    """``devices`` is None where they were not given; ``written`` and ``file`` are the entries written by hand for device_network and hccn_conf."""
+    """``number`` is None where there is none, ``devices`` where they were not given.
+
+    ``written`` and ``file`` are the entries written by hand for device_network and hccn_conf.
+    """
 
     name: str
-    number: int
+    number: int | None
     devices: tuple[int, ...] | None
     product: str | None
     super_pod: bool | None
@@ -83,13 +86,16 @@ class Plan:
 
 
 def plan(hosts: Any, subnets: Any = None, numbers: Any = None, first_number: int = 1, devices_per_host: int | None = None,
-         ignore: Iterable[str] = ()) -> Plan:
-    """The plan of all hosts and everything that is wrong with it. Raises InputError where the options themselves are wrong."""
+         ignore: Iterable[str] = (), number_by_place: bool = True) -> Plan:
+    """The plan of all hosts and everything that is wrong with it. Raises InputError where the options themselves are wrong.
+
+    ``number_by_place``: without it a host that has no number of its own has none, and no planned address.
+    """
     ignored = set(ignore)
     unknown = sorted(ignored - set(rules.RULES))
     if unknown:
         raise InputError(f"ignore: {', '.join(unknown)} cannot be ignored", f"what can be is {', '.join(rules.RULES)}")
-    known = _hosts(hosts, subnets, numbers, first_number)
+    known = _hosts(hosts, subnets, numbers, first_number if number_by_place else None)
     collisions = list(_numbering(known))
     collided = {problem.host for problem in collisions}
     problems = collisions + list(_gateways(known))
@@ -134,11 +140,12 @@ def _planned(host: Host, first_number: int, devices_per_host: int | None) -> tup
     per_host = devices_per_host or _per_host(host)
     for device in host.planned():
         place = seat(host.pools, device, per_host)
-        wrong = _misfit(host, device, place, per_host, first_number)
+        index = None if place is None or host.number is None else (host.number - first_number) * place.block + place.slot
+        wrong = _misfit(host, device, place, per_host, first_number, index)
         if wrong is not None:
             problems.setdefault((wrong.rule, place.pool.cidr if place else ""), wrong)
-        elif place is not None:
-            made[device] = Entry(f"planned from {place.pool.cidr}", dict(place.pool.settings(_index(host, place, first_number))))
+        elif place is not None and index is not None:
+            made[device] = Entry(f"planned from {place.pool.cidr}", dict(place.pool.settings(index)))
     return made, list(problems.values())
 
 
@@ -178,22 +185,21 @@ def _at(where: str) -> str:
     return where if where.startswith("planned") else f"in {where}"
 
 
-def _index(host: Host, place: Seat, first_number: int) -> int:
-    return (host.number - first_number) * place.block + place.slot
-
-
-def _misfit(host: Host, device: int, place: Seat | None, per_host: int, first_number: int) -> Problem | None:
-    """Why a device cannot have a planned address."""
+def _misfit(host: Host, device: int, place: Seat | None, per_host: int, first_number: int, index: int | None) -> Problem | None:
+    """Why a device cannot have a planned address, which would be the one with ``index`` of its pool."""
     if place is None:
         return Problem("no_subnet", "error", "none of the subnets is for this NPU", host.name, device, hint="name it in devices of a subnet")
     pool = place.pool
     if pool.devices is None and device >= per_host:
         return Problem("too_many_devices", "error", f"{per_host} NPUs are planned for each host, with the ids 0 to {per_host - 1}", host.name, device,
                        hint="give devices_per_host")
+    if host.number is None or index is None:
+        return Problem("no_number", "error", "it has no number: its name has no digits at its end, and its place among the hosts of a run may change",
+                       host.name, device, hint="give it one in numbers")
     if host.number < first_number:
         return Problem("number_too_small", "error", f"the number of the host is {host.number}, and the first is {first_number}", host.name, device,
                        hint="give it another in numbers, or give first_number")
-    if _index(host, place, first_number) >= pool.size:
+    if index >= pool.size:
         return Problem("pool_too_small", "error", f"{pool.cidr} has {pool.size} addresses for NPUs, {pool.range()}, which do not reach to the host with "
                        f"number {host.number} and its {place.block} NPUs there", host.name, device, hint="give a larger subnet, or smaller numbers")
     return None
@@ -218,6 +224,8 @@ def _numbering(hosts: Sequence[Host]) -> Iterator[Problem]:
     """Two hosts that would have the same block of a subnet."""
     first: dict[tuple[str, int], str] = {}
     for host in hosts:
+        if host.number is None:
+            continue
         for cidr in sorted({pool.cidr for pool in host.pools}) if host.planned() else ():
             before = first.setdefault((cidr, host.number), host.name)
             if before != host.name:
@@ -234,7 +242,8 @@ def _gateways(hosts: Sequence[Host]) -> Iterator[Problem]:
                           hint="give first or last so that it does not")
 
 
-def _hosts(hosts: Any, subnets: Any, numbers: Any, first_number: int) -> list[Host]:
+def _hosts(hosts: Any, subnets: Any, numbers: Any, first_place: int | None) -> list[Host]:
+    """``first_place``: number of the first host where its place tells it, None where places tell none."""
     if not isinstance(hosts, Sequence) or isinstance(hosts, str):
         raise InputError("address_plan takes a list of hosts, each with host, and devices or config")
     given = {str(name): whole_number(f"numbers: {name}", number) for name, number in (numbers or {}).items()}
@@ -251,14 +260,14 @@ def _hosts(hosts: Any, subnets: Any, numbers: Any, first_number: int) -> list[Ho
     common = pools(subnets, "subnets")
     found: dict[str, Host] = {}
     for position, entry in enumerate(hosts):
-        host = _host(entry, position + first_number, given, common, pools)
+        host = _host(entry, None if first_place is None else position + first_place, given, common, pools)
         if host.name in found:
             raise InputError(f"host {host.name} stands twice")
         found[host.name] = host
     return list(found.values())
 
 
-def _host(entry: Any, position: int, numbers: Mapping[str, int], common: Sequence[Pool], pools: Any) -> Host:
+def _host(entry: Any, position: int | None, numbers: Mapping[str, int], common: Sequence[Pool], pools: Any) -> Host:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("host"), str) or not entry["host"]:
         raise InputError(f"an entry of the hosts has no name: {entry!r}")
     name = str(entry["host"])
@@ -276,7 +285,7 @@ def _host(entry: Any, position: int, numbers: Mapping[str, int], common: Sequenc
                 ids, product, super_pod, *_written(name, entry.get("config")), own)
 
 
-def _own_number(name: str, position: int) -> int:
+def _own_number(name: str, position: int | None) -> int | None:
     """The digits at the end of the name, of a name with a domain those of the host part; else where the host stands."""
     label = name if re.fullmatch(r"[\d.]+", name) else name.split(".")[0]
     found = re.search(r"([0-9]+)$", label)

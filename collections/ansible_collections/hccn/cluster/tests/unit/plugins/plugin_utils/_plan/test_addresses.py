@@ -56,6 +56,14 @@ def test_where_the_number_of_a_host_comes_from():
     assert addresses([a2("npu" + "9" * 5000, [0]), a2("npu2", [0])], ["10.0.0.0/24"])["npu2"] == ["10.0.0.9"]
 
 
+def test_a_place_that_changes_from_run_to_run_is_no_number():
+    told = "it has no number: its name has no digits at its end, and its place among the hosts of a run may change"
+    assert wrong([a2("alpha", [0]), a2("npu2", [0])], [SUBNET], number_by_place=False) == [("no_number", "alpha", 0, told)]
+    assert addresses([a2("alpha", [0]), a2("npu2", [0])], [SUBNET], numbers={"alpha": 7}, number_by_place=False) == {
+        "alpha": ["10.0.0.50"], "npu2": ["10.0.0.10"]}
+    assert addresses([a2("alpha", [0], config=[by_hand(0, "10.0.0.9")])], [SUBNET], number_by_place=False) == {"alpha": ["10.0.0.9"]}
+
+
 def test_hosts_that_are_counted_from_0():
     assert addresses([a2("node0", [0]), a2("node1", [0])], ["10.0.0.0/24"], first_number=0) == {"node0": ["10.0.0.1"], "node1": ["10.0.0.9"]}
     assert wrong([a2("node0")], [SUBNET]) == [("number_too_small", "node0", 0, "the number of the host is 0, and the first is 1")]
