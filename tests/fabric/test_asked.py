@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the role check_fabric is asked for: a plan alone, and what cannot be measured or judged so, which is said before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fabric.cluster import Cluster
+from tests.fabric.role import FAILED, play
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path / "cluster", 3, 1)
+    yield made
+    made.close()
+
+
+def test_a_plan_alone(cluster: Cluster, tmp_path: Path) -> None:
+    said = play(cluster, tmp_path, check_fabric_plan_only="true")
+    assert "quick: 2 pairs of NPUs over 3 hosts in 2 rounds" in said
+    assert "n1: " not in said
+    assert [cluster.calls(name).count("0 client") for name in cluster.ports] == [0, 0, 0]
+
+
+def test_what_cannot_be_judged_is_refused_before_anything_is_measured(cluster: Cluster, tmp_path: Path) -> None:
+    said = play(cluster, tmp_path, code=FAILED, check_fabric_relative_floor="97", check_fabric_line_rate_floor="90", check_fabric_timeout="1")
+    assert ("check_fabric_relative_floor is 97, not a number between 0 and 1 such as 0.97; check_fabric_line_rate_floor is 90, neither 0 nor a "
+            "number below 1 such as 0.9; the plan takes about 1.2 s, longer than check_fabric_timeout with 1 s: raise it, or bound the plan by "
+            "check_fabric_budget") in said
+    assert [cluster.calls(name).count("0 client") for name in cluster.ports] == [0, 0, 0]
+
+
+def test_numbers_that_a_survey_gives_as_text(cluster: Cluster, tmp_path: Path) -> None:
+    said = play(cluster, tmp_path, check_fabric_floor_gbit_s="1000", check_fabric_relative_floor="0.4", check_fabric_line_rate_floor="0",
+                check_fabric_timeout="60")
+    assert "n1: slow. " in said
