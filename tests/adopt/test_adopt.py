@@ -65,6 +65,21 @@ def test_hosts_as_they_are_become_an_inventory_that_changes_nothing(cluster: Clu
     assert f"{cluster.host_vars('npu1')} up to date" in done.said
 
 
+def test_variables_that_are_there_are_still_read(cluster: Cluster) -> None:
+    """Ansible reads a host's folder, or else one file of it."""
+    folder = cluster.host_vars("npu1").parent
+    for name, text in (("npu1/site.yml", "rack: r1\n"), ("npu2.yaml", "rack: r2\n")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    done = cluster.play("adopt")
+    assert done.code == 0, done.said
+    assert f"{folder}/npu1/hccn_cluster.yml written" in done.said
+    assert (f"{folder}/npu2.yml not written: {folder}/npu2.yaml would be read no more, or this file not; "
+            f"move it to {folder}/npu2/vars.yml first") in done.said
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.y*ml")) == ["npu1/hccn_cluster.yml", "npu1/site.yml", "npu2.yaml", "npu3.yml"]
+    assert yaml.safe_load((folder / "npu1/hccn_cluster.yml").read_text()) == NPU1
+
+
 def test_what_differs_between_device_and_file_is_told_and_not_taken(cluster: Cluster) -> None:
     set_state(cluster.nodes["npu1"], "1.ip=10.78.1.99")
     with cluster.conf("npu1").open("a") as file:
