@@ -119,10 +119,17 @@ def test_no_switch_is_touched_where_a_host_was_lost_before(cluster: Path) -> Non
 
 
 def test_in_batches(cluster: Path) -> None:
-    done = bring_up(cluster, {**SUBNETS, "hccn_serial": 1})
+    done = bring_up(cluster, {**SUBNETS, "bring_up_tls_state": "unchanged", "hccn_serial": 1})
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("PLAY [Bring up the NPU network]") == 3
     assert "address_0=10.79.0.18\n" in conf(cluster, "n3")
+
+
+def test_no_switch_is_touched_in_batches(cluster: Path) -> None:
+    done = bring_up(cluster, {**SUBNETS, "hccn_serial": 1, "bring_up_tls_state": "enabled"})
+    assert done.returncode == 2
+    assert "n1: the TLS switch would change here while hosts of later batches keep theirs. Nothing was set." in done.stdout, done.stdout
+    assert ["tls_enable_0=1\n" in conf(cluster, name) for name in HOSTS] == [False, False, False]
 
 
 def test_what_was_there_before_comes_back(cluster: Path) -> None:
