@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -193,6 +196,22 @@ def test_switch_upgrade_stops_at_the_first_refusal(site: Site) -> None:
     assert "Moved: train/a. Not moved: none." in said
     assert site.switched() == [("uid-a", True), ("uid-b", True)]
     assert (list(site.state["moved"]), "pending" in site.state) == (["uid-a"], False)
+
+
+def test_a_job_whose_switch_was_sent_by_a_module_that_died_stays_open(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(_request: Object) -> Object:
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if f"HOME={site.folder}\0" in (path / "environ").read_text(errors="replace") and "AnsiballZ_clusterd_nic" in (path / "cmdline").read_text():
+                    os.kill(int(path.name), signal.SIGKILL)
+        return {"code": 0, "info": ""}
+
+    monkeypatch.setitem(site.clusterd._served, SWITCH, killed)
+    code, said = site.upgrade(ansible_pipelining=False)
+    assert code != 0
+    assert "Moved: none. Not moved: train/b." in said
+    assert site.switched() == [("uid-a", True)]
+    assert (site.state["moved"], site.state["pending"]["job_id"]) == ({}, "uid-a")
 
 
 def test_switch_upgrade_stops_where_another_run_has_begun(site: Site) -> None:

@@ -232,7 +232,8 @@ def main() -> None:
         supports_check_mode=True,
     )
     for name, trace in options.missing(grpc=not module.check_mode, kubernetes=False):
-        module.fail_json(msg=missing_required_lib(name), exception=trace)
+        message = missing_required_lib(name)
+        module.fail_json(msg=message, exception=trace, error=HccnError("library_missing", message).as_dict())
     try:
         result = nic_change.change(module.params, module.check_mode)
     except HccnError as error:
