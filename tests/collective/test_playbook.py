@@ -55,6 +55,23 @@ def test_hosts_of_a_super_pod_stand_together(cluster: Path) -> None:
     assert "all_reduce over 3 hosts, 6 ranks: ok" in said
 
 
+def test_a_host_that_cannot_be_looked_at_ends_no_other_play(cluster: Path) -> None:
+    """So the page of a whole run is made whatever the collective found."""
+    (cluster / "two.yml").write_text(json.dumps([
+        {"import_playbook": "hccn.cluster.check_collective"},
+        {"hosts": "npu", "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": "next on {{ inventory_hostname }}"}}]}]))
+    hosts = (cluster / "hosts").read_text()
+    (cluster / "hosts-broken").write_text(hosts.replace(str(cluster / "n2/bin"), str(cluster / "nowhere")))
+    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster / "hosts-broken"), str(cluster / "two.yml")]
+    done = subprocess.run([*argv, "-e", "check_collective_fail_on=never"], env=ansible_environment(), capture_output=True, text=True, timeout=120)
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0, said
+    assert "all_reduce: not run, a host is not ready: n2: " in said
+    assert [f"next on {name}" in said for name in POD] == [True, True, True]
+    done = subprocess.run(argv, env=ansible_environment(), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+
+
 def test_gpus_and_the_order_that_is_given(cluster: Path) -> None:
     record, said = measured(cluster, check_collective_tool="nccl_tests", check_collective_rank_order="given", check_collective_allow_busy=True)
     assert (record["tool"]["name"], record["status"], record["hosts"], record["ranks"]) == ("all_reduce_perf", "ok", ["n1", "n2", "n3"], 6)

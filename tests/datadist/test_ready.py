@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._datadist import ports
 
 from tests import testbed
-from tests.support import ansible_environment, skip
+from tests.support import COLLECTION, ansible_environment, skip
 
 NPUS = 4
 PREFILL, DECODE = ("node1", "node2"), "node3"
@@ -80,6 +80,24 @@ def test_four_problems_and_no_others(lab: testbed.Lab, tmp_path: Path) -> None:
         ("error: node2 npu 1: the link of NPU 1 of node2 is down. ", "mend the link, or take the NPU out of the plan."),
         ("error: node3 npu 0: 513 links are planned on NPU 0 of node3: 512 is the most (LLM_PARAM_INVALID, Link num is over limit). ", "plan fewer, spread")]
     assert [line for line, (start, remedy) in zip(sorted(found), expected, strict=True) if not line.startswith(start) or remedy not in line] == []
+
+
+@pytest.mark.parametrize(("calls", "linked"), [
+    ([], [[[0, 1, 2], 700]]),
+    ([{"cluster": 1000, "remotes": [2, 0], "timeout_ms": 300}, {"cluster": 1000, "remotes": [1]}, {"cluster": 7, "remotes": [1]}],
+     [[[0, 2], 300], [[1], 1000]]),
+])
+def test_the_probe_links_what_is_planned(tmp_path: Path, calls: list[dict[str, Any]], linked: list[Any]) -> None:
+    """The role's own variables; what links is tested with the module."""
+    task = {"ansible.builtin.copy": {"content": "{{ __datadist_ready_own_calls | to_json }}", "dest": str(tmp_path / "calls.json")}}
+    variables = {"datadist_ready_clusters": clusters(3), "datadist_ready_calls": calls, "datadist_ready_timeout_ms": 700}
+    (tmp_path / "play.yml").write_text(json.dumps([{
+        "hosts": "all", "gather_facts": False, "vars": variables, "vars_files": [str(COLLECTION / "roles/datadist_ready/vars/main.yml")], "tasks": [task]}]))
+    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", f"{DECODE},", "-c", "local", str(tmp_path / "play.yml")]
+    subprocess.run([*argv, "-e", f"ansible_python_interpreter={sys.executable}"], env=ansible_environment(), check=True, capture_output=True, timeout=120)
+    found = json.loads((tmp_path / "calls.json").read_text())
+    assert [[[remote["cluster"] for remote in call["remotes"]], call["timeout_ms"]] for call in found] == linked
+    assert {call["own"]["cluster"] for call in found} == {1000}
 
 
 def test_ports_of_this_machine() -> None:

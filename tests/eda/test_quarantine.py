@@ -25,3 +25,13 @@ def test_nothing_is_done_unless_it_is_switched_on(tmp_path: Path, enabled: bool,
     assert done.returncode == 0, done.stdout + done.stderr
     assert said in done.stdout
     assert [path.name for path in (tmp_path / "out").iterdir()] == made
+
+
+def test_what_would_be_done_with_a_command_in_one_text(tmp_path: Path) -> None:
+    variables = {"ansible_eda": {"event": {"host": "n3"}}, "quarantine_enabled": True, "quarantine_command": f"touch,{tmp_path}/n3"}
+    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "n2,n3", "hccn.cluster.quarantine", "-e", json.dumps(variables)]
+    for arguments, said, made in ((["--check"], "n3: would be taken out of service by: touch", []), ([], "n3: taken out of service by: touch", ["n3"])):
+        done = subprocess.run([*argv, *arguments], cwd=tmp_path, env=ansible_environment(HOME=str(tmp_path)), capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert said in done.stdout
+        assert [path.name for path in tmp_path.glob("n3")] == made

@@ -62,6 +62,26 @@ def test_what_is_wrong_is_named(repository: Path, right: str, wrong: str, senten
     assert sentence in done.stdout + done.stderr
 
 
+def test_one_host_that_is_wrong_hides_nothing_of_the_others(repository: Path) -> None:
+    inventory = repository / "inventories/site/hosts"
+    twice = "bring_up_network: [{id: 0, address: 10.10.9.9, netmask: 255.255.0.0}]"
+    hosts = ["a2-01: {bring_up_tls_stat: x}", f"a2-02: {{{twice}}}", f"a2-03: {{{twice}}}"]
+    inventory.write_text(inventory.read_text().replace("a2-[01:04]:", "\n        ".join(hosts)))
+    done = run(repository, pipelines()[0][2])
+    said = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode != 0
+    assert "a2-01: not known to any role, maybe misspelt: bring_up_tls_stat" in said
+    assert "10.10.9.9 is also the address of a2-02 NPU 0" in said
+    assert "has no attribute" not in said
+
+
+def test_variables_of_all_entry_points_are_known(repository: Path) -> None:
+    inventory = repository / "inventories/site/hosts"
+    inventory.write_text(inventory.read_text().replace("a2-[01:04]:", "a2-[01:04]: {check_fabric_node: node-1}"))
+    done = run(repository, pipelines()[0][2])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_molecule_scenario_passes(repository: Path) -> None:
     if not Path(sys.executable).with_name("molecule").exists():
         skip("molecule")
