@@ -15,7 +15,7 @@ import os
 import stat
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Optional
 
 from .._core.errors import HccnError, InputError
@@ -154,19 +154,35 @@ class Snapshot:
 
 def read(state_dir: str, run_id: str) -> Snapshot:
     """The run as its journal tells; state ``unknown`` where there is none, or nothing in it. Raises InputError, HccnError ``journal_unreadable``."""
-    path = path_of(state_dir, run_id)
+    snapshot = _snapshot(state_dir, run_id)
+    if snapshot.state == RUNNING and not snapshot.alive:
+        # What it wrote between the look at the journal and the one at the process, its last line above all, is there now, and nothing comes after it.
+        snapshot = _snapshot(state_dir, run_id)
+        return snapshot if snapshot.end else replace(snapshot, state=FAILED)
+    return snapshot
+
+
+def _snapshot(state_dir: str, run_id: str) -> Snapshot:
+    """As far as the journal itself tells: ``running`` until it has an end."""
+    lines = _lines(path_of(state_dir, run_id))
+    start = next((line for line in lines if line["type"] == "start"), {})
+    end = next((line for line in lines if line["type"] == "end"), {})
+    records = [line["record"] for line in lines if line["type"] == "record"]
+    return Snapshot(end.get("state", RUNNING if start else UNKNOWN), start, records, end)
+
+
+def _lines(path: str) -> List[Dict[str, Any]]:
     try:
         with open(path, "rb") as journal:
             text = journal.read()
     except FileNotFoundError:
-        return Snapshot(UNKNOWN, {}, [], {})
+        return []
     except OSError as error:
         raise HccnError("journal_unreadable", "%s: %s" % (path, error.strerror), "read it as the user who ran rdma_perf") from None
     try:
-        lines = [json.loads(line) for line in text.split(b"\n")[:-1]]
+        return [json.loads(line) for line in text.split(b"\n")[:-1]]
     except ValueError:
         raise HccnError("journal_unreadable", "%s is damaged: a line is no JSON" % path, "this run cannot be read; remove its folder") from None
-    return _snapshot(lines)
 
 
 def readable(state_dir: str, run_id: str) -> Optional[Snapshot]:
@@ -183,16 +199,6 @@ def listed(state_dir: str) -> List[str]:
         return sorted(os.listdir(state_dir))
     except OSError:
         return []
-
-
-def _snapshot(lines: List[Dict[str, Any]]) -> Snapshot:
-    start = next((line for line in lines if line["type"] == "start"), {})
-    end = next((line for line in lines if line["type"] == "end"), {})
-    records = [line["record"] for line in lines if line["type"] == "record"]
-    if end or not start:
-        return Snapshot(end.get("state", UNKNOWN), start, records, end)
-    running = Snapshot(RUNNING, start, records, end)
-    return running if running.alive else Snapshot(FAILED, start, records, end)
 
 
 def remove(state_dir: str, run_id: str) -> bool:

@@ -39,7 +39,9 @@ def _is_dead(state_dir: str, run_id: str) -> bool:
         if os.lstat(path).st_uid != os.getuid():
             return False
         snapshot = journals.read(state_dir, run_id)
-        return bool(snapshot.start) and not snapshot.alive and (not snapshot.end or os.path.exists(saved_governor(state_dir, run_id)))
+        if not snapshot.end:
+            return snapshot.state == journals.FAILED
+        return not snapshot.alive and os.path.exists(saved_governor(state_dir, run_id))
     except (OSError, HccnError):
         return False
 

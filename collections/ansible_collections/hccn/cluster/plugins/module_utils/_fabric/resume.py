@@ -40,7 +40,7 @@ def earlier(state_dir: str, resume: Optional[str], run_id: str, wanted_hash: str
     snapshot = journals.read(state_dir, name) if name else None
     if snapshot is None or not snapshot.start:
         return []
-    if snapshot.alive and not snapshot.end:
+    if snapshot.state == journals.RUNNING:
         raise InputError("run %s cannot be resumed: it is still at work on this host" % name, "wait for it, or end it (rdma_perf with state: absent)")
     age = time.time() - snapshot.start["started_at"]
     if age > journals.KEPT_SECONDS:

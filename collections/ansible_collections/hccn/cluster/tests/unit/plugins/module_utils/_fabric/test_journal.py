@@ -94,6 +94,20 @@ def test_a_dead_runner(folder):
     assert dead.error()["message"] == "the runner ended in mid-run: 1 of 3 pairs are in the journal"
 
 
+def test_a_runner_that_ends_between_the_two_looks_has_not_died(folder, monkeypatch):
+    made = started(folder)
+
+    def ends_now(pid):
+        monkeypatch.setattr(journal, "identity", lambda pid: None)
+        made.record(OK)
+        made.end("finished")
+
+    monkeypatch.setattr(journal, "identity", ends_now)
+    over = journal.read(folder, "r1")
+    made.close()
+    assert (over.state, over.records, over.error()) == ("finished", [OK], None)
+
+
 def test_why_a_run_failed(folder):
     made = started(folder)
     made.end("failed", error={"code": "x", "message": "y"})
