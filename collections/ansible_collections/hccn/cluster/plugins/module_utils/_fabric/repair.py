@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import List, Mapping, Optional
+from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
 from .._core.guard import end_marked
@@ -51,15 +51,20 @@ def dismiss(state_dir: str, run_id: Optional[str] = None) -> List[str]:
     names = [name for name in ([run_id] if run_id else journals.listed(state_dir)) if _reported(state_dir, name)]
     found = {name: snapshot for name, snapshot in ((name, journals.readable(state_dir, name)) for name in names)
              if snapshot is not None and snapshot.end.get("lingers") and snapshot.alive}
-    for snapshot in found.values():
+    kill(list(found.values()))
+    return sorted(found)
+
+
+def kill(runs: Sequence[Snapshot]) -> None:
+    """Ends the runners of these runs, which live, and waits until they are gone."""
+    for snapshot in runs:
         try:
             os.kill(snapshot.start["pid"], signal.SIGKILL)
         except OSError:
             continue  # another user's, or it has ended just now
     end = time.monotonic() + DISMISS_SECONDS
-    while any(snapshot.alive for snapshot in found.values()) and time.monotonic() < end:
+    while any(snapshot.alive for snapshot in runs) and time.monotonic() < end:
         time.sleep(0.02)
-    return sorted(found)
 
 
 def _reported(state_dir: str, run_id: str) -> bool:
@@ -84,24 +89,39 @@ def repair_all(state_dir: str, root: str = "/") -> List[str]:
 
 
 def _repair(state_dir: str, run_id: str, snapshot: Snapshot, root: str) -> None:
-    if not snapshot.end:
-        await_guard(snapshot)
-        end_marked(snapshot.start["mark"])
-        for device in snapshot.start["devices"]:
-            try:
-                _reset(snapshot.start, device)
-            except HccnError:
-                continue
+    if snapshot.end:
+        _restore(state_dir, run_id, root)
+        return
+    put_right(state_dir, run_id, snapshot, lambda device: _reset(snapshot.start, device), root)
+    journal = Journal.append_to(state_dir, run_id)
+    journal.end(journals.FAILED, error=HccnError(
+        "runner_died", "the runner ended in mid-run: %d of %d pairs are in the journal" % (len(snapshot.records), snapshot.start.get("pairs_total", 0)),
+        "the next call on this host has ended its tools and reset its NPUs; see the host's log for what killed it").as_dict())
+    journal.close()
+
+
+def put_right(state_dir: str, run_id: str, snapshot: Snapshot, reset: Callable[[int], object], root: str) -> Dict[int, HccnError]:
+    """What a dead runner left, after its guard, should that live: its tools, the tests on its NPUs by ``reset``, the governor.
+
+    One that fails stops none of the others. Returns the NPUs that could not be reset.
+    """
+    await_guard(snapshot)
+    end_marked(snapshot.start["mark"])
+    failed = {}
+    for device in snapshot.start["devices"]:
+        try:
+            reset(device)
+        except HccnError as error:
+            failed[device] = error
+    _restore(state_dir, run_id, root)
+    return failed
+
+
+def _restore(state_dir: str, run_id: str, root: str) -> None:
     try:
         governor.restore(saved_governor(state_dir, run_id), root)
     except OSError:
         pass  # it is tried again by the call after this one
-    if not snapshot.end:
-        journal = Journal.append_to(state_dir, run_id)
-        journal.end(journals.FAILED, error=HccnError(
-            "runner_died", "the runner ended in mid-run: %d of %d pairs are in the journal" % (len(snapshot.records), snapshot.start.get("pairs_total", 0)),
-            "the next call on this host has ended its tools and reset its NPUs; see the host's log for what killed it").as_dict())
-        journal.close()
 
 
 def _reset(start: Mapping[str, object], device: int) -> None:

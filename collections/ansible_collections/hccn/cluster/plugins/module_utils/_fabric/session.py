@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.detach import detach
 from .._core.errors import HccnError, InputError
-from .._core.guard import Guard, end_marked
+from .._core.guard import Guard
 from .._core.record import record
 from .._device import busy, host
 from .._device.host import expand
@@ -174,26 +173,34 @@ def end_run(params: Params, check_mode: bool) -> Dict[str, Any]:
     changed = unfinished or (params["purge"] and os.path.exists(journals.path_of(params["state_dir"], params["run_id"])))
     if not check_mode:
         repair.dismiss(params["state_dir"], params["run_id"])
-    if not check_mode and unfinished:
-        _end(params, snapshot)
+    failed = _end(params, snapshot) if unfinished and not check_mode else {}
     if not check_mode:
         repair.repair_all(params["state_dir"], params["root"])
+    if failed:
+        raise _left(params["run_id"], failed)
     if not check_mode and params["purge"]:
         journals.remove(params["state_dir"], params["run_id"])
     return {"changed": changed, "run_id": params["run_id"], "measurements": []}
 
 
-def _end(params: Params, snapshot: Snapshot) -> None:
-    """Kills the runner, lets its guard clean up, does it again in case there is none, and closes the journal."""
+def _end(params: Params, snapshot: Snapshot) -> Dict[int, HccnError]:
+    """Kills the runner, lets its guard clean up, does it again in case there is none, and closes the journal. Returns the NPUs that could not be reset."""
     if snapshot.alive:
-        os.kill(snapshot.start["pid"], signal.SIGKILL)
-    repair.await_guard(snapshot)
-    end_marked(snapshot.start["mark"])
-    if "hccn_tool" in snapshot.start:
-        tool = roce_test.RoceTest(tools.hccn_tool(params), roce_test.Options())
-        for device in snapshot.start["devices"]:
-            tool.reset(device)
-    governor.restore(repair.saved_governor(params["state_dir"], params["run_id"]), params["root"])
+        repair.kill([snapshot])
+
+    def reset(device: int) -> None:
+        if "hccn_tool" in snapshot.start:
+            roce_test.RoceTest(tools.hccn_tool(params), roce_test.Options()).reset(device)
+
+    failed = repair.put_right(params["state_dir"], params["run_id"], snapshot, reset, params["root"])
     journal = Journal.append_to(params["state_dir"], params["run_id"])
     journal.end(journals.FAILED, error=HccnError("run_cancelled", "the run was ended by rdma_perf with state: absent").as_dict())
     journal.close()
+    return failed
+
+
+def _left(run_id: str, failed: Mapping[int, HccnError]) -> HccnError:
+    """The error of a run that was ended, but for these NPUs: the next run resets them, too, before it uses them."""
+    first = failed[min(failed)]
+    whose = "; ".join("npu %d: %s" % (device, failed[device].message) for device in sorted(failed))
+    return HccnError(first.code, "run %s was ended, but not every NPU could be reset: %s" % (run_id, whose), first.hint)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import socket
 import stat
@@ -11,8 +12,10 @@ import stat
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import results, runner, session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal as journals
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import repair, results, runner, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.bench import Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
 
 KEY = "0123456789abcdef0123456789ABCDEF"
@@ -168,6 +171,39 @@ def test_ending_a_detached_run(params, tmp_path):
     assert session.perform(purge, False)["changed"] is True
     assert session.perform(purge, False)["changed"] is False
     assert results.look(params)["state"] == "unknown"
+
+
+def dead_run(params, **fields):
+    """A run whose runner and guard were both killed."""
+    made = Journal.create(params["state_dir"], "r1")
+    made.start(mark="no process has it", devices=[0, 1, 2], pairs_total=3, hccn_tool=params["hccn_tool"], **fields)
+    made.close()
+    path = journals.path_of(params["state_dir"], "r1")
+    with open(path) as stream:
+        line = json.loads(stream.read())
+    with open(path, "w") as stream:
+        stream.write(json.dumps({**line, "identity": "another boot/1"}) + "\n")
+
+
+def test_an_npu_that_cannot_be_reset_stops_nothing_else_at_the_end(params, tmp_path):
+    policy = tmp_path / "sys/devices/system/cpu/cpufreq/policy0"
+    policy.mkdir(parents=True)
+    (policy / "scaling_governor").write_text("performance")
+    with open(params["hccn_tool"], "w") as tool:
+        tool.write("#!/bin/sh\necho \"$@\" >> %s/calls\n[ \"$2\" = 1 ] || exit 3\necho 'Cmd executed successfully!'\n" % tmp_path)
+    dead_run(params)
+    with open(repair.saved_governor(params["state_dir"], "r1"), "w") as saved:
+        saved.write('{"policy0": "schedutil"}')
+    params.update(state="absent", root=str(tmp_path))
+    with pytest.raises(HccnError) as raised:
+        session.perform(params, False)
+    assert (raised.value.code, raised.value.message) == (
+        "tool_exit_3", "run r1 was ended, but not every NPU could be reset: "
+        "npu 0: hccn_tool ended without a word (exit 3); npu 2: hccn_tool ended without a word (exit 3)")
+    assert (tmp_path / "calls").read_text().splitlines() == ["-i %d -roce_test reset" % device for device in (0, 1, 2)]
+    assert (policy / "scaling_governor").read_text() == "schedutil"
+    assert results.look(params)["error"]["code"] == "run_cancelled"
+    assert session.perform(params, False)["changed"] is False
 
 
 def test_waiting_for_the_end_is_bounded(params):
