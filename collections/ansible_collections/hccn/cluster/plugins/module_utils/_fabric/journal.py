@@ -90,8 +90,16 @@ class Journal:
 
     @classmethod
     def append_to(cls, state_dir: str, run_id: str) -> "Journal":
-        """A journal that is there, to add a line. Raises OSError."""
-        return cls(os.open(path_of(state_dir, run_id), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC))
+        """The journal of a runner that is gone, to add a line. Raises OSError.
+
+        A last line that was cut off, by a loss of power or by SIGKILL, is taken away: with the new one behind it the whole journal could not be read.
+        """
+        descriptor = os.open(path_of(state_dir, run_id), os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(os.dup(descriptor), "rb") as journal:
+            text = journal.read()
+        if not text.endswith(b"\n"):
+            os.ftruncate(descriptor, text.rfind(b"\n") + 1)
+        return cls(descriptor)
 
     def fileno(self) -> int:
         return self._descriptor

@@ -169,6 +169,19 @@ def test_a_line_can_be_added_later(folder):
     assert journal.read(folder, "r1").state == "failed"
 
 
+@pytest.mark.parametrize("torn", [b'{"type": "record", "record": {"id": "r1/p2/for', b"\0" * 512, b'{"type": "record"}\0'])
+def test_a_line_that_was_cut_off_does_not_spoil_the_one_that_is_added(folder, torn):
+    made = started(folder)
+    made.record(OK)
+    os.write(made.fileno(), torn)
+    made.close()
+    again = Journal.append_to(folder, "r1")
+    again.end("failed", error={"code": "runner_died", "message": "x"})
+    again.close()
+    over = journal.read(folder, "r1")
+    assert (over.state, over.records, over.end["error"]["code"]) == ("failed", [OK], "runner_died")
+
+
 def test_removing(folder):
     started(folder).close()
     assert journal.remove(folder, "r1")
