@@ -8,6 +8,7 @@ A child that outlives this process is the guard's business (``_core.guard``): ev
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -46,6 +47,9 @@ def _environment(extra: Optional[Mapping[str, str]]) -> Dict[str, str]:
     return whole
 
 
+_EXHAUSTED = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+"""Of fork and pipe: the host's limits, not the program's fault."""
+
 _REAP_SECONDS = 0.05
 """How long after its files were closed a process that ends may take until it can be reaped."""
 
@@ -59,16 +63,19 @@ class Child:
     def __init__(self, argv: Sequence[str], timeout: float, env: Optional[Mapping[str, str]] = None, cwd: Optional[str] = None) -> None:
         """Starts ``argv`` with nothing on standard input; it is killed ``timeout`` seconds from now.
 
-        Raises HccnError ``tool_missing`` or ``tool_not_executable``.
+        Raises HccnError ``tool_missing``, ``tool_not_executable``, or ``cannot_start`` where the host has no more of something.
         """
         self.argv = tuple(argv)
         self.started_at = time.time()
         self._started = time.monotonic()
         self._deadline = self._started + timeout
         self._timed_out = False
-        self._stdout = tempfile.TemporaryFile()
-        self._stderr = tempfile.TemporaryFile()
-        reading, writing = os.pipe()
+        try:
+            self._stdout = tempfile.TemporaryFile()
+            self._stderr = tempfile.TemporaryFile()
+            reading, writing = os.pipe()
+        except OSError as error:
+            raise self._cannot_start(error) from None
         self._end: Optional[int] = reading
         try:
             self._popen = self._start(writing, env, cwd)
@@ -87,7 +94,13 @@ class Child:
         except FileNotFoundError:
             raise HccnError("tool_missing", "%s: no such program" % self.argv[0], "install it or give its path") from None
         except OSError as error:
+            if error.errno in _EXHAUSTED:
+                raise self._cannot_start(error) from None
             raise HccnError("tool_not_executable", "%s: %s" % (self.argv[0], error.strerror), "check its mode and its interpreter") from None
+
+    def _cannot_start(self, error: OSError) -> HccnError:
+        return HccnError("cannot_start", "%s cannot be started: %s" % (self.argv[0], error.strerror),
+                         "see whether the folder of temporary files (TMPDIR) is there and has room, and how many processes and open files this user may have")
 
     @property
     def pid(self) -> int:

@@ -99,10 +99,7 @@ class Bench:
             if self._closed:
                 raise HccnError("run_ended", "the run was ended")
             self._dirty.add(device)
-            try:
-                return Child(argv, timeout)
-            except OSError as error:
-                raise HccnError("cannot_start", "%s: %s" % (argv[0], error.strerror), "is the disk of temporary files full?") from None
+            return Child(argv, timeout)
 
     def reset(self, device: int) -> None:
         """Resets a device unless nothing was started on it since it last was. Raises HccnError."""

@@ -66,6 +66,16 @@ def time_limit(plan: Plan, settings: Settings) -> float:
     return settings.meeting_timeout + 2 * max(slots.values(), default=0) * settings.pair_timeout + ANSWER_SECONDS
 
 
+def _failed(error: Exception) -> HccnError:
+    return HccnError("runner_failed", "the runner ended by %s: %s" % (type(error).__name__, error))
+
+
+def _unexpected(error: Exception) -> Outcome:
+    """Of a pair at which this program itself failed."""
+    broken = HccnError("pair_broken", "the runner could not go on with this pair: %s: %s" % (type(error).__name__, error))
+    return Outcome(1, [], EndError(SOURCE, broken), (), time.time(), 0.0)
+
+
 class Runner:
     """One host's part of a run; what comes of it stands in the journal."""
 
@@ -119,7 +129,7 @@ class Runner:
         except HccnError as error:
             self._broken.append(error)
         except Exception as error:  # detached, there is no other place to say it
-            self._broken.append(HccnError("runner_failed", "the runner ended by %s: %s" % (type(error).__name__, error)))
+            self._broken.append(_failed(error))
         lingers = {"lingers": True} if self._herald.reports else {}
         if self._broken:
             self._journal.end(journals.FAILED, error=self._broken[0].as_dict(), **lingers)
@@ -151,8 +161,16 @@ class Runner:
     # -- as source
 
     def _measure_all(self, pairs: Sequence[Pair]) -> None:
-        """One device's pairs in order; one whose partner is not there (yet), or is left out, lets the next go first."""
+        """One device's pairs. Should the thread itself fail nobody waits for them any more: the run would go on until the time of all is over."""
         waiting = Waiting(pairs)
+        try:
+            self._measure_waiting(waiting)
+        except Exception as error:
+            self._broken.append(_failed(error))
+            self._agenda.settle(waiting)
+
+    def _measure_waiting(self, waiting: Waiting) -> None:
+        """In order; one whose partner is not there (yet), or is left out, lets the next go first."""
         while waiting and not self._over:
             self._give_up(waiting)
             pair = self._take(waiting)
@@ -173,6 +191,9 @@ class Runner:
                     waiting.over(pair)
                 else:
                     waiting.failed(pair, time.monotonic() - began)
+            except Exception as error:
+                self._finish(pair, _unexpected(error))
+                waiting.over(pair)
 
     def _take(self, waiting: Waiting) -> Optional[Pair]:
         """The first pair whose time has come, with the device in hand; None where that is in use, or the pair's turn has not come.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -127,6 +128,27 @@ def test_a_program_that_cannot_be_run_is_named(tmp_path):
     assert caught.value.as_dict() == {
         "code": "tool_not_executable", "message": "%s: Permission denied" % plain, "hint": "check its mode and its interpreter",
     }
+
+
+def no_more(number):
+    def fails(*given, **named):
+        raise OSError(number, os.strerror(number))
+
+    return fails
+
+
+@pytest.mark.parametrize(("module", "name", "number", "said"), [
+    (process.tempfile, "TemporaryFile", errno.ENOENT, "No such file or directory"),
+    (process.tempfile, "TemporaryFile", errno.ENOSPC, "No space left on device"),
+    (process.os, "pipe", errno.EMFILE, "Too many open files"),
+    (process.subprocess, "Popen", errno.EAGAIN, "Resource temporarily unavailable"),
+    (process.subprocess, "Popen", errno.ENOMEM, "Cannot allocate memory"),
+])
+def test_a_host_that_has_no_more_of_something_is_no_fault_of_the_program(monkeypatch, module, name, number, said):
+    monkeypatch.setattr(module, name, no_more(number))
+    with pytest.raises(HccnError) as caught:
+        process.run(["hccn_tool"], 10)
+    assert (caught.value.code, caught.value.message) == ("cannot_start", "hccn_tool cannot be started: %s" % said)
 
 
 def test_output_without_end_is_cut(monkeypatch):

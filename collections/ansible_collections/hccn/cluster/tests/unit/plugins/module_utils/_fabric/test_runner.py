@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A runner in which something fails that nobody thought of: it ends all the same, and tells of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, runner
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.bench import Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.outcome import Outcome
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control, Endpoint, Pair, Plan
+
+PLAN = Plan("r1", "a", [Pair("p%d" % number, number, number - 1, Endpoint("a", 0, "10.0.0.1"), Endpoint("b", 0, "10.0.0.2")) for number in (1, 2, 3)],
+            {host: Control("127.0.0.1", 1) for host in "ab"})
+
+
+class Tool:
+    def cleanup(self, device):
+        return None
+
+    def about(self, device):
+        return {}
+
+    def describe(self):
+        return {"tool": {"name": "fake"}}
+
+
+class Meeting:
+    refused = {}
+
+    def serve(self, key, run_id, handle):
+        pass
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def run(tmp_path):
+    def work():
+        made = Journal.create(str(tmp_path / "state"), "r1")
+        runner.Runner(PLAN, Tool(), Settings(0.0, 1.0, 1.0), b"k", Meeting(), made).run()
+        made.close()
+        return journal.read(str(tmp_path / "state"), "r1")
+
+    return work
+
+
+def good(bench, pair):
+    bench.agenda.release(pair)
+    return Outcome(1, [{"bandwidth_gbit_s": 195.0}], None, ("fake",), 0.0, 1.0)
+
+
+def test_what_nobody_thought_of_fails_its_pair_and_no_other(run, monkeypatch):
+    def measure(bench, pair):
+        if pair.id == "p2":
+            bench.agenda.release(pair)
+            raise KeyError("bandwidth")
+        return good(bench, pair)
+
+    monkeypatch.setattr(runner, "measure", measure)
+    over = run()
+    assert (over.state, [(record["id"], record["status"]) for record in over.records]) == (
+        "finished", [("r1/p1/forward/1", "ok"), ("r1/p2/forward/1", "failed"), ("r1/p3/forward/1", "ok")])
+    assert over.records[1]["error"] == {"code": "pair_broken", "message": "the runner could not go on with this pair: KeyError: 'bandwidth'"}
+    assert over.records[1]["context"]["failed_end"] == "source"
+
+
+def test_a_thread_that_fails_keeps_nobody_waiting(run, monkeypatch):
+    monkeypatch.setattr(runner, "measure", good)
+    monkeypatch.setattr(runner.Waiting, "patience", lambda self: None + 1)
+    over = run()
+    assert (over.state, over.records, over.error()["code"]) == ("failed", [], "runner_failed")
+    assert over.error()["message"].startswith("the runner ended by TypeError: ")
