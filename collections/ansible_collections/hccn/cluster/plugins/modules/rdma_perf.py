@@ -55,6 +55,7 @@ options:
     description:
       - V(present) works the plan.
       - V(absent) ends a run on this host. Its runner and all its tools are killed, its NPUs are reset. It does nothing where the run is over.
+      - A run that is at work in another container of the host, whose processes cannot be seen, is left alone, and V(absent) fails.
     type: str
     choices: [present, absent]
     default: present

@@ -20,6 +20,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from .._core.errors import HccnError, InputError
 from .plan import check_name
+from .witness import identity, is_locked, is_out_of_sight, lock, namespace
 
 DEFAULT_STATE_DIR = "/var/lib/hccn.cluster"
 KEPT_SECONDS = 7 * 24 * 3600
@@ -49,27 +50,12 @@ def check_folder(state_dir: str) -> None:
         raise HccnError("state_dir_unsafe", "%s can be written by everybody" % state_dir, "chmod o-w it, or take a folder in it")
 
 
-def identity(pid: int) -> Optional[str]:
-    """What tells a process from a later one with its number: boot and start time; None where it is gone or only waits to be reaped."""
-    fields = (_text_of("/proc/%d/stat" % pid) or "").rpartition(")")[2].split()
-    if len(fields) < 20 or fields[0] in "ZX":
-        return None
-    return "%s/%s" % ((_text_of("/proc/sys/kernel/random/boot_id") or "").strip(), fields[19])
-
-
-def _text_of(path: str) -> Optional[str]:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read()
-    except OSError:
-        return None
-
-
 class Journal:
     """An open journal; lines may come from several threads."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, locked: bool = False) -> None:
         self._descriptor = descriptor
+        self._locked = locked
         self._lock = threading.Lock()
 
     @classmethod
@@ -79,7 +65,8 @@ class Journal:
         try:
             os.makedirs(state_dir, mode=0o700, exist_ok=True)
             os.mkdir(os.path.dirname(path), 0o700)
-            return cls(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600))
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            return cls(descriptor, lock(descriptor))
         except FileExistsError:
             known = read(state_dir, run_id)
             raise InputError("run %s is in %s already (%s)" % (run_id, state_dir, known.state),
@@ -106,7 +93,8 @@ class Journal:
 
     def start(self, **fields: Any) -> None:
         """The first line, by the process that works the run."""
-        self._write({"type": "start", "pid": os.getpid(), "identity": identity(os.getpid()), "started_at": time.time(), **fields})
+        self._write({"type": "start", "pid": os.getpid(), "identity": identity(os.getpid()), "pid_namespace": namespace(), "locked": self._locked,
+                     "started_at": time.time(), **fields})
 
     def record(self, record: Mapping[str, Any]) -> None:
         self._write({"type": "record", "record": record})
@@ -136,11 +124,20 @@ class Snapshot:
     start: Mapping[str, Any]
     records: List[Dict[str, Any]]
     end: Mapping[str, Any]
+    path: str
 
     @property
     def alive(self) -> bool:
-        """Does the process that works this run live?"""
-        return bool(self.start) and identity(self.start["pid"]) == self.start["identity"]
+        """Does the process that works this run live, or can that not be told? Journals of older versions tell its number only."""
+        if not self.start or self.here:
+            return bool(self.start)
+        return is_locked(self.path) if self.start.get("locked") else is_out_of_sight(self.start)
+
+    @property
+    def here(self) -> bool:
+        """Does it live, with the number that the journal tells?"""
+        return (bool(self.start) and self.start.get("pid_namespace") in (None, namespace())
+                and identity(self.start["pid"]) == self.start["identity"])
 
     def progress(self) -> Dict[str, Any]:
         """Counts of the pairs that this host measures, and seconds since the start."""
@@ -172,11 +169,12 @@ def read(state_dir: str, run_id: str) -> Snapshot:
 
 def _snapshot(state_dir: str, run_id: str) -> Snapshot:
     """As far as the journal itself tells: ``running`` until it has an end."""
-    lines = _lines(path_of(state_dir, run_id))
+    path = path_of(state_dir, run_id)
+    lines = _lines(path)
     start = next((line for line in lines if line["type"] == "start"), {})
     end = next((line for line in lines if line["type"] == "end"), {})
     records = [line["record"] for line in lines if line["type"] == "record"]
-    return Snapshot(end.get("state", RUNNING if start else UNKNOWN), start, records, end)
+    return Snapshot(end.get("state", RUNNING if start else UNKNOWN), start, records, end, path)
 
 
 def _lines(path: str) -> List[Dict[str, Any]]:

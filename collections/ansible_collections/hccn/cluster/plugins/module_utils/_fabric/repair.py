@@ -17,6 +17,7 @@ from .._perf import governor
 from .._perf.roce_test import Options, RoceTest
 from . import journal as journals
 from .journal import Journal, Snapshot
+from .witness import identity
 
 RESET_SECONDS = 30.0
 GUARD_SECONDS = 60.0
@@ -50,20 +51,20 @@ def dismiss(state_dir: str, run_id: Optional[str] = None) -> List[str]:
     """Ends the reporters that only wait for others, of one run or of all, since they hold the port; returns their runs."""
     names = [name for name in ([run_id] if run_id else journals.listed(state_dir)) if _reported(state_dir, name)]
     found = {name: snapshot for name, snapshot in ((name, journals.readable(state_dir, name)) for name in names)
-             if snapshot is not None and snapshot.end.get("lingers") and snapshot.alive}
+             if snapshot is not None and snapshot.end.get("lingers") and snapshot.here}
     kill(list(found.values()))
     return sorted(found)
 
 
 def kill(runs: Sequence[Snapshot]) -> None:
-    """Ends the runners of these runs, which live, and waits until they are gone."""
+    """Ends the runners of these runs, which live here, and waits until they are gone."""
     for snapshot in runs:
         try:
             os.kill(snapshot.start["pid"], signal.SIGKILL)
         except OSError:
             continue  # another user's, or it has ended just now
     end = time.monotonic() + DISMISS_SECONDS
-    while any(snapshot.alive for snapshot in runs) and time.monotonic() < end:
+    while any(snapshot.here for snapshot in runs) and time.monotonic() < end:
         time.sleep(0.02)
 
 
@@ -76,7 +77,7 @@ def await_guard(snapshot: Snapshot) -> None:
     """Lets the guard of a dead runner finish its work first."""
     end = time.monotonic() + GUARD_SECONDS
     pid, known = snapshot.start.get("guard"), snapshot.start.get("guard_identity")
-    while pid and known and journals.identity(pid) == known and time.monotonic() < end:
+    while pid and known and identity(pid) == known and time.monotonic() < end:
         time.sleep(0.05)
 
 

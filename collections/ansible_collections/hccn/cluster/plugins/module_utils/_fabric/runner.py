@@ -30,6 +30,7 @@ from .source import Busy, measure
 from .target import serve
 from .tools import PairTool
 from .waiting import Waiting
+from .witness import identity
 
 ASK_SECONDS = 1.0
 GUARD_MARGIN_SECONDS = 120.0
@@ -120,7 +121,7 @@ class Runner:
             cleanup: List[Cleanup] = [*filter(None, resets), self._about.restore]
             with Guard(cleanup, self._limit + GUARD_MARGIN_SECONDS) as guard:
                 self._journal.start(run_id=self._plan.run_id, host=self._plan.host, mark=guard.mark, guard=guard.pid,
-                                    guard_identity=journals.identity(guard.pid), devices=list(self._plan.devices),
+                                    guard_identity=identity(guard.pid), devices=list(self._plan.devices),
                                     pairs_total=self._total, control=str(self._plan.controls[self._plan.host]), **self._about.start)
                 ready()
                 self._about.prepare()

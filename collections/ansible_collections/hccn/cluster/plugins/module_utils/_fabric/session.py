@@ -184,9 +184,15 @@ def end_run(params: Params, check_mode: bool) -> Dict[str, Any]:
 
 
 def _end(params: Params, snapshot: Snapshot) -> Dict[int, HccnError]:
-    """Kills the runner, lets its guard clean up, does it again in case there is none, and closes the journal. Returns the NPUs that could not be reset."""
-    if snapshot.alive:
+    """Kills the runner, lets its guard clean up, does it again in case there is none, and closes the journal. Returns the NPUs that could not be reset.
+
+    Raises HccnError ``runner_elsewhere``.
+    """
+    if snapshot.here:
         repair.kill([snapshot])
+    elif snapshot.alive:
+        raise HccnError("runner_elsewhere", "run %s is at work in another container of this host, where it cannot be ended from here" % params["run_id"],
+                        "end it by a call in that container, or delete its pod")
 
     def reset(device: int) -> None:
         if "hccn_tool" in snapshot.start:

@@ -101,10 +101,10 @@ def test_a_runner_that_ends_between_the_two_looks_has_not_died(folder, monkeypat
         monkeypatch.setattr(journal, "identity", lambda pid: None)
         made.record(OK)
         made.end("finished")
+        made.close()
 
     monkeypatch.setattr(journal, "identity", ends_now)
     over = journal.read(folder, "r1")
-    made.close()
     assert (over.state, over.records, over.error()) == ("finished", [OK], None)
 
 

@@ -206,6 +206,20 @@ def test_an_npu_that_cannot_be_reset_stops_nothing_else_at_the_end(params, tmp_p
     assert session.perform(params, False)["changed"] is False
 
 
+def test_a_run_in_another_container_is_not_ended_from_here(params, tmp_path, monkeypatch):
+    made = Journal.create(params["state_dir"], "r1")
+    made.start(mark="no process has it", devices=[0], pairs_total=3, hccn_tool=params["hccn_tool"])
+    monkeypatch.setattr(journals, "namespace", lambda: "pid:[1]")
+    params.update(state="absent", purge=True)
+    with pytest.raises(HccnError) as raised:
+        session.perform(params, False)
+    assert (raised.value.code, raised.value.message) == (
+        "runner_elsewhere", "run r1 is at work in another container of this host, where it cannot be ended from here")
+    assert not (tmp_path / "calls").exists()
+    assert results.look(params)["state"] == "running"
+    made.close()
+
+
 def test_waiting_for_the_end_is_bounded(params):
     params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
     session.perform(params, False)
