@@ -107,6 +107,7 @@ options:
       - Run that this one goes on with, a O(run_id) or V(last) for that which began last on the host. What it has measured well is taken over and not
         measured again.
       - It must be of the same plan with the same options and at most seven days old, else the module fails. A host without such a run measures all.
+      - What that run has taken over itself from one before, and is older, is measured again.
     type: str
   reporters:
     description:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import calendar
 import hashlib
 import json
 import time
@@ -20,15 +21,20 @@ SECOND_LOOK = "-second-look"
 """At the end of the run ids of the role check_fabric's second looks: a few pairs, no run to go on with."""
 
 
-def plan_hash(plan: Mapping[str, Any], tool: Mapping[str, Any]) -> str:
-    """Of what is measured and how. ``tool``: its ``describe()``; the release of the tool does not count."""
+CONDITIONS = ("cpu_governor", "parallel", "rdma_device")
+"""Options of rdma_perf that the tool does not tell of: whether a value is that of one NPU alone, by which device, and at which clock of the CPU."""
+
+
+def plan_hash(plan: Mapping[str, Any], tool: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    """Of what is measured and how. ``tool``: its ``describe()``; the release of the tool does not count. ``params``: with CONDITIONS."""
     whole = {name: plan[name] for name in ("hosts", "rounds", "schedule") if name in plan}
-    how = {**tool, "tool": tool["tool"]["name"]}
+    how = {**tool, "tool": tool["tool"]["name"], **{name: params[name] for name in CONDITIONS}}
     return hashlib.sha256(json.dumps([whole, how], sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def earlier(state_dir: str, resume: Optional[str], run_id: str, wanted_hash: str) -> List[Dict[str, Any]]:
-    """The good records of the run to go on with. None where this host has no such run: it measures all.
+    """The good records of the run to go on with, without those that it took over itself and that are too old by now. None where this host has no such
+    run: it measures all.
 
     Raises InputError where that run is of another plan, too old, still at work, or this very one.
     """
@@ -42,12 +48,21 @@ def earlier(state_dir: str, resume: Optional[str], run_id: str, wanted_hash: str
         return []
     if snapshot.state == journals.RUNNING:
         raise InputError("run %s cannot be resumed: it is still at work on this host" % name, "wait for it, or end it (rdma_perf with state: absent)")
-    age = time.time() - snapshot.start["started_at"]
+    now, began = time.time(), snapshot.start["started_at"]
+    age = now - began
     if age > journals.KEPT_SECONDS:
         raise InputError("run %s cannot be resumed: it is %d days old, and a fabric changes within 7" % (name, age // 86400), "measure all without resume")
     if snapshot.start.get("plan_hash") != wanted_hash:
         raise InputError("run %s cannot be resumed: its plan or its options are not those of this run" % name, "measure all without resume")
-    return [record for record in snapshot.records if record["status"] == "ok"]
+    return [record for record in snapshot.records if record["status"] == "ok" and now - _moment(record, began) <= journals.KEPT_SECONDS]
+
+
+def _moment(record: Mapping[str, Any], began: float) -> float:
+    """When a pair was measured; the start of its run where the record does not tell."""
+    try:
+        return float(calendar.timegm(time.strptime(str(record.get("started_at"))[:19], "%Y-%m-%dT%H:%M:%S")))
+    except ValueError:
+        return began
 
 
 def measured(records: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> List[Pair]:

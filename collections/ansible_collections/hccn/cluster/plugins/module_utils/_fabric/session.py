@@ -62,7 +62,7 @@ def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
     journals.check_folder(params["state_dir"])
     repair.dismiss(params["state_dir"])
     repair.repair_all(params["state_dir"], params["root"])
-    planned = resume.plan_hash(params["plan"], tool.describe())
+    planned = resume.plan_hash(params["plan"], tool.describe(), params)
     earlier = resume.earlier(params["state_dir"], params["resume"], plan.run_id, planned)
     at_work = refusals(params, plan.devices)
     journals.prune(params["state_dir"])

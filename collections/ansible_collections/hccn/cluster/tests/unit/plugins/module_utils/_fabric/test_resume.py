@@ -9,12 +9,14 @@ import time
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.record import utc
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal as journals
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import repair, resume
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
 
 PLAN = {"hosts": {"a": {"control_address": "10.0.0.1", "control_port": 18514}}, "rounds": [], "run_id": "r1", "summary": {"minutes": 1}}
 TOOL = {"tool": {"name": "ib_write_bw", "version": "6.29"}, "operation": "write", "measure": "bandwidth", "options": {"qps": 1}}
+OPTIONS = {"cpu_governor": "keep", "parallel": "rails", "rdma_device": "auto", "run_id": "r1"}
 GOOD = {"id": "r1/p0001/forward/1", "status": "ok"}
 BAD = {"id": "r1/p0002/forward/1", "status": "failed"}
 
@@ -41,11 +43,16 @@ def run_of(folder, run_id="r1", plan_hash="h", end=True, age=0.0, **fields):
 
 
 def test_the_hash_is_of_what_is_measured_and_how():
-    known = resume.plan_hash(PLAN, TOOL)
+    known = resume.plan_hash(PLAN, TOOL, OPTIONS)
     assert len(known) == 64
-    assert resume.plan_hash({**PLAN, "run_id": "r2", "summary": {}}, {**TOOL, "tool": {"name": "ib_write_bw"}}) == known
-    assert resume.plan_hash({**PLAN, "rounds": [[]]}, TOOL) != known
-    assert resume.plan_hash(PLAN, {**TOOL, "options": {"qps": 2}}) != known
+    assert resume.plan_hash({**PLAN, "run_id": "r2", "summary": {}}, {**TOOL, "tool": {"name": "ib_write_bw"}}, {**OPTIONS, "run_id": "r2"}) == known
+    assert resume.plan_hash({**PLAN, "rounds": [[]]}, TOOL, OPTIONS) != known
+    assert resume.plan_hash(PLAN, {**TOOL, "options": {"qps": 2}}, OPTIONS) != known
+
+
+@pytest.mark.parametrize("changes", [{"cpu_governor": "performance"}, {"parallel": "none"}, {"rdma_device": "mlx5_1"}])
+def test_values_under_other_conditions_are_others(changes):
+    assert resume.plan_hash(PLAN, TOOL, {**OPTIONS, **changes}) != resume.plan_hash(PLAN, TOOL, OPTIONS)
 
 
 def test_what_was_good_is_taken_over(folder):
@@ -53,6 +60,15 @@ def test_what_was_good_is_taken_over(folder):
     assert resume.earlier(folder, "r1", "r2", "h") == [GOOD]
     assert resume.earlier(folder, None, "r2", "h") == []
     assert resume.earlier(folder, "never", "r2", "h") == resume.earlier(folder + "/no", "last", "r2", "h") == []
+
+
+def test_what_was_taken_over_before_grows_old(folder):
+    run_of(folder)
+    days = {6.9: "r0/p0003/forward/1", 7.1: "r0/p0004/forward/1"}
+    taken = [{**GOOD, "id": name, "started_at": utc(time.time() - age * 86400)} for age, name in days.items()]
+    with open(journals.path_of(folder, "r1"), "a") as stream:
+        stream.writelines(json.dumps({"type": "record", "record": record}) + "\n" for record in taken)
+    assert resume.earlier(folder, "r1", "r2", "h") == [GOOD, taken[0]]
 
 
 def test_the_last_run_is_the_one_that_began_last(folder):
