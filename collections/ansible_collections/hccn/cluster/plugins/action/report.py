@@ -13,16 +13,14 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import utc
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, files, pinned, query, reader, where
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.baseline import normals
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import HistoryError, line
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import PAGE_FORMATS, HistoryError, line, page_path
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import export, html, markdown, model, prometheus
 
-FORMATS = {"html": "html", "md": "md", "json": "json", "prom": "prom", "jsonl": "jsonl", "baseline": "yml"}
-"""By format: how a file is called where its path is not given."""
 ARGUMENT_SPEC = {
     "history": {"type": "path"},
     "run_id": {"type": "str"},
     "path": {"type": "path"},
-    "format": {"type": "str", "choices": list(FORMATS), "default": "html"},
+    "format": {"type": "str", "choices": list(PAGE_FORMATS), "default": "html"},
     "title": {"type": "str", "default": model.DEFAULT_TITLE},
     "language": {"type": "str", "choices": ["en", "zh"], "default": "en"},
     "baseline": {"type": "path"},
@@ -53,7 +51,7 @@ class ActionModule(ActionBase):
         except HistoryError as error:
             raise AnsibleActionFail(" ".join(filter(None, (error.message, error.hint)))) from None
         page = model.build(run, options["title"], run.file.path == this_run, past, history.unreadable)
-        path = where.absolute(options["path"] or folder / "reports" / f"{run.file.run_id}.{FORMATS[options['format']]}")
+        path = where.absolute(options["path"] or page_path(folder, run.file.run_id, options["format"]))
         result.update(self._put(path, _content(options, run, page, past).encode("utf-8", "replace"), _mode(options["mode"])))
         result.update(run_id=run.file.run_id, incomplete=not run.complete, counts=_counts(run, page), state=page.state,
                       summary=export.artifacts(page, str(path)), history_file=_final_name(run))

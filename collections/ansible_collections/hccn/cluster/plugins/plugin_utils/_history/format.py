@@ -32,6 +32,10 @@ FILE_VARIABLE = "HCCN_RESULTS_FILE"
 FOLDER_VARIABLE = "HCCN_RESULTS_DIR"
 PATH_VARIABLE = "HCCN_RESULTS_PATH"
 
+PAGES = "reports"
+PAGE_FORMATS = {"html": "html", "md": "md", "json": "json", "prom": "prom", "jsonl": "jsonl", "baseline": "yml"}
+"""What the action report makes of a run: by format, how a file is called where its path is not given."""
+
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FILE_NAME = re.compile(r"(\d{8}T\d{6}Z)-(.+?)\.jsonl(\.part|\.gz)?")
 _SCHEMA = re.compile(r"(.+/\d+)(?:\.\d+)*")
@@ -61,6 +65,11 @@ def part_path(folder: Path, started_at: str, run_id: str) -> Path:
 def final_path(part: Path) -> Path:
     """The name of a .part when its run is over."""
     return part.with_name(part.name[: -len(PART)])
+
+
+def page_path(folder: Path, run_id: str, page_format: str) -> Path:
+    """Where a page of a run lies. A run that has the id of an earlier one has its page, too."""
+    return folder / PAGES / f"{run_id}.{PAGE_FORMATS[page_format]}"
 
 
 def split_name(name: str) -> tuple[str, str, bool] | None:

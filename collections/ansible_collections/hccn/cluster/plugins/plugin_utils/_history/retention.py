@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import files
-from .format import GZIP
+from .format import GZIP, PAGE_FORMATS, page_path
 from .reader import RunFile, run_file
 
 AT_ONCE = 64
@@ -35,16 +35,20 @@ class Done:
 
 
 def apply(folder: Path, now: datetime.datetime, compress_days: int, keep_days: int) -> Done:
-    """Compresses runs that began more than ``compress_days`` days before ``now``, deletes those older than ``keep_days`` with their pages; 0: never.
+    """Compresses runs that began more than ``compress_days`` days before ``now``, deletes those older than ``keep_days``, with their pages
+    unless these are of a younger run with the same id; 0: never.
 
     A .part is deleted, but not compressed: its run may be alive. A file that cannot be handled stays and stops none after it.
     Raises OSError where the folder itself cannot be read.
     """
     done = Done([], [])
-    for entry in _older(folder, now, keep_days):
+    runs = _runs(folder) if keep_days > 0 else []
+    expired = list(_older(runs, now, keep_days))
+    kept = {entry.run_id for entry in runs[len(expired):]}
+    for entry in expired:
         with _told(done, entry):
-            done.deleted.append(_delete(folder, entry))
-    old = (entry for entry in _older(folder, now, compress_days) if not entry.part and entry.path.suffix != GZIP)
+            done.deleted.append(_delete(folder, entry, entry.run_id not in kept))
+    old = (entry for entry in _older(_runs(folder) if compress_days > 0 else [], now, compress_days) if not entry.part and entry.path.suffix != GZIP)
     for entry in itertools.islice(old, AT_ONCE):
         with _told(done, entry):
             done.compressed.append(compress(entry.path).name)
@@ -72,19 +76,20 @@ def compress(path: Path) -> Path:
     return target
 
 
-def _older(folder: Path, now: datetime.datetime, days: int) -> Iterator[RunFile]:
+def _runs(folder: Path) -> list[RunFile]:
     """Oldest first, as the names say: the time of a file is that of its last copy."""
-    if days <= 0:
-        return iter(())
+    return list(filter(None, map(run_file, sorted(folder.glob("[0-9][0-9][0-9][0-9]/[0-9][0-9]/[0-9][0-9]/*.jsonl*")))))
+
+
+def _older(runs: list[RunFile], now: datetime.datetime, days: int) -> Iterator[RunFile]:
     limit = (now - datetime.timedelta(days=days)).strftime("%Y%m%dT%H%M%SZ")
-    found = filter(None, map(run_file, sorted(folder.glob("[0-9][0-9][0-9][0-9]/[0-9][0-9]/[0-9][0-9]/*.jsonl*"))))
-    return itertools.takewhile(lambda entry: entry.started < limit, found)
+    return itertools.takewhile(lambda entry: entry.started < limit, runs)
 
 
-def _delete(folder: Path, entry: RunFile) -> str:
+def _delete(folder: Path, entry: RunFile, pages: bool) -> str:
     entry.path.unlink(missing_ok=True)
-    for page in (folder / "reports").glob(f"{entry.run_id}.*"):
-        page.unlink(missing_ok=True)
+    for page_format in PAGE_FORMATS if pages else ():
+        page_path(folder, entry.run_id, page_format).unlink(missing_ok=True)
     for empty in list(entry.path.parents)[:3]:
         with contextlib.suppress(OSError):
             empty.rmdir()

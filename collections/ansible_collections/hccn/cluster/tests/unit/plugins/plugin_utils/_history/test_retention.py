@@ -48,6 +48,19 @@ def test_by_age(tmp_path: Path) -> None:
     assert retention.apply(tmp_path / "absent", NOW, 14, 365) == retention.Done([], [])
 
 
+def test_a_run_takes_no_page_of_another_along(tmp_path: Path) -> None:
+    """Runs of a cron job may have the same id every night, and the id of one may begin with that of another."""
+    put(tmp_path, "20241101T000000Z-nightly.jsonl")
+    put(tmp_path, "20241101T000000Z-a.jsonl")
+    put(tmp_path, "20261120T000000Z-nightly.jsonl.part")
+    put(tmp_path, "20261119T000000Z-a.b.jsonl")
+    (tmp_path / "reports").mkdir()
+    for page in ("nightly.html", "nightly.prom", "a.html", "a.md", "a.json", "a.prom", "a.jsonl", "a.yml", "a.b.html", "a.notes"):
+        (tmp_path / "reports" / page).write_text("")
+    retention.apply(tmp_path, NOW, compress_days=0, keep_days=365)
+    assert names(tmp_path) == ["20261119T000000Z-a.b.jsonl", "20261120T000000Z-nightly.jsonl.part", "a.b.html", "a.notes", "nightly.html", "nightly.prom"]
+
+
 def test_a_compressed_run_is_read_like_any_other_and_keeps_its_mode_and_time(tmp_path: Path) -> None:
     path = put(tmp_path, "20261001T000000Z-r.jsonl")
     path.chmod(0o640)
