@@ -130,6 +130,20 @@ def test_links_are_held_and_ended(host: Host) -> None:
     assert host.asked()[-2:] == ["unlink 1", "finalize"]
 
 
+def test_a_link_that_failed_is_tried_again(host: Host) -> None:
+    port = free_port()
+    late = {"cluster": 1, "ip": "127.0.0.1", "port": port}
+    first = host.call(remotes=[late])
+    assert (first["changed"], first["failed"], "process" in first) == (False, True, False)
+    early = host.listen(3)
+    second = host.call(remotes=[early, late])
+    assert ([link["status"] for link in second["links"]], lives(second["process"])) == (["linked", "failed"], True)
+    host.call(cluster=1, role="prefill", listen={"ip": "127.0.0.1", "port": port})
+    third = host.call(remotes=[early, late])
+    assert (third["changed"], [link["status"] for link in third["links"]]) == (True, ["linked", "linked"])
+    assert gone(second["process"]) and lives(third["process"])
+
+
 def test_it_ends_by_itself(host: Host) -> None:
     held = host.call(remotes=[host.listen(1)], hold=1)
     assert gone(held["process"])

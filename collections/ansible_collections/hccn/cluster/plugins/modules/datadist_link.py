@@ -31,6 +31,7 @@ attributes:
     support: partial
     details:
       - O(state=probed) tries anew each time, and never reports a change.
+      - With O(state=present) all links are made anew where one had failed before. Where all failed, nothing stays.
 requirements:
   - C(llm_datadist) of CANN in the Python of the module, with CANN's variables set by C(environment) (C(PYTHONPATH), C(LD_LIBRARY_PATH), ...)
 options:

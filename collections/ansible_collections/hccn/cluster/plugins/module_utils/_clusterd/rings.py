@@ -51,9 +51,23 @@ def _instance(item: Dict[str, Any]) -> Instance:
         packed = config_map.unpack(dict(item, kind="ConfigMap"))
         table = packed.table if packed else {}
         parsed: Mapping[str, Any] = document.parse(table) if isinstance(table, str) else table
+        _require_servers(parsed)
     except ParseError as error:
         return Instance(name, labels, {}, (Problem("config_map", "error", error.message, where=name, hint=error.hint or None, reader="clusterd"),))
     return Instance(name, labels, parsed, ())
+
+
+def _require_servers(table: Mapping[str, Any]) -> None:
+    """Raises ParseError for a table whose servers or devices are none."""
+    if table.get("status") != COMPLETED:
+        return
+    servers = table.get("server_list")
+    if not isinstance(servers, list) or not all(isinstance(server, dict) for server in servers):
+        raise ParseError("the rank table is completed, and its server_list is no list of servers")
+    for server in servers:
+        devices = server.get("device", [])
+        if not isinstance(devices, list) or not all(isinstance(device, dict) for device in devices):
+            raise ParseError("the device of a server in the rank table is no list of devices")
 
 
 def instances(api: kube.Api, namespace: str, job_id: str, job_name: str) -> List[Instance]:
@@ -82,7 +96,8 @@ def _pods(api: kube.Api, namespace: str, job_id: str) -> Dict[str, List[Dict[str
 def _servers(instance: Instance) -> List[Dict[str, Any]]:
     servers = []
     for server in instance.table.get("server_list") or ():
-        fields: Dict[str, Any] = {"server_id": server.get("server_id", ""), "server_ip": server.get("container_ip", "")}
+        # Tables of older Ascend Operators have the address as server_id, newer ones beside it.
+        fields: Dict[str, Any] = {"server_id": server.get("host_ip", server.get("server_id", "")), "server_ip": server.get("container_ip", "")}
         if server.get("hardware_type"):
             fields["hardware_type"] = server["hardware_type"]
         fields["device"] = [dict(device, device_logical_id=str(place)) for place, device in enumerate(server.get("device") or ())]

@@ -59,15 +59,18 @@ def _present(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str
         if noted["asked"] != worker.asked(params):
             raise HccnError("held_otherwise", "process %d holds other links of cluster %d" % (noted["pid"], params["cluster"]),
                             "end it with state absent first")
-        return _told(noted["links"], False, process=noted["pid"])
+        if all(link["status"] != "failed" for link in noted["links"]):
+            return _told(noted["links"], False, process=noted["pid"])
     if check_mode:
         return {"changed": True, "links": []}
+    if noted is not None:  # one process links all of a cluster, so those that failed are tried again with the others
+        _end(params, path, noted)
     try:
         os.makedirs(params["state_dir"], 0o700, exist_ok=True)
     except OSError as error:
         raise HccnError("state_not_written", "%s cannot be made: %s" % (params["state_dir"], error.strerror), "give another state_dir") from error
     done = worker.work(params, path)
-    return _told(done["links"], True, process=done["pid"])
+    return _told(done["links"], True, process=done["pid"]) if worker.holds(params, done["links"]) else _told(done["links"], False)
 
 
 def _absent(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str, Any]:
@@ -76,6 +79,15 @@ def _absent(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str,
         if noted is None and not check_mode and os.path.exists(path):
             os.unlink(path)
         return {"changed": noted is not None, "links": []}
+    left = _end(params, path, noted)
+    for link in left:
+        if link["status"] != "failed":
+            link["status"] = "unlinked"
+    return _told([link for link in left if "unlink" in link], True)
+
+
+def _end(params: Mapping[str, Any], path: str, noted: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """Ends the process that holds the links; what became of them. Raises HccnError ``timed_out`` where it had to be killed."""
     os.kill(noted["pid"], signal.SIGTERM)
     until = time.monotonic() + params["timeout"]
     while worker.started(noted["pid"]) == noted["started"]:
@@ -85,12 +97,9 @@ def _absent(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str,
             raise HccnError("timed_out", "process %d did not unlink within %d s and was killed" % (noted["pid"], params["timeout"]),
                             "unlink on the other side, too")
         time.sleep(_POLL_S)
-    left = (worker.read(path) or {}).get("links", [])
+    left: List[Dict[str, Any]] = (worker.read(path) or {}).get("links", [])
     os.unlink(path)
-    for link in left:
-        if link["status"] != "failed":
-            link["status"] = "unlinked"
-    return _told([link for link in left if "unlink" in link], True)
+    return left
 
 
 def manage(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:

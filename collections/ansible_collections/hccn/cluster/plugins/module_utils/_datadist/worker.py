@@ -81,11 +81,11 @@ class Worker:
             links = endpoint.link(self._params["remotes"])
             if self._path is None:
                 endpoint.unlink(self._params["remotes"], links)
-            else:
+            elif holds(self._params, links):
                 signal.signal(signal.SIGTERM, _stop)
                 write(self._path, self._note(links))
             self._tell(links=links)
-            if self._path is not None:
+            if self._path is not None and holds(self._params, links):
                 self._hold(endpoint, self._path, links)
         except HccnError as error:
             self._tell(error=error.as_dict())
@@ -109,6 +109,11 @@ class Worker:
         signal.alarm(self._params["timeout"] + _GRACE_S)
         endpoint.unlink(self._params["remotes"], links)
         write(path, {"links": links})
+
+
+def holds(params: Mapping[str, Any], links: List[Dict[str, Any]]) -> bool:
+    """Is there anything to hold: a link, or a place where others may link to?"""
+    return bool(params["listen"]) or not links or any(link["status"] != "failed" for link in links)
 
 
 def asked(params: Mapping[str, Any]) -> Dict[str, Any]:

@@ -123,8 +123,18 @@ def change(path: str, edit: Callable[[str], str], timeout: float, before_write: 
 
 
 def create(path: str, mode: int = 0o644) -> None:
-    """An empty file as the driver's installer makes it, root:root 0644, never behind a link. Raises HccnError ``conf_unwritable``."""
+    """An empty file as the driver's installer makes it, root:root 0644 whatever the umask, never behind a link; one that is there stays as it is.
+
+    Raises HccnError ``conf_unwritable``.
+    """
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode))
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise HccnError("conf_unwritable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
+    try:
+        os.fchmod(descriptor, mode)
+        os.close(descriptor)
     except OSError as error:
         raise HccnError("conf_unwritable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -12,7 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts
 from . import conf, conf_check, conf_file, host, recover, session
-from .host import expand
+from .host import MAX_DEVICE_ID, expand
 from .read import failed, sentence
 from .smi import NpuSmi
 
@@ -23,6 +24,8 @@ Wishes = Dict[Tuple[int, str], List[str]]
 
 def _values(where: str, key: str, value: Any) -> List[str]:
     values = value if isinstance(value, list) else [value]
+    if any(one is None or isinstance(one, (list, dict)) for one in values):
+        raise InputError("%s: %s is given %r, not a text or a number" % (where, key, value))
     texts = [str(int(one)) if isinstance(one, bool) else str(one) for one in values]
     if not key or any(character in key for character in "=# \t\r\n") or _NUMBERED.search(key):
         raise InputError("%s: %r is not a key of hccn.conf: give it without '=' and without the device's number" % (where, key))
@@ -50,6 +53,8 @@ def wishes(params: Mapping[str, Any], devices: Sequence[int]) -> Wishes:
     for index, entry in enumerate(params["config"] or []):
         if entry["id"] in seen:
             raise InputError("config[%d]: device %d stands there twice" % (index, entry["id"]))
+        if not 0 <= entry["id"] <= MAX_DEVICE_ID:
+            raise InputError("config[%d]: id %d is not a physical id of 0 to %d" % (index, entry["id"], MAX_DEVICE_ID))
         seen.add(entry["id"])
         for key, value in entry["settings"].items():
             wanted[(entry["id"], key)] = [] if absent else _values("config[%d].settings" % index, key, value)
@@ -86,7 +91,7 @@ def _session(params: Mapping[str, Any]) -> session.Session:
 def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callable[[str], str]) -> Optional[str]:
     """Edits the file; the path of its copy where one was wanted and made."""
     path = params["path"]
-    if params["create"]:
+    if params["create"] and not os.path.lexists(path):
         conf_file.create(path)
     kept: List[str] = []
     conf_file.change(path, edit, float(params["timeout"]), (lambda _text: kept.append(backup(path))) if params["backup"] else None)
@@ -100,9 +105,10 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
     wanted = wishes(params, devices)
     here = _session(params) if params["recover"] else None
     before = _text(path, params["create"])
+    missing = conf_file.read(path) is None
     result: Dict[str, Any] = {}
     after = conf.edit(before, wanted)
-    if not check_mode and (after != before or conf_file.read(path) is None):
+    if not check_mode and (after != before or missing):
         copy = _write(params, lambda text: conf.edit(text, wanted), backup)
         result.update({"backup_file": copy} if copy else {})
         after = _text(path, False)
@@ -111,9 +117,9 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
         after = after if check_mode else _text(path, False)
     problems = conf_check.check(after, present)
     result.update(
-        changed=after != before or any(one["changed"] for one in result.get("recovered", ())), problems=as_dicts(problems),
+        changed=after != before or missing or any(one["changed"] for one in result.get("recovered", ())), problems=as_dicts(problems),
         settings=[{"device": setting.device, "key": setting.key, "value": setting.value} for setting in conf.settings(after)],
-        diff={"before_header": path, "after_header": path, "before": before, "after": after},
+        diff={"before_header": "%s, which does not exist" % path if missing else path, "after_header": path, "before": before, "after": after},
     )
     if after != before:
         result["previous"] = before

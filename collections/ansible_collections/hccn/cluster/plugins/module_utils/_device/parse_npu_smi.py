@@ -41,7 +41,9 @@ class Chips:
 
 
 def parse_chips(text: str) -> Chips:
-    """``npu-smi info -m``: a row a chip; the physical id stands under "Chip Phy-ID" (A3, 950) or "Chip Logic ID" (910A, A2).
+    """``npu-smi info -m``: a row a chip; the physical id stands under "Chip Phy-ID" (A3, 950).
+
+    910A and A2 have no such column and one chip an NPU. There it is the NPU's own number: "Chip Logic ID" counts on where an NPU is not there.
 
     Rows of the board's controller carry "-" there. Raises HccnError ``no_device`` where there is no chip, ``device_busy`` where a program keeps npu-smi out.
     """
@@ -57,6 +59,8 @@ def parse_chips(text: str) -> Chips:
     found = [row for row in rows if len(row) == len(head) and all(is_count(row[column]) for column in (npu, chip, device))]
     if not found:
         raise HccnError("no_device", "npu-smi info -m lists no NPU", "is the driver loaded?")
+    if "Chip Phy-ID" not in head and "910" in found[0][name] and all(int(row[chip]) == 0 for row in found):
+        device = npu
     chips = sorted((Chip(int(row[npu]), int(row[chip]), int(row[device])) for row in found), key=lambda one: one.device)
     return Chips(tuple(chips), _product(found[0][name], "Chip Phy-ID" in head, "Slot ID" in head), found[0][name])
 

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence
 from .._core.errors import HccnError
 from .._core.problems import Problem
 from . import conf
+from .parse_network import UNSET_ADDRESSES
 from .read import MAX_PARALLEL, TlsReader, read_plain
 from .session import Session
 
@@ -54,7 +55,8 @@ def _tls(reader: TlsReader, device: int, values: Dict[str, str], found: Dict[str
 
 def _compare(values: Dict[str, str], found: Dict[str, Any]) -> Look:
     seen = {key: None if found.get(key) is None else str(found[key]) for key in values}
-    return Look([{"key": key, "file": value, "device": seen[key]} for key, value in values.items() if seen[key] != value], found["errors"])
+    wanted = {key: None if key == "netdetect" and value in UNSET_ADDRESSES else value for key, value in values.items()}
+    return Look([{"key": key, "file": values[key], "device": seen[key]} for key in values if seen[key] != wanted[key]], found["errors"])
 
 
 def look(here: Session, devices: Sequence[int], text: str) -> Dict[int, Look]:

@@ -30,7 +30,7 @@ def switch(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     only_look = params["only_look"]
     here = session.start(params)
     here.host.refuse_950()
-    text = here.conf_text()
+    text = first = here.conf_text()
     # Certificates are asked for at the price of a key that the query writes; to switch off none is needed.
     reader = TlsReader(here.tool, text, here.path, check_mode or (only_look and not wanted))
     changes = tls.plan(reader, text, here.devices, wanted)
@@ -43,10 +43,16 @@ def switch(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
         tls.apply(here.tool, changes, wanted)
         text = here.conf_text()
         tls.verify(TlsReader(here.tool, text, here.path, False), text, changes, wanted)
+        tls.note_written(changes, here.conf_text())
     result = _result(changes, params["fail_on"])
+    if check_mode:
+        return result
+    unset = [change.device for change in changes if not change.needed or only_look]
+    effects = [effect for effect in side_effects(here.path, first, here.conf_text()) if effect["device"] in unset]
     if only_look:
-        effects = side_effects(here.path, text, here.conf_text())
         result.update(side_effects=effects, changed=bool(effects))
+    elif effects:
+        result.update(side_effects=effects)
     return result
 
 

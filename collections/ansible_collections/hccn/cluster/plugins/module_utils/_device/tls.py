@@ -112,6 +112,13 @@ def apply(tool: HccnTool, changes: Sequence[Change], wanted: bool) -> None:
             change.errors.append(error.as_dict())
 
 
+def note_written(changes: Sequence[Change], text: Optional[str]) -> None:
+    """The queries themselves may have written the key of a device that is not set; then it is not as it was before."""
+    for change in changes:
+        if not change.needed:
+            change.after = Switch(change.after.enabled, _persistent(text, change.device))
+
+
 def verify(reader: TlsReader, text: Optional[str], changes: Sequence[Change], wanted: bool) -> None:
     """Looks again at every device that was set, and keeps what is true now."""
     for change in changes:

@@ -72,6 +72,24 @@ def test_instances_of_one_server_share_a_group():
     assert [(one["server_id"], one["deploy_server"]) for one in table["server_group_list"][2]["server_list"]] == [("192.0.2.1", "0"), ("192.0.2.2", "0")]
 
 
+def test_newer_tables_have_the_address_beside_the_id():
+    maps = [rings_of("a", 1, server_list=[dict(server(1), server_id="40-1a", host_ip="192.0.2.9")])]
+    assert read(Api(configmaps=maps, pods=PODS))[0]["server_group_list"][2]["server_list"][0]["server_id"] == "192.0.2.9"
+
+
+NO_SERVERS = "the rank table is completed, and its server_list is no list of servers"
+
+
+@pytest.mark.parametrize("servers, message", [
+    ([None], NO_SERVERS), (None, NO_SERVERS), ("n1", NO_SERVERS),
+    ([{"server_id": "192.0.2.1", "device": [None]}], "the device of a server in the rank table is no list of devices"),
+])
+def test_a_table_that_is_none_hides_no_other(servers, message):
+    table, problems = read(Api(configmaps=[rings_of("a", 1), rings_of("b", 2, server_list=servers)], pods=PODS))
+    assert [group["group_id"] for group in table["server_group_list"]] == ["0", "1", "2"]
+    assert [(problem.where, problem.message) for problem in problems if problem.rule == "config_map"] == [("mindie/rings-config-b", message)]
+
+
 def test_what_clusterd_leaves_out_is_told():
     broken = config_map("rings-config-c", {"hccl.json": "{"}, jobID="j", **{"grt-group/deploy-server": "0"})
     both = rings_of("d", 4)

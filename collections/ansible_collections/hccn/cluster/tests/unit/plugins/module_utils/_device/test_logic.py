@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import pytest
 
@@ -231,6 +232,19 @@ def test_a_device_without_certificate_cannot_be_enabled(npus):
     assert not [call for call in npus.calls if "-s" in call[1]]
 
 
+def test_what_the_queries_wrote_is_told_where_nothing_was_set(npus):
+    """One that cannot be set and one at work: both queries write their key."""
+    npus.path.write_text("mtu_0=1500\n")
+    npus.broken[(0, "-tls -g")] = (14, "", "No certificate found, please set certs firstly!\n")
+    npus.smi["info"] = AT_WORK
+    result = set_tls("enabled")
+    assert npus.path.read_text() == "mtu_0=1500\ntls_enable_1=1\n"
+    assert (result["changed"], result["devices"][1]["before"], result["devices"][1]["after"]) == (
+        True, {"enabled": True, "persistent": None}, {"enabled": True, "persistent": True})
+    assert result["side_effects"] == [{"device": 1, "path": str(npus.path), "key": "tls_enable_1", "value": "1", "cause": "hccn_tool -tls -g"}]
+    assert "device 1: TLS on, after a boot on\n" in result["diff"]["after"]
+
+
 def test_a_session_finds_tool_and_devices(tmp_path, monkeypatch):
     monkeypatch.setattr(host, "look", lambda smi: PRODUCT)
     here = session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "devices": ["1"], "timeout": 7, "hccn_conf": str(tmp_path / "none")})
@@ -288,6 +302,31 @@ def test_a_missing_file_is_made_only_on_demand(conf):
     assert conf.read_text() == "mtu_0=1500\nmtu_1=1500\n"
 
 
+def test_an_empty_file_that_is_made_is_a_change(conf):
+    conf.unlink()
+    for check_mode in (True, False):
+        result = settle(conf, check_mode=check_mode, create=True)
+        assert (result["changed"], result["diff"]["before_header"], conf.exists()) == (True, "%s, which does not exist" % conf, not check_mode)
+    assert settle(conf, create=True)["changed"] is False
+
+
+def test_a_file_that_is_made_can_be_read_by_all_whatever_the_umask(conf):
+    conf.unlink()
+    umask = os.umask(0o077)
+    try:
+        settle(conf, create=True)
+    finally:
+        os.umask(umask)
+    assert conf.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_link_to_a_file_that_is_there_is_followed(conf):
+    link = conf.with_name("link.conf")
+    link.symlink_to(conf)
+    assert settle(link, create=True, settings={"mtu": 1500})["changed"] is True
+    assert conf.read_text() == "tls_enable_0=0\nmtu_0=1500\nmtu_1=1500\n"
+
+
 def test_problems_that_are_left_fail(conf):
     conf.write_text("address_0=10.0.0.1\n")
     result = settle(conf)
@@ -317,6 +356,10 @@ def test_a_host_that_cannot_be_looked_at(conf, monkeypatch):
     ({"settings": {"arp": ["a\nb"]}}, "settings: the value of arp does not fit on one line of 384 characters"),
     ({"settings": {"arp": "a" * 400}}, "settings: the value of arp does not fit on one line of 384 characters"),
     ({"config": [{"id": 0, "settings": {"address": "10.0.0.1/24"}}]}, "config[0].settings: address: '10.0.0.1/24' is not an IPv4 address"),
+    ({"settings": {"bw_limit": None}}, "settings: bw_limit is given None, not a text or a number"),
+    ({"settings": {"bw_limit": {"a": 1}}}, "settings: bw_limit is given {'a': 1}, not a text or a number"),
+    ({"config": [{"id": -1, "settings": {"mtu": 1500}}]}, "config[0]: id -1 is not a physical id of 0 to 63"),
+    ({"config": [{"id": 64, "settings": {"mtu": 1500}}]}, "config[0]: id 64 is not a physical id of 0 to 63"),
     ({"config": [{"id": 0, "settings": {}}, {"id": 0, "settings": {}}]}, "config[1]: device 0 stands there twice"),
 ])
 def test_bad_input_is_one_sentence(conf, given, message):

@@ -100,6 +100,14 @@ def test_nothing_is_run_where_nothing_differs(npus):
     assert sorted(npus.calls) == [(0, "-gateway -g"), (0, "-ip -g"), (0, "-mtu -g"), (0, "-netdetect -g"), (0, "-tls -g"), (1, "-mtu -g")]
 
 
+def test_net_detect_that_is_off_in_file_and_device_is_no_difference(npus):
+    npus.path.write_text(TEXT.replace("netdetect_0=10.78.1.1", "netdetect_0=0.0.0.0"))
+    npus.values[0]["netdetect"] = "0.0.0.0"
+    assert (settle(npus)["changed"], npus.recoveries) == (False, [])
+    npus.values[0]["netdetect"] = "10.78.1.1"
+    assert settle(npus, True)["recovered"][0]["differences_before"] == [{"key": "netdetect", "file": "0.0.0.0", "device": "10.78.1.1"}]
+
+
 def test_without_the_option_no_device_is_asked(npus):
     assert "recovered" not in settle(npus, recover=False, **MTU)
     assert npus.calls == []

@@ -183,6 +183,15 @@ def test_chips_tell_devices_and_product(text, devices, product, dialect):
     assert (seen.devices, seen.product, seen.dialect) == (devices, product, dialect)
 
 
+def test_an_npu_that_is_not_there_moves_no_other():
+    """Logic ids count on over it, the ids that hccn_tool takes do not."""
+    rows = CHIPS_A2.replace("\t1 ", "\t3 ")
+    seen = host.look(smi.NpuSmi("/x/npu-smi", Script(run_result(0, rows))))
+    assert seen.devices == (0, 3)
+    two_chips = CHIPS_A2.replace("910B4", "310P3").replace("\t1 ", "\t3 ")
+    assert host.look(smi.NpuSmi("/x/npu-smi", Script(run_result(0, two_chips)))).devices == (0, 1)
+
+
 @pytest.mark.parametrize("text", ["There is no NPU card on this server.\n", CHIPS_A2.splitlines()[0] + "\n"])
 def test_a_host_without_npu_is_an_error(text):
     with pytest.raises(HccnError) as caught:
