@@ -9,7 +9,7 @@ the other one, if that is not cleared, too. What both ends being cleared means i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from .finding import FABRIC, LEAF, NODE, NPU, RACK, RAIL, SHOWN, SUPER_POD, Finding
 from .noise import cleared_by
@@ -30,18 +30,26 @@ MOST_NPUS = 16
 """NPUs that are named where nobody is cleared; more of them are one finding."""
 
 DOUBT = "either end or the path between, no other pair tells which"
+DOUBT_OF_PATH = "or its leaf's links or the path between: too few others tell"
 NOBODY_GOOD = "hardly a pair is good, so nothing tells them apart: look at what they have in common, such as MTU, PFC, TLS or the floor"
 
 
 class Ends:
-    """``cleared``: by end; ``blamed``: ends that are explained, also as part of a larger finding."""
+    """``cleared``: by end; ``blamed``: ends that are explained, also as part of a larger finding; ``suspects``: bad ones that are neither.
+    ``explained``: suspects that are not proven, since a leaf or a path explains all that is bad with them."""
 
-    def __init__(self, table: Table, layer: Layer) -> None:
+    def __init__(self, table: Table, layer: Layer, blamed: Collection[int] = ()) -> None:
         self.table = table
         self.layer = layer
         self.cleared = [self._is_cleared(end) for end in range(len(table.ends))]
-        self.blamed: set[int] = set()
+        self.blamed: set[int] = set(blamed)
         self.findings: list[Finding] = []
+        self.explained: frozenset[int] = frozenset()
+        self._doubtful: frozenset[int] = frozenset()
+        self._told()
+        self.suspects = self._suspects()
+        self._rails(self.suspects)
+        self.suspects = self._suspects()
 
     def _is_cleared(self, end: int) -> bool:
         """By its good cells; where all its bad ones are far off, cells that are merely not bad do, too."""
@@ -49,14 +57,14 @@ class Ends:
         least = cleared_by(total)
         return self.layer.good[end] >= least or (total - self.layer.bad(end) >= least and not any(link in self.layer.mild for link in self.layer.links(end)))
 
-    def explain(self) -> None:
-        """From what is said by the ends themselves to what nobody can tell."""
-        self._told()
-        suspects = [end for end in range(len(self.table.ends)) if not self.cleared[end] and end not in self.blamed and self.layer.bad(end)]
-        self._rails(suspects)
-        named = [end for end in suspects if end not in self.blamed and self._is_named(end)]
-        self._named(named)
-        self._open([end for end in suspects if end not in self.blamed])
+    def _suspects(self) -> list[int]:
+        return [end for end in range(len(self.table.ends)) if not self.cleared[end] and end not in self.blamed and self.layer.bad(end)]
+
+    def explain(self, explained: Collection[int] = (), doubtful: Collection[int] = ()) -> None:
+        """From what their partners prove to what nobody can tell. ``explained`` and ``doubtful``: see blocks.py."""
+        self.explained, self._doubtful = frozenset(explained), frozenset(doubtful)
+        self._named([end for end in self.suspects if end not in self.explained and self._is_named(end)])
+        self._open([end for end in self.suspects if end not in self.blamed])
 
     def _told(self) -> None:
         """Ends that told of a failure of their own, all NPUs of a node as one."""
@@ -125,8 +133,9 @@ class Ends:
         bad, spoilt = sum(map(self.layer.bad, members)), sum(map(self._spoilt, members))
         mine = set(members) if len(members) > 1 else ()
         inside = sum(source in mine for end in mine for source in self.layer.into[end])
+        certain = kind not in (NODE, NPU) or self._doubtful.isdisjoint(members)
         return Finding(kind, name, self.layer.state, list(members), links, bad - inside, sorted(proven), bad - spoilt,
-                       sum(map(self.layer.total, members)) - spoilt)
+                       sum(map(self.layer.total, members)) - spoilt, certain=certain, note="" if certain else DOUBT_OF_PATH)
 
     def _spoilt(self, end: int) -> int:
         """Bad cells of which the other end is not cleared."""
@@ -145,7 +154,7 @@ class Ends:
             return
         for end in suspects:
             accusers = [link for link in self.layer.links(end) if self.layer.accused.get(link) == end and not self.blamed.intersection(link)]
-            if accusers and end not in self.blamed:
+            if accusers and end not in self.blamed and end not in self.explained:
                 self._take(Finding(NPU, str(self.table.ends[end]), self.layer.state, [end], accusers[:SHOWN], len(accusers), []), [end])
         shared: dict[int, list[Link]] = {}
         alone: dict[int, list[Link]] = {}

@@ -14,6 +14,7 @@ from ...module_utils._core.errors import InputError
 from .._plan.expand import topology_of
 from . import wording
 from .baseline import regressions
+from .blocks import Blocks
 from .cells import End, read, understood
 from .classes import CLASSES, UNREACHABLE, Classes, LeftOut, Verdict, lowered
 from .ends import Ends
@@ -34,7 +35,7 @@ Results = Mapping[str, Mapping[str, Any] | None]
 class Diagnosis:
     """``verdicts``: one for each host asked for, in their order; ``coverage``: how much they rest on; ``components``: what is bad, the larger first;
     ``power``: what could have been seen; ``states``: good or bad by pair id, without what came ``in_rows``; ``regressions``: NPUs that were better
-    before; ``doubtful``: pairs behind components that are not certain."""
+    before; ``doubtful``: pairs behind components that are not certain; ``behind``: NPUs that met proven ones only over a leaf or a path that is bad."""
 
     verdicts: list[Verdict]
     coverage: dict[str, int]
@@ -43,6 +44,7 @@ class Diagnosis:
     states: dict[str, str] = field(default_factory=dict)
     regressions: list[dict[str, Any]] = field(default_factory=list)
     doubtful: list[tuple[End, End]] = field(default_factory=list)
+    behind: list[End] = field(default_factory=list)
     in_rows: bool = False
 
     def by_class(self) -> dict[str, list[str]]:
@@ -75,14 +77,14 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
     silent = [host for host, result in results.items() if (not result or result.get("unreachable")) and host in (planned.get("hosts") or ())]
     records = chain((record for result in results.values() if result for record in result.get("measurements") or ()), unreported(planned, silent))
     rating = Rating(read(records, topology, floor_gbit_s, line_rate_floor), relative_floor)
-    findings = _findings(rating, silent)
+    findings, behind = _findings(rating, silent)
     judged = Classes(rating, findings)
     missing = {host: [one for one in left_out if one.host == host] for host in {one.host for one in left_out}}
     verdicts = [lowered(judged.verdict(host, results.get(host)), missing.get(host, ())) for host in dict.fromkeys(hosts)]
     return Diagnosis(verdicts, _coverage(hosts, rating), [wording.as_dict(finding, rating) for finding in findings], power(rating, len(hosts)),
                      {pair: "bad" if state != GOOD else GOOD for pair, state in rating.states.items()}, regressions(rating, baseline or {}),
                      [(rating.table.ends[source], rating.table.ends[target]) for finding in findings if not finding.certain
-                      for source, target in finding.links], bool(rating.table.rows))
+                      for source, target in finding.links], [rating.table.ends[end] for end in behind], bool(rating.table.rows))
 
 
 def judge_records(records: Mapping[str, Any] | Iterable[Any], hosts: Sequence[str] | None = None, **options: Any) -> Diagnosis:
@@ -106,19 +108,21 @@ def judge_records(records: Mapping[str, Any] | Iterable[Any], hosts: Sequence[st
     return diagnose(list(results) if hosts is None else hosts, results, **options)
 
 
-def _findings(rating: Rating, silent: Sequence[str]) -> list[Finding]:
-    """What failed is no longer looked at where it is slow, too. ``silent``: hosts that returned nothing."""
+def _findings(rating: Rating, silent: Sequence[str]) -> tuple[list[Finding], list[int]]:
+    """What failed is no longer looked at where it is slow, too. ``silent``: hosts that returned nothing. With the ends that a leaf or a path excuses."""
     found: list[Finding] = []
     blamed: set[int] = set()
+    behind: set[int] = set()
     for layer in (rating.failed, rating.busy, rating.slow):
-        ends = Ends(rating.table, layer)
-        ends.blamed |= blamed
-        ends.explain()
-        links = Links(rating, ends, silent)
+        ends = Ends(rating.table, layer, blamed)
+        blocks = Blocks(rating, ends, silent)
+        ends.explain(*blocks.excuses(ends.suspects))
+        links = Links(rating, ends, blocks)
         links.explain()
         blamed |= ends.blamed
+        behind |= ends.explained
         found += ends.findings + links.findings
-    return sorted(found, key=lambda finding: (finding.kind in ON_HOST, not finding.certain))
+    return sorted(found, key=lambda finding: (finding.kind in ON_HOST, not finding.certain)), sorted(behind - blamed)
 
 
 def _coverage(hosts: Sequence[str], rating: Rating) -> dict[str, int]:

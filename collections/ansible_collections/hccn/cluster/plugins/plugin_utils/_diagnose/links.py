@@ -8,12 +8,12 @@ The fewest components again, the largest first. A path needs nearly all cells be
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import exp
 from statistics import median
 
-from .cells import INFERRED_CODES, Cell, Table
+from .blocks import Block, Blocks
+from .cells import Table
 from .ends import MOST, NEARLY_ALL, Ends
 from .finding import BOTH, LEAF, NODE, NPU, PAIR, PATH, SHOWN, SOURCE, TARGET, Finding
 from .noise import RISK
@@ -25,39 +25,16 @@ MOST_PAIRS = 16
 CLEARLY_MORE = 2
 """Times the bad cells that the partners of an NPU have in the middle."""
 
-Block = tuple[str, str]
-
 
 class Links:
-    """Takes over what Ends left. ``silent``: hosts that returned nothing, so what hung with them after good pairs is no matter of a path."""
+    """Takes over what Ends left: bad cells between ends that are cleared."""
 
-    def __init__(self, rating: Rating, ends: Ends, silent: Collection[str] = ()) -> None:
-        self.rating, self.ends = rating, ends
-        self._silent = frozenset(silent)
+    def __init__(self, rating: Rating, ends: Ends, blocks: Blocks) -> None:
+        self.rating, self.ends, self.blocks = rating, ends, blocks
         self.table: Table = rating.table
         self.layer = ends.layer
         self.findings: list[Finding] = []
-        self._hosts_of: dict[str, set[int]] = {}
-        guilty = {rating.host_of[end] for end in ends.blamed}
-        for end, leaf in enumerate(self.table.leaves):
-            if leaf is not None and rating.host_of[end] not in guilty:
-                self._hosts_of.setdefault(leaf, set()).add(rating.host_of[end])
-        cleared, blamed = ends.cleared, ends.blamed
-        self.left: list[Link] = []
-        for source, targets in enumerate(self.layer.out):
-            if targets and cleared[source] and source not in blamed:
-                self.left += [(source, target) for target in targets if cleared[target] and target not in blamed and not self._hung((source, target))]
-
-    def _hung(self, link: Link) -> bool:
-        """Does nobody tell more than that an end of it did not answer, whose host is silent?"""
-        if self._silent.isdisjoint(self.table.ends[end].host for end in link):
-            return False
-        cells = self.rating.cells(*link)
-        return any(map(self.rating.is_bad, cells)) and self._is_inferred(cells)
-
-    def _is_inferred(self, cells: Sequence[Cell]) -> bool:
-        """Do the bad ones tell only that an end did not answer?"""
-        return all(cell.code in INFERRED_CODES for cell in cells if self.rating.is_bad(cell))
+        self.left: list[Link] = list(blocks.left)
 
     def explain(self) -> None:
         if self.left and any(leaf is not None for leaf in self.table.leaves):
@@ -70,18 +47,12 @@ class Links:
     # -- between leaves
 
     def _blocks(self) -> None:
-        """Directed blocks of cells from leaf to leaf that are bad as a whole."""
-        found: dict[Block, list[Link]] = {}
-        for link in self.left:
-            block = self._block(link)
-            if block is not None:
-                found.setdefault(block, []).append(link)
-        found_whole = {block for block, links in found.items() if self._is_whole(links) and len(links) >= MOST * self._met(block)}
-        if not found_whole:
+        """Leaves and paths of which the blocks are bad."""
+        bad = self.blocks.bad
+        if not bad:
             return
-        totals = self._totals()
-        bad = {block for block in found_whole if len(found[block]) >= MOST * totals[block]}
-        good = {block for block in totals if len(found.get(block, ())) <= (1 - MOST) * totals[block]}
+        totals, good = self.blocks.totals, self.blocks.good
+        found = self._with_explained()
         taken: set[Block] = set()
         for leaf in sorted({leaf for block in bad for leaf in block}):
             for direction, mine in ((BOTH, lambda block, leaf=leaf: leaf in block), (SOURCE, lambda block, leaf=leaf: block[0] == leaf),
@@ -98,7 +69,7 @@ class Links:
             if block in taken:
                 continue
             back = (block[1], block[0])
-            name, blocks = f"path {block[0]}-{block[1]}", {block, back} & bad
+            name, blocks = "path {}-{}".format(*sorted(block)), {block, back} & bad
             one_way = back in good and back != block
             if block[0] == block[1]:
                 name = f"path inside {block[0]}"
@@ -106,43 +77,22 @@ class Links:
                 name = f"path {block[0]} to {block[1]}"
             self._take_blocks(PATH, name, blocks, found, SOURCE if one_way else BOTH, "the other way is good" if one_way else "")
             taken |= blocks
-        self.left = [link for link in self.left if self._block(link) not in taken]
+        self.left = [link for link in self.left if self.blocks.of(link) not in taken]
 
     def _take_blocks(self, kind: str, name: str, blocks: Iterable[Block], found: dict[Block, list[Link]], direction: str, note: str) -> None:
         links = [link for block in sorted(blocks) for link in found[block]]
         self.findings.append(Finding(kind, name, self.layer.state, sorted({end for link in links for end in link}), links[:SHOWN], len(links), [],
                                      direction=direction, note=note))
 
-    def _block(self, link: Link) -> Block | None:
-        one, other = self.table.leaves[link[0]], self.table.leaves[link[1]]
-        return None if one is None or other is None else (one, other)
-
-    def _is_whole(self, links: Sequence[Link]) -> bool:
-        """Two hosts or more on each side, of which every one is good elsewhere."""
-        return all(len({self.table.ends[link[side]].host for link in links}) > 1 for side in (0, 1))
-
-    def _met(self, block: Block) -> int:
-        """Pairs of hosts with a cell in a block, without those of which an end explains some: no more than it has cells."""
-        sides = [self._hosts_of.get(leaf, set()) for leaf in block]
-        return sum(len(sides[1] & self.rating.met.get(host, set())) for host in sides[0])
-
-    def _totals(self) -> Counter[Block]:
-        """Cells by block, without those that an end explains."""
-        totals: Counter[Block] = Counter()
-        leaves, blamed, failed = self.table.leaves, self.ends.blamed, self.layer.state != SLOW
-        for cell in self.table.cells:
-            if (cell.worth is not None or failed) and cell.source not in blamed and cell.target not in blamed:
-                one, other = leaves[cell.source], leaves[cell.target]
-                if one is not None and other is not None:
-                    totals[one, other] += 1
-        for row in self.table.rows:
-            one = leaves[row.source]
-            if one is not None and row.source not in blamed:
-                counted = Counter([leaves[target] for target, worth in zip(row.targets, row.worths) if worth is not None and target not in blamed])
-                for other, count in counted.items():
-                    if other is not None:
-                        totals[one, other] += count
-        return totals
+    def _with_explained(self) -> dict[Block, list[Link]]:
+        """The bad cells of the blocks, with those of ends that are explained by them."""
+        found = {block: list(links) for block, links in self.blocks.found.items()}
+        for end in sorted(self.ends.explained):
+            for link in self.layer.links(end):
+                block = self.blocks.of(link)
+                if block in self.blocks.bad and self.ends.cleared[link[link[0] == end]]:
+                    found[block].append(link)
+        return found
 
     # -- at an end, in one direction or now and then
 
@@ -234,7 +184,7 @@ class Links:
         cells = [*self.rating.cells(*link), *self.rating.cells(link[1], link[0])]
         ways = {cell.way for cell in cells}
         good = [cell for cell in cells if not self.rating.is_bad(cell)]
-        if good and self._is_inferred(cells):
+        if good and self.blocks.is_inferred(cells):
             return "a runner did not answer then, good at another time: it comes and goes", False
         if len(ways) > 1:
             if good:

@@ -22,25 +22,30 @@ MOST_AGAIN = 64
 
 @dataclass(frozen=True)
 class SecondLook:
-    """``rounds``: the further ones, their ids go on where those of the plan end; ``open_ends`` and ``again``: why."""
+    """``rounds``: the further ones, their ids go on where those of the plan end; ``open_ends``, ``again`` and ``behind``, of these ends, a bad leaf or
+    path: why."""
 
     rounds: list[list[Entry]]
     open_ends: int
     again: int
+    behind: int = 0
 
     def as_dict(self, plan: Mapping[str, Any]) -> dict[str, Any]:
         """``plan``: what rdma_perf takes for these rounds alone, with the hosts that they need; ``text``: what is looked at and why."""
         hosts = {entry[side]["host"] for one in self.rounds for entry in one for side in ("source", "target")}
         pairs = sum(map(len, self.rounds))
         reasons = []
-        if self.open_ends:
-            reasons.append(f"{self.open_ends} NPUs have not met a proven good one" if self.open_ends > 1 else "1 NPU has not met a proven good one")
+        alone = self.open_ends - self.behind
+        if alone:
+            reasons.append(f"{alone} NPUs have not met a proven good one" if alone > 1 else "1 NPU has not met a proven good one")
+        if self.behind:
+            reasons.append(f"{self.behind} NPU{'s have' if self.behind > 1 else ' has'} met proven good ones only over a bad leaf or path")
         if self.again:
             reasons.append(f"{self.again} bad pairs lie between good NPUs" if self.again > 1 else "1 bad pair lies between good NPUs")
         rounds = f"{len(self.rounds)} more round{'s' if len(self.rounds) > 1 else ''}"
         return {
             "rounds": len(self.rounds), "pairs": pairs,
-            "text": f"A second look, {pairs} pairs of NPUs over {len(hosts)} hosts in {rounds}: {' and '.join(reasons)}.",
+            "text": f"A second look, {pairs} pairs of NPUs over {len(hosts)} hosts in {rounds}: {_joined(reasons)}.",
             "plan": {"plan": "pairs", "rounds": self.rounds, "hosts": {host: entry for host, entry in plan["hosts"].items() if host in hosts},
                      "topology": {host: entry for host, entry in topology_of(plan).items() if host in hosts}},
         }
@@ -51,12 +56,17 @@ def second_look(plan: Mapping[str, Any], found: Diagnosis, results: Results, see
     silent = {host for host, result in results.items() if not result or result.get("unreachable") or result.get("failed")}
     pairs = list(pairs_of(plan))
     states = {name: found.states.get(name, MISSING) for name, _ends in pairs}
-    isolating = [] if found.in_rows else _without(silent, isolation_rounds(plan, states, seed, MOST_ROUNDS))
+    isolating = [] if found.in_rows else _without(silent, isolation_rounds(plan, states, seed, MOST_ROUNDS, found.behind))
     doubtful = set(found.doubtful)
     wanted = [name for name, ends in pairs if ends in doubtful and silent.isdisjoint(host for host, _device in ends)][:MOST_AGAIN]
     retested = retest(extended(plan, isolating), wanted, {} if found.in_rows else states, seed)
     rounds = [*isolating, *_without(silent, [*retested.again, *retested.others])]
-    return SecondLook(rounds, sum(map(len, isolating)), len(wanted)) if rounds else None
+    met = {(entry[side]["host"], int(entry[side]["device"])) for one in isolating for entry in one for side in ("source", "target")}
+    return SecondLook(rounds, sum(map(len, isolating)), len(wanted), len(met.intersection(found.behind))) if rounds else None
+
+
+def _joined(reasons: Sequence[str]) -> str:
+    return " and ".join([", ".join(reasons[:-1]), reasons[-1]] if len(reasons) > 1 else reasons)
 
 
 def _without(silent: set[str], rounds: Sequence[Sequence[Entry]]) -> list[list[Entry]]:

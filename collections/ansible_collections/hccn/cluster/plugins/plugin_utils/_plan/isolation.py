@@ -54,21 +54,24 @@ class Retest:
     others: list[list[Entry]]
 
 
-def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: int = 0, limit: int | None = None) -> list[list[Entry]]:
+def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: int = 0, limit: int | None = None,
+                     behind: Iterable[End] = ()) -> list[list[Entry]]:
     """Further rounds in which every open end meets a proven one of the same device id, nobody twice in a round; empty where nothing is open.
 
     ``states``: good, bad or missing by pair id, of the plan's own pairs and of those that it was extended by (expand.extended). One round where the
     open ends of a device id are not more than the proven ones, else as many as it takes, at most ``limit``. Ends without any proven one of their
-    device id stay open. In the plan quick an end that rested is open, too. Raises InputError for states that are none.
+    device id stay open. In the plan quick an end that rested is open, too, and so are those of ``behind``, whose bad pairs with proven ends a leaf or a
+    path explains. Raises InputError for states that are none.
     """
     topology = topology_of(plan)
     ends = _ends(topology)
     evidence = _evidence(plan, states)
+    excused = set(behind) - evidence.proven
     weigh = _weights(topology, seed)
     rounds: list[list[EndPair]] = []
     for device in sorted({device for _host, device in ends}):
         mine = [end for end in weigh if end[1] == device]
-        waiting = [end for end in mine if evidence.waiting(end, plan.get("plan") == QUICK)]
+        waiting = [end for end in mine if end in excused or evidence.waiting(end, plan.get("plan") == QUICK)]
         proven = [end for end in mine if end in evidence.proven]
         for number, pairs in enumerate(_served(waiting, proven, topology, limit)):
             rounds += [[] for _round in range(number + 1 - len(rounds))]
@@ -79,7 +82,8 @@ def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: i
 def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, str], seed: int = 0, qps: int = RETEST_QPS) -> Retest:
     """Is it the path? These pairs once more with more queue pairs, and both of their ends with other, proven partners where there are any.
 
-    The source stays a source and the target a target, since an NPU may be bad in one direction only.
+    The source stays a source and the target a target, since an NPU may be bad in one direction only. Partners on the same leaf come first: no path
+    between leaves is to blame there.
 
     A path is to blame where the ends are good with others, and the pair is bad again; where it is good with more queue pairs, one of several links
     of a path is. Raises InputError for an id that is not in the plan.
@@ -98,7 +102,8 @@ def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, s
     for end, avoided, sends in (part for one, two in same for part in ((one, two, True), (two, one, False))):
         fit = [other for other in proven if other[1] == end[1] and other not in (end, avoided) and frozenset((end, other)) not in chosen]
         if fit:
-            partner = min(fit, key=lambda other: served.get(other, 0))
+            near = [other for other in fit if _leaf(topology, other) == _leaf(topology, end)]
+            partner = min(near or fit, key=lambda other: served.get(other, 0))
             served[partner] = served.get(partner, 0) + 1
             chosen[frozenset((end, partner))] = (end, partner) if sends else (partner, end)
     again = coloured_rounds(same)
