@@ -8,6 +8,7 @@ The fewest components again, the largest first. A path needs nearly all cells be
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import exp
 from statistics import median
@@ -24,6 +25,9 @@ MOST_PAIRS = 16
 
 CLEARLY_MORE = 2
 """Times the bad cells that the partners of an NPU have in the middle."""
+
+EVEN = 0.5
+"""Share of the mean of a node's NPUs that each of them has at least of its bad cells."""
 
 
 class Links:
@@ -98,8 +102,8 @@ class Links:
 
     def _ends(self) -> None:
         """NPUs and nodes that have clearly more of what is left than their partners."""
-        chance = max(self.layer.chance, len(self.left) / max(1, sum(self.layer.sent))) if self.layer.state == SLOW else 0.0
         while self.left:
+            chance = self._chance(len(self.left))
             best = max((found for found in (self._worst(NODE, lambda end: self.table.ends[end].host, chance),
                                             self._worst(NPU, lambda end: end, chance)) if found), key=lambda found: found[0].bad, default=None)
             if best is None:
@@ -117,7 +121,7 @@ class Links:
         for key, links in sorted(mine.items(), key=lambda item: (-len(item[1]), str(item[0])))[:MOST_PAIRS]:
             partners = {of(end) for link in links for end in link} - {key}
             ends = sorted({end for link in links for end in link if of(end) == key})
-            if len(partners) < 2 or (kind == NODE and len(ends) < 2):
+            if len(partners) < 2 or (kind == NODE and not self._is_of_all(links, str(key))):
                 continue
             if len(links) < CLEARLY_MORE * median(len(mine[partner]) for partner in partners):
                 continue
@@ -131,6 +135,20 @@ class Links:
             return Finding(kind, name, self.layer.state, ends, links[:SHOWN], len(links), proven, len(links), sum(map(counted, ends)), direction,
                            note=note), links
         return None
+
+    def _chance(self, low: int) -> float:
+        """Of a sound cell to be bad, where so many are that nothing explains."""
+        return max(self.layer.chance, low / max(1, sum(self.layer.sent))) if self.layer.state == SLOW else 0.0
+
+    def _is_of_all(self, links: Sequence[Link], host: str) -> bool:
+        """Has every NPU of the host its part, and is it more than chance without the worst of them? One bad NPU and a bit of noise are no bad node."""
+        counts = Counter(end for link in links for end in link if self.table.ends[end].host == host)
+        mine = [end for end, known in enumerate(self.table.ends) if known.host == host and self.layer.total(end) and end not in self.ends.blamed]
+        if len(mine) < 2 or min(counts[end] for end in mine) < EVEN * len(links) / len(mine):
+            return False
+        worst = max(mine, key=lambda end: counts[end])
+        rest = [link for link in links if worst not in link]
+        return self._is_significant(rest, [end for end in mine if end != worst], self._chance(len(self.left) - len(links) + len(rest)))
 
     def _is_significant(self, links: Sequence[Link], ends: Sequence[int], chance: float) -> bool:
         """A failure does not come by chance; slow cells do, so there must be more than chance gives an NPU of so many cells (Poisson), or all of

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 
@@ -320,3 +321,17 @@ def test_three_hosts_that_are_good_with_each_other_tell_the_others_apart():
     found = judge_records(records(lambda source, target, device: 1.0 if {source, target} < set(HOSTS[:3]) else "retry_exceeded"), plan=topology(LEAVES))
     assert {entry["kind"] for entry in found.components} == {"leaf", "node"}
     assert {host for entry in found.components for host in entry["hosts"]} == set(HOSTS[3:])
+
+
+@pytest.mark.parametrize("others, named_as", [(1, ("npu", "n05 npu 1")), (8, ("node", "n05"))])
+def test_a_bad_direction_of_one_npu_and_noise_at_another_are_no_node(others, named_as):
+    """NPU 1 is slow as a source; of NPU 0 so many cells are low."""
+    noise, low = random.Random(1), HOSTS[-others:]
+
+    def speed(source, target, device):
+        if source == "n05" and (device or target in low):
+            return 0.8 if device else 0.96
+        return 1 + 0.01 * noise.gauss(0, 1)
+
+    found = judged(speed, leaves=None, both=True)
+    assert [(entry["kind"], entry["name"]) for entry in found.components] == [named_as]
