@@ -66,6 +66,8 @@ options:
     description:
       - Share of the line rate below which a bandwidth is slow, whatever the others have. It counts for records that tell their line rate
         (C(context.line_rate_gbit_s)), and for messages of 64 KiB or more.
+      - Hosts of several line rates are compared with their like. A speed counts as one where whole hosts have it, two or more of them; of hosts with a
+        single NPU three or more, and a quarter of all. A link that negotiated down is none, and is slow.
     type: float
     default: 0.9
   plan:

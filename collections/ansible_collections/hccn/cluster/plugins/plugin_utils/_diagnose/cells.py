@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, compress
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -92,6 +93,7 @@ class Table:
         self._numbers: dict[End, int] = {}
         self._kinds: dict[Kind, int] = {}
         self._targets: dict[tuple[tuple[str, ...], int], tuple[int, ...]] = {}
+        self._rates: dict[float, set[int]] = {}
 
     def number(self, host: str, device: int) -> int:
         """Of an end, which is made where it is new."""
@@ -124,6 +126,16 @@ class Table:
         if key not in self._targets:
             self._targets[key] = tuple(self.number(str(host), device) for host in hosts)
         return self._targets[key]
+
+    def tell_rate(self, context: Mapping[str, Any], ends: Iterable[int]) -> None:
+        """The line rate of what was measured between ends, which is that of the slower one."""
+        rate = context.get("line_rate_gbit_s")
+        if rate:
+            self._rates.setdefault(float(rate), set()).update(ends)
+
+    def line_rates(self) -> dict[int, float]:
+        """Of each end: the best that it reached with a partner."""
+        return {end: rate for rate, ends in sorted(self._rates.items()) for end in ends}
 
     def hosts(self) -> set[str]:
         return {end.host for end in self.ends}
@@ -164,6 +176,8 @@ def _cell(table: Table, record: Mapping[str, Any], floor_gbit_s: float | None, l
     code = str(error.get("code", ""))
     if record.get("status") != "ok" or worth is None:
         worth, code = None, code or "no_result"
+    else:
+        table.tell_rate(context, (source, target))
     kind = table.number_of_kind(Kind(record.get("operation"), record.get("measure"), size if worth else None, unit))
     parts = str(record.get("id")).split("/")
     return Cell(source, target, kind, worth, code, str(error.get("message", "no sample in the record")),
@@ -180,6 +194,7 @@ def _row(table: Table, record: Mapping[str, Any], floor_gbit_s: float | None, li
         unit = GBIT if widths is not None else MICROSECONDS
         worths = widths if widths is not None else [1 / time if time else None for time in times or ()]
         _measured(sum(filter(None, worths)))  # finite, if all of them are
+        table.tell_rate(record.get("context") or {}, chain([source], compress(targets, worths)))
         kind = table.number_of_kind(Kind(record.get("operation"), record.get("measure"), sample.get("size_bytes"), unit))
         floor = _floor(record.get("context") or {}, unit, sample.get("size_bytes"), floor_gbit_s, line_rate_floor)
         table.rows.append(Row(source, kind, targets, worths, floor))

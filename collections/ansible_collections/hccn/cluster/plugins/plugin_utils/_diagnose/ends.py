@@ -53,7 +53,7 @@ class Ends:
 
     def _is_cleared(self, end: int) -> bool:
         """By its good cells; where all its bad ones are far off, cells that are merely not bad do, too."""
-        total = self.layer.total(end)
+        total = self.layer.total(end) - self.layer.lesser[end]
         least = cleared_by(total)
         return self.layer.good[end] >= least or (total - self.layer.bad(end) >= least and not any(link in self.layer.mild for link in self.layer.links(end)))
 

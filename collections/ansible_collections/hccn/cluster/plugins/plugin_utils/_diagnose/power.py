@@ -14,6 +14,7 @@ from typing import Any
 from .ends import MOST
 from .noise import Gates, Normal, cleared_by, gates, tail
 from .rating import Rating
+from .ways import Stratum, told
 
 MISS = 0.01
 """Share of runs in which a drop of the size that is told may be missed."""
@@ -30,7 +31,7 @@ NPU, PAIR, PATH = "npu", "pair", "path"
 def power(rating: Rating, hosts: int) -> dict[str, Any]:
     """``spread_percent``: of one measurement; ``samples``: measurements of an NPU; ``smallest_drop_percent`` by kind of component; ``blind``: sentences;
     ``text``: all of it as one. Empty without any measurement."""
-    stratum = max(rating.normals, key=lambda key: rating.normals[key].count, default=None)
+    stratum = _usual(rating)
     if stratum is None:
         return {}
     found, gate = rating.normals[stratum], rating.gates[stratum]
@@ -41,12 +42,18 @@ def power(rating: Rating, hosts: int) -> dict[str, Any]:
     if seen:
         drops[PATH] = _of_path(found, gate, int(median(seen)))
     percent = {kind: _upwards(100 * drop) for kind, drop in drops.items()}
-    blind = _blind(usual, rating.met_pairs(), hosts * (hosts - 1) // 2, len(seen), rating)
+    blind = [*told(rating.ways, rating.normals), *_blind(usual, rating.met_pairs(), hosts * (hosts - 1) // 2, len(seen), rating)]
     text = (f"{usual} measurements of an NPU with a spread of {100 * found.spread:.2g} %: an NPU that lost {percent[NPU]:g} % or more would have been named "
             f"in {100 * (1 - MISS):g} of 100 runs, a single pair from {percent[PAIR]:g} %")
     text += f", a path between leaves from {percent[PATH]:g} %" if seen else ""
     return {"spread_percent": round(100 * found.spread, 2), "samples": usual, "smallest_drop_percent": percent, "blind": blind,
             "text": "; ".join([text, *blind])}
+
+
+def _usual(rating: Rating) -> Stratum | None:
+    """The stratum of most values; a kind that has ways is judged by these."""
+    with_ways = {kind for kind, way in rating.normals if way is not None}
+    return max((key for key in rating.normals if key[1] is not None or key[0] not in with_ways), key=lambda key: rating.normals[key].count, default=None)
 
 
 def forecast(summary: Mapping[str, Any], spread: float = SPREAD, relative_floor: float = RELATIVE_FLOOR) -> dict[str, Any]:

@@ -10,31 +10,20 @@ worked as a whole, since a matrix of 1,024 hosts with 8 NPUs has 8 million cells
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
 
-from ...module_utils._core.samples import MICROSECONDS
 from .cells import BUSY_CODES, INFERRED_CODES, Cell, Row, Table
-from .noise import Gates, Normal, gates, normal
+from .noise import Gates, Normal, gates
+from .ways import Stratum, Ways
 
 GOOD, SLOW, FAILED, BUSY = "good", "slow", "failed", "busy"
 
-QUORUM = 8
-"""A stratum with fewer values is compared with all of its kind."""
-
-LARGEST_DIFFERENCE = 1.5
-"""Between strata of one kind that is still put down to the way, and not to a fault of it: latency over more switches."""
-
-SAMPLE = 200_000
-"""Values of a kind that are sorted; of more, every n-th."""
-
-Stratum = tuple[int, object]
 Link = tuple[int, int]
 
 
 class Layer:
     """Bad cells of one state. ``out``: the bad targets of each end, ``into``: its bad sources; ``sent`` and ``received`` count all its cells,
-    ``good`` those that clear it. ``mild``: bad cells that are not certain. ``sure``: cells of which an end itself told; ``accused``: where one
-    end tells of the other."""
+    ``good`` those that clear it, ``lesser`` those that cannot, since the partner is of a slower speed. ``mild``: bad cells that are not certain.
+    ``sure``: cells of which an end itself told; ``accused``: where one end tells of the other."""
 
     def __init__(self, state: str, count: int) -> None:
         self.state = state
@@ -43,6 +32,7 @@ class Layer:
         self.sent = [0] * count
         self.received = [0] * count
         self.good = [0] * count
+        self.lesser = [0] * count
         self.mild: set[Link] = set()
         self.sure: dict[int, list[Link]] = {}
         self.accused: dict[Link, int] = {}
@@ -77,7 +67,8 @@ class Rating:
         self.slow, self.failed, self.busy = (Layer(state, count) for state in (SLOW, FAILED, BUSY))
         self.states: dict[str, str] = {}
         self.counts = dict.fromkeys((GOOD, SLOW, FAILED, BUSY), 0)
-        self.normals: dict[Stratum, Normal] = _normals(table)
+        self.ways = Ways(table)
+        self.normals: dict[Stratum, Normal] = self.ways.normals()
         cells = len(table.cells) + sum(len(row.targets) for row in table.rows)
         self.gates: dict[Stratum, Gates] = {key: gates(found, relative_floor, count, cells) for key, found in self.normals.items()}
         self.slow.chance = max((gate.chance for gate in self.gates.values()), default=0.0)
@@ -145,7 +136,7 @@ class Rating:
         return f"{ends}: {kind.shown(worth)} {kind.unit}, {beside}"
 
     def _stratum(self, source: int, target: int, kind: int) -> Stratum:
-        stratum = (kind, _way(self.table, source, target, kind))
+        stratum = (kind, self.ways.way(source, target, kind))
         return stratum if stratum in self.normals else (kind, None)
 
     def _rate(self, cell: Cell) -> None:
@@ -174,6 +165,7 @@ class Rating:
         drop = 1 - worth / self.normals[stratum].reference
         self.slow.sent[cell.source] += 1
         self._received[cell.target] += 1
+        self._compare(cell.source, cell.target, drop <= gate.good and worth >= cell.floor)
         self.met.setdefault(self.host_of[cell.source], set()).add(self.host_of[cell.target])
         if drop <= gate.good and worth >= cell.floor:
             self.slow.good[cell.source] += 1
@@ -186,6 +178,13 @@ class Rating:
             self.slow.mild.add((cell.source, cell.target))
         return SLOW
 
+    def _compare(self, source: int, target: int, good: bool) -> None:
+        """What is good for the slower of two speeds does not clear an end of the faster one. It is counted as good elsewhere."""
+        end = self.ways.faster(source, target)
+        if end is not None:
+            self.slow.lesser[end] += 1
+            self.slow.good[end] -= good
+
     def _rate_row(self, row: Row) -> None:
         good, bad, certain = self._row_bounds(row)
         measured = [target for target, worth in zip(row.targets, row.worths) if worth is not None]
@@ -195,6 +194,10 @@ class Rating:
         self._received.update(measured)
         self.met.setdefault(self.host_of[row.source], set()).update(map(self.host_of.__getitem__, measured))
         self._weak.update([row.targets[place] for place in weak])
+        if self.ways.rates:
+            for target, worth, bound in zip(row.targets, row.worths, good):
+                if worth is not None:
+                    self._compare(row.source, target, worth >= bound)
         slow = [place for place in weak if (row.worths[place] or 0.0) < bad[place]]
         if slow:
             targets = [row.targets[place] for place in slow]
@@ -219,8 +222,7 @@ class Rating:
 
     def _row_bounds(self, row: Row) -> tuple[list[float], list[float], list[float]]:
         """By the place of the target: below which worth a cell does not clear its ends, is slow, is so for certain."""
-        table, layered = self.table, self.table.kinds[row.kind].unit == MICROSECONDS
-        key = (row.kind, row.floor, id(row.targets), (table.leaves[row.source], table.rails[row.source]) if layered else None)
+        key = (row.kind, row.floor, id(row.targets), self.ways.alike(row.source, row.kind))
         if key not in self._bounds:
             strata = [self._stratum(row.source, target, row.kind) for target in row.targets]
             self._bounds[key] = tuple(  # type: ignore[assignment]
@@ -245,40 +247,3 @@ def _host_numbers(table: Table) -> list[int]:
     """The number of each end's host."""
     numbers: dict[str, int] = {}
     return [numbers.setdefault(end.host, len(numbers)) for end in table.ends]
-
-
-def _way(table: Table, source: int, target: int, kind: int) -> object:
-    """The stratum within a kind: latency differs by the number of switches and by the rails, bandwidth does not."""
-    if table.kinds[kind].unit != MICROSECONDS:
-        return None
-    return table.leaves[source] == table.leaves[target], table.rails[source] == table.rails[target]
-
-
-def _normals(table: Table) -> dict[Stratum, Normal]:
-    """Of every kind, under the way None, and of the strata that have a quorum and are not far off the best of their kind."""
-    values: dict[Stratum, list[float]] = {}
-    for cell in table.cells:
-        if cell.worth is not None:
-            for way in dict.fromkeys([None, _way(table, cell.source, cell.target, cell.kind)]):
-                values.setdefault((cell.kind, way), []).append(cell.worth)
-    for stratum, worths in _from_rows(table):
-        values.setdefault(stratum, []).extend(worths)
-    found = {stratum: normal(worths) for stratum, worths in values.items() if stratum[1] is None or len(worths) >= QUORUM}
-    best = {kind: max(known.reference for (other, _way_), known in found.items() if other == kind) for kind, _way_ in found}
-    return {stratum: known for stratum, known in found.items() if stratum[1] is None or known.reference * LARGEST_DIFFERENCE >= best[stratum[0]]}
-
-
-def _from_rows(table: Table) -> Iterable[tuple[Stratum, Sequence[float]]]:
-    stride = max(1, sum(len(row.targets) for row in table.rows) // SAMPLE)
-    for number, row in enumerate(table.rows):
-        places = range(number % stride, len(row.targets), stride)
-        if table.kinds[row.kind].unit != MICROSECONDS:
-            yield (row.kind, None), [worth for worth in (row.worths[place] for place in places) if worth]
-            continue
-        found: dict[Stratum, list[float]] = {}
-        for place in places:
-            worth = row.worths[place]
-            if worth:
-                for way in dict.fromkeys([None, _way(table, row.source, row.targets[place], row.kind)]):
-                    found.setdefault((row.kind, way), []).append(worth)
-        yield from found.items()
