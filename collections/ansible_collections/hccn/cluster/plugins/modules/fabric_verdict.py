@@ -240,7 +240,8 @@ components:
 power:
   description:
     - What the run could have seen. C(smallest_drop_percent) by C(npu), C(pair) and C(path), C(spread_percent) of a measurement, C(samples) of an NPU,
-      what it was C(blind) to, and all of it as C(text). Empty where nothing was measured.
+      what it was C(blind) to, and all of it as C(text). Empty where nothing was measured. Without C(smallest_drop_percent) and C(spread_percent) where it is
+      not known what is normal, since some pairs are much faster than most.
   returned: always
   type: dict
   sample:

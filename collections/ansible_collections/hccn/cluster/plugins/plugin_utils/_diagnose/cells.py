@@ -194,7 +194,8 @@ def _row(table: Table, record: Mapping[str, Any], floor_gbit_s: float | None, li
         unit = GBIT if widths is not None else MICROSECONDS
         worths = widths if widths is not None else [1 / time if time else None for time in times or ()]
         _measured(sum(filter(None, worths)))  # finite, if all of them are
-        table.tell_rate(record.get("context") or {}, chain([source], compress(targets, worths)))
+        if any(worths):
+            table.tell_rate(record.get("context") or {}, chain([source], compress(targets, worths)))
         kind = table.number_of_kind(Kind(record.get("operation"), record.get("measure"), sample.get("size_bytes"), unit))
         floor = _floor(record.get("context") or {}, unit, sample.get("size_bytes"), floor_gbit_s, line_rate_floor)
         table.rows.append(Row(source, kind, targets, worths, floor))

@@ -12,17 +12,18 @@ from typing import Any
 
 from ...module_utils._core.errors import InputError
 from .._plan.expand import topology_of
-from . import wording
+from . import faster, wording
 from .baseline import regressions
 from .blocks import Blocks
 from .cells import End, read, understood
 from .classes import CLASSES, UNREACHABLE, Classes, LeftOut, Verdict, lowered
 from .ends import Ends
-from .finding import ON_HOST, Finding
+from .finding import FABRIC, ON_HOST, Finding
 from .links import Links
 from .missing import unreported
 from .power import RELATIVE_FLOOR, power
 from .rating import BUSY, FAILED, GOOD, SLOW, Layer, Rating
+from .ways import Stratum
 
 FAILING = {"failed": (FAILED, UNREACHABLE), "slow": tuple(name for name in CLASSES if name != GOOD), "never": ()}
 """By ``fail_on``: the classes for which the task fails."""
@@ -122,7 +123,14 @@ def _findings(rating: Rating, silent: Sequence[str]) -> tuple[list[Finding], lis
         blamed |= ends.blamed
         behind |= ends.explained
         found += ends.findings + links.findings
+    found += [_of_most(rating, stratum, known) for stratum, known in rating.ways.above.items() if known.is_doubt]
     return sorted(found, key=lambda finding: (finding.kind in ON_HOST, not finding.certain)), sorted(behind - blamed)
+
+
+def _of_most(rating: Rating, stratum: Stratum, known: faster.Faster) -> Finding:
+    """Most pairs, where some others are so much faster that nobody knows what is normal."""
+    return Finding(FABRIC, "most of the fabric", SLOW, list(known.slower), [known.link], sum(map(rating.slow.total, known.slower)), [], certain=False,
+                   note=faster.above_the_others(known, rating.table.kinds[stratum[0]], rating.normals[stratum]))
 
 
 def _coverage(hosts: Sequence[str], rating: Rating) -> dict[str, int]:

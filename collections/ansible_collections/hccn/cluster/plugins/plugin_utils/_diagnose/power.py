@@ -37,12 +37,15 @@ def power(rating: Rating, hosts: int) -> dict[str, Any]:
     found, gate = rating.normals[stratum], rating.gates[stratum]
     usual = int(median([total for total in map(rating.slow.total, range(len(rating.table.ends))) if total]))
     blocks = _blocks(rating)
+    notes = told(rating.ways, rating.normals)
+    if any(known.is_doubt for known in rating.ways.above.values()):
+        return {"samples": usual, "blind": notes, "text": "; ".join(["it is not known what is normal, so nobody is proven good", *notes])}
     drops = {NPU: _of_npu(found, gate, usual), PAIR: _smallest(found, gate, lambda drop: tail((drop - gate.certain) / found.spread))}
     seen = [count for count, two_hosts in blocks.values() if two_hosts]
     if seen:
         drops[PATH] = _of_path(found, gate, int(median(seen)))
     percent = {kind: _upwards(100 * drop) for kind, drop in drops.items()}
-    blind = [*told(rating.ways, rating.normals), *_blind(usual, rating.met_pairs(), hosts * (hosts - 1) // 2, len(seen), rating)]
+    blind = notes + _blind(usual, rating.met_pairs(), hosts * (hosts - 1) // 2, len(seen), rating)
     text = (f"{usual} measurements of an NPU with a spread of {100 * found.spread:.2g} %: an NPU that lost {percent[NPU]:g} % or more would have been named "
             f"in {100 * (1 - MISS):g} of 100 runs, a single pair from {percent[PAIR]:g} %")
     text += f", a path between leaves from {percent[PATH]:g} %" if seen else ""

@@ -15,6 +15,7 @@ from statistics import median
 
 from ...module_utils._core.samples import MICROSECONDS
 from .cells import Kind, Table
+from .faster import Faster, Measured, above_the_others, bounds, faster
 from .noise import Normal, normal
 
 QUORUM = 8
@@ -37,12 +38,14 @@ Place = tuple[object, object]
 
 
 class Ways:
-    """``rates``: the line rate that is right for each end, where hosts of several speeds are there."""
+    """``rates``: the line rate that is right for each end, where hosts of several speeds are there; ``above``: by stratum what is above normal and cannot
+    be told from a fault of the others."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._timed = [kind.unit == MICROSECONDS for kind in table.kinds]
         self.speeds, self.rates = speeds(table)
+        self.above: dict[Stratum, Faster] = {}
         self._stride = max(1, sum(len(row.targets) for row in table.rows) // SAMPLE)
 
     def way(self, source: int, target: int, kind: int) -> object:
@@ -83,9 +86,38 @@ class Ways:
             values.setdefault((kind, None), []).extend(worths)
         found = {stratum: normal(worths) for stratum, worths in values.items()
                  if stratum[1] is None or len(worths) >= QUORUM or not self._timed[stratum[0]]}
+        with_ways = {kind for kind, way in found if way is not None}
+        for stratum in [stratum for stratum in found if stratum[1] is not None or stratum[0] not in with_ways]:
+            self._look_above(stratum, found, values[stratum])
         best = {kind: max(known.reference for (other, way), known in found.items() if other == kind) for kind, way in found}
         return {stratum: known for stratum, known in found.items()
                 if stratum[1] is None or not self._timed[stratum[0]] or _is_way(known, best[stratum[0]], places[stratum].values())}
+
+    def _look_above(self, stratum: Stratum, found: dict[Stratum, Normal], values: Sequence[float]) -> None:
+        """Are there pairs that are so much faster that they, and not the most, are what is normal?"""
+        tried = bounds(values, found[stratum])
+        cells = list(self._of(stratum)) if tried else []
+        for bound, far in tried:
+            known = faster(self._table, cells, found[stratum], bound, far)
+            if known is not None:
+                if known.is_normal:
+                    found[stratum] = known.found
+                else:
+                    self.above[stratum] = known
+                return
+
+    def _of(self, stratum: Stratum) -> Iterator[Measured]:
+        """What was measured of a stratum, of the way None of the kind; of large matrices a sample."""
+        kind, way = stratum
+        for cell in self._table.cells:
+            if cell.worth is not None and cell.kind == kind and way in (None, self.way(cell.source, cell.target, kind)):
+                yield cell.source, cell.target, cell.worth
+        for number, row in enumerate(self._table.rows):
+            if row.kind == kind:
+                for place in self._places(number):
+                    target, worth = row.targets[place], row.worths[place]
+                    if worth is not None and way in (None, self.way(row.source, target, kind)):
+                        yield row.source, target, worth
 
     def _sampled(self) -> Iterator[tuple[int, int, int, float]]:
         """Source, target, kind and worth of what has ways."""
@@ -111,8 +143,8 @@ class Ways:
 
 
 def told(ways: Ways, normals: Mapping[Stratum, Normal]) -> list[str]:
-    """What was taken for a way although it could be a fault that all pairs have in common."""
-    found = []
+    """What was taken for a way although it could be a fault that all pairs have in common, or what is too fast to be told from a fault of the others."""
+    found = [above_the_others(known, ways.kind(stratum[0]), normals[stratum]) for stratum, known in ways.above.items()]
     if ways.speeds:
         found.append(f"{' and '.join(f'{rate:g}' for rate in ways.speeds)} Gbit/s are line rates of whole hosts here: each pair was compared with its like")
     for (kind, way), known in sorted(normals.items(), key=str):
