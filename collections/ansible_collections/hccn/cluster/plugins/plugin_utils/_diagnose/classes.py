@@ -16,11 +16,14 @@ from .missing import NO_RECORD
 from .rating import BUSY, FAILED, GOOD, SLOW, Rating
 from .summaries import Summaries
 
+RUNNING = "running"
 UNREACHABLE, NOT_MEASURED = "unreachable", "not_measured"
 CLASSES = (GOOD, SLOW, FAILED, BUSY, UNREACHABLE, NOT_MEASURED)
 
 NOT_TRIED_CODES = frozenset({"tool_missing"})
 """Of what was left out: nothing is known to be bad, there is only nothing to measure with."""
+
+Results = Mapping[str, Mapping[str, Any] | None]
 
 EVIDENCE_LINES = 16
 MANY_HOSTS, LINES_OF_MANY = 50, 4
@@ -55,8 +58,10 @@ class LeftOut:
 class Classes:
     """The class of a host, from its findings, its cells and what its own run returned."""
 
-    def __init__(self, rating: Rating, findings: Sequence[Finding]) -> None:
+    def __init__(self, rating: Rating, findings: Sequence[Finding], results: Results) -> None:
         self.rating = rating
+        states = [result.get("state") for result in results.values() if result and result.get("state")]
+        self.out_of_time = states.count(RUNNING) > max(1, len(states) / 2)
         self.findings: dict[str, list[Finding]] = {}
         self.around: dict[str, list[Finding]] = {}
         for finding in findings:
@@ -126,7 +131,10 @@ class Classes:
         state = result.get("state")
         if state == "unknown":
             return NOT_MEASURED, "the host has no such run: rdma_perf did not start there"
-        if state == "running":
+        if state == RUNNING and self.out_of_time:  # of most hosts: the time was too short, and nobody is to blame
+            return None if host in self.findings else (NOT_MEASURED, "the run was not over when it was asked for, on this host and on most of the others: wait "
+                                                                     "longer, or end it with state: absent")
+        if state == RUNNING:
             return FAILED, "the run on this host was not over when it was asked for: wait longer, or end it with state: absent"
         if state == "failed" or (result.get("failed") and not result.get("measurements")):
             said = (result.get("error") or {}).get("message") or result.get("msg")

@@ -16,7 +16,7 @@ from . import faster, wording
 from .baseline import regressions
 from .blocks import Blocks
 from .cells import End, read, understood
-from .classes import CLASSES, UNREACHABLE, Classes, LeftOut, Verdict, lowered
+from .classes import CLASSES, UNREACHABLE, Classes, LeftOut, Results, Verdict, lowered
 from .ends import Ends
 from .finding import FABRIC, ON_HOST, Finding
 from .links import Links
@@ -29,7 +29,6 @@ FAILING = {"failed": (FAILED, UNREACHABLE), "slow": tuple(name for name in CLASS
 """By ``fail_on``: the classes for which the task fails."""
 
 LINE_RATE_FLOOR = 0.9
-Results = Mapping[str, Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
     records = chain((record for result in results.values() if result for record in result.get("measurements") or ()), unreported(planned, silent))
     rating = Rating(read(records, topology, floor_gbit_s, line_rate_floor), relative_floor)
     findings, behind = _findings(rating, silent)
-    judged = Classes(rating, findings)
+    judged = Classes(rating, findings, results)
     missing = {host: [one for one in left_out if one.host == host] for host in {one.host for one in left_out}}
     verdicts = [lowered(judged.verdict(host, results.get(host)), missing.get(host, ())) for host in dict.fromkeys(hosts)]
     return Diagnosis(verdicts, _coverage(hosts, rating), [wording.as_dict(finding, rating) for finding in findings], power(rating, len(hosts)),

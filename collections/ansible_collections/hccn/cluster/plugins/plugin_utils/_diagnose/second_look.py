@@ -11,7 +11,8 @@ from typing import Any
 
 from .._plan.expand import Entry, extended, pairs_of, topology_of
 from .._plan.isolation import MISSING, isolation_rounds, retest
-from .judge import Diagnosis, Results
+from .classes import Results
+from .judge import Diagnosis
 
 MOST_ROUNDS = 4
 """Of isolation: one is enough where no more than a quarter of the NPUs are bad."""

@@ -158,6 +158,17 @@ def test_hosts_without_pairs(result, verdict_class, message):
     assert (verdict(found, "x").verdict, verdict(found, "x").message) == (verdict_class, message)
 
 
+def test_too_short_a_time_is_no_hosts_fault():
+    """One that alone goes on is; where most do, nobody is, and what they have measured counts."""
+    over = results_of(*ring())
+    assert classes(diagnose("abcd", {**over, "c": {**over["c"], "state": "running"}}))["c"] == "failed"
+    late = {host: {**result, "state": "finished" if host == "a" else "running"} for host, result in results_of(*ring(ab={"value": 100.0})).items()}
+    found = diagnose("abcd", late)
+    assert classes(found) == {"a": "good", "b": "not_measured", "c": "not_measured", "d": "not_measured"}
+    assert verdict(found, "c").message == ("the run was not over when it was asked for, on this host and on most of the others: wait longer, or end it with "
+                                           "state: absent")
+
+
 def test_a_host_without_result_is_judged_by_its_partners_records():
     found = diagnose("abcd", {**results_of(*ring()), "c": None})
     assert classes(found)["c"] == "good"
