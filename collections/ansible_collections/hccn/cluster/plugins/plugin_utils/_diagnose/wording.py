@@ -13,6 +13,8 @@ from .finding import FABRIC, NODE, NPU, ON_HOST, PAIR, SOURCE, TARGET, Finding
 from .rating import BUSY, FAILED, SLOW, Rating
 
 PARTNERS_SHOWN = 4
+LEAST_DROP = 0.01
+"""Below what is normal: a smaller one is no news."""
 
 _IS = {SLOW: "is slow", FAILED: "fails", BUSY: "does other work"}
 _ARE = {SLOW: "are slow", FAILED: "fail", BUSY: "do other work"}
@@ -73,9 +75,9 @@ def _with(finding: Finding, rating: Rating) -> str:
 
 
 def _drop(finding: Finding, rating: Rating) -> str:
-    """How far its cells lie below what is normal."""
+    """How far its cells lie below what is normal; nothing of those that only miss an absolute floor, which the evidence tells."""
     shares = [share for share in (rating.share(*link) for link in finding.links) if share is not None] if finding.state == SLOW else []
-    return f", {100 * (1 - median(shares)):.2g} % below normal" if shares and median(shares) < 1 else ""
+    return f", {100 * (1 - median(shares)):.2g} % below normal" if shares and median(shares) < 1 - LEAST_DROP else ""
 
 
 def _note(said: str, finding: Finding) -> str:

@@ -183,6 +183,7 @@ def test_the_absolute_floor():
     found = diagnose("ab", results_of(record("a", "b", value=170.0), hosts="ab"), floor_gbit_s=180.0)
     assert classes(found) == {"a": "slow", "b": "slow"}
     assert verdict(found, "a").evidence == ["a npu 0 to b npu 0: 170 Gbit/s, the floor is 180"]
+    assert "below normal" not in verdict(found, "a").message
     assert classes(diagnose("ab", results_of(record("a", "b", value=180.0), hosts="ab"), floor_gbit_s=180.0)) == {"a": "good", "b": "good"}
 
 
