@@ -191,6 +191,19 @@ def _lines(path: str) -> List[Dict[str, Any]]:
         raise HccnError("journal_unreadable", "%s is damaged: a line is no JSON" % path, "this run cannot be read; remove its folder") from None
 
 
+def end_dead(state_dir: str, run_id: str, error: HccnError) -> None:
+    """The end of a run whose runner is gone, written by another process. Raises HccnError ``state_dir_unusable``."""
+    try:
+        journal = Journal.append_to(state_dir, run_id)
+        try:
+            journal.end(FAILED, error=error.as_dict())
+        finally:
+            journal.close()
+    except OSError as problem:
+        raise HccnError("state_dir_unusable", "%s: %s" % (path_of(state_dir, run_id), problem.strerror),
+                        "make room, then call again: the end of that run could not be written") from None
+
+
 def readable(state_dir: str, run_id: str) -> Optional[Snapshot]:
     """The same; None where it cannot be read."""
     try:

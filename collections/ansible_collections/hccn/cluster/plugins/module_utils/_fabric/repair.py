@@ -16,7 +16,7 @@ from .._device.tool import HccnTool
 from .._perf import governor
 from .._perf.roce_test import Options, RoceTest
 from . import journal as journals
-from .journal import Journal, Snapshot
+from .journal import Snapshot
 from .witness import identity
 
 RESET_SECONDS = 30.0
@@ -94,11 +94,9 @@ def _repair(state_dir: str, run_id: str, snapshot: Snapshot, root: str) -> None:
         _restore(state_dir, run_id, root)
         return
     put_right(state_dir, run_id, snapshot, lambda device: _reset(snapshot.start, device), root)
-    journal = Journal.append_to(state_dir, run_id)
-    journal.end(journals.FAILED, error=HccnError(
+    journals.end_dead(state_dir, run_id, HccnError(
         "runner_died", "the runner ended in mid-run: %d of %d pairs are in the journal" % (len(snapshot.records), snapshot.start.get("pairs_total", 0)),
-        "the next call on this host has ended its tools and reset its NPUs; see the host's log for what killed it").as_dict())
-    journal.close()
+        "the next call on this host has ended its tools and reset its NPUs; see the host's log for what killed it"))
 
 
 def put_right(state_dir: str, run_id: str, snapshot: Snapshot, reset: Callable[[int], object], root: str) -> Dict[int, HccnError]:

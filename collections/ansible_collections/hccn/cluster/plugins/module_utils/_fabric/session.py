@@ -199,9 +199,7 @@ def _end(params: Params, snapshot: Snapshot) -> Dict[int, HccnError]:
             roce_test.RoceTest(tools.hccn_tool(params), roce_test.Options()).reset(device)
 
     failed = repair.put_right(params["state_dir"], params["run_id"], snapshot, reset, params["root"])
-    journal = Journal.append_to(params["state_dir"], params["run_id"])
-    journal.end(journals.FAILED, error=HccnError("run_cancelled", "the run was ended by rdma_perf with state: absent").as_dict())
-    journal.close()
+    journals.end_dead(params["state_dir"], params["run_id"], HccnError("run_cancelled", "the run was ended by rdma_perf with state: absent"))
     return failed
 
 

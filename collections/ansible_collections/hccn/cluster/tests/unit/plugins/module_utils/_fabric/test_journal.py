@@ -182,6 +182,17 @@ def test_a_line_that_was_cut_off_does_not_spoil_the_one_that_is_added(folder, to
     assert (over.state, over.records, over.end["error"]["code"]) == ("failed", [OK], "runner_died")
 
 
+def test_no_room_for_the_end_of_a_dead_run_is_one_sentence(folder, monkeypatch):
+    started(folder).close()
+    monkeypatch.setattr(os, "write", lambda descriptor, line: len(line) // 2)
+    with pytest.raises(HccnError) as raised:
+        journal.end_dead(folder, "r1", HccnError("runner_died", "x"))
+    assert (raised.value.code, raised.value.message) == ("state_dir_unusable", "%s: No space left on device" % journal.path_of(folder, "r1"))
+    monkeypatch.undo()
+    journal.end_dead(folder, "r1", HccnError("runner_died", "x"))
+    assert journal.read(folder, "r1").end["error"] == {"code": "runner_died", "message": "x"}
+
+
 def test_removing(folder):
     started(folder).close()
     assert journal.remove(folder, "r1")
