@@ -229,7 +229,9 @@ series:
       description: V(endpoint), V(pair) or V(collective).
       type: str
     points:
-      description: One for each run, oldest first, with C(run_id), C(started_at), C(value) (the median, V(null) where all failed), C(count), C(failed).
+      description:
+        - One for each run, oldest first, with C(run_id), C(started_at), C(value) (the median, V(null) where all failed), C(count), C(failed).
+        - What failed has no size, and counts at every size of its like.
       type: list
       elements: dict
     baseline:
@@ -248,7 +250,9 @@ judged_run:
   returned: always
   type: str
 verdicts:
-  description: One entry for each group of the run, with C(now), C(baseline) and C(state), one of V(ok), V(regression) and V(no_baseline).
+  description:
+    - One entry for each group of the run, with C(now), C(baseline) and C(state), one of V(ok), V(regression) and V(no_baseline).
+    - C(now) is V(null) where all of it failed; without a baseline that tells the sizes, such a group has no C(size_bytes).
   returned: always
   type: list
   elements: dict
@@ -259,13 +263,13 @@ regressions:
   elements: dict
   contains:
     reason:
-      description: V(level), or V(drift) for what got a little worse every time.
+      description: V(level), V(drift) for what got a little worse every time, or V(failed) for a group of which there is no value any more.
       type: str
     before:
       description: What is normal.
       type: float
     now:
-      description: What it was in this run.
+      description: What it was in this run, V(null) where all failed.
       type: float
     limit:
       description: What would have been enough.

@@ -30,7 +30,7 @@ SLACK, DRIFT, MOST_OF_ONE = 0.5, 8.0, 2.0
 """CUSUM's k and h in spreads, and what one run may add: a bad night is no drift. Of sound series of 30 runs less than 1 % alarm, of those that lose three
 spreads little by little 85 %."""
 
-LEVEL, DRIFTING = "level", "drift"
+LEVEL, DRIFTING, LOST = "level", "drift", "failed"
 
 
 @dataclass
@@ -51,29 +51,33 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Regression:
-    """One group or, with ``end``, one end of it that is worse than before."""
+    """One group or, with ``end``, one end of it that is worse than before; ``now`` is None where all of it failed."""
 
     group: Group
     end: End | None
     reason: str
     before: float
-    now: float
+    now: float | None
     limit: float
     runs: int
 
     @property
     def drop_percent(self) -> float:
-        """How much worse, whichever way round the unit is."""
+        """How much worse, whichever way round the unit is; nothing at all is 100 % worse."""
+        if self.now is None:
+            return 100.0
         change = self.now / self.before - 1 if self.before else 0.0
         return round(100 * (change if self.group.unit == MICROSECONDS else -change), 1)
 
     def as_dict(self) -> dict[str, Any]:
-        found = {**as_fields(self.group), "reason": self.reason, "before": _short(self.before), "now": _short(self.now), "limit": _short(self.limit),
-                 "drop_percent": self.drop_percent, "runs": self.runs, "message": self.sentence()}
+        found = {**as_fields(self.group), "reason": self.reason, "before": _short(self.before), "now": None if self.now is None else _short(self.now),
+                 "limit": _short(self.limit), "drop_percent": self.drop_percent, "runs": self.runs, "message": self.sentence()}
         return {**found, "host": self.end.host, "device": self.end.device} if self.end else found
 
     def sentence(self) -> str:
         where = str(self.end) if self.end else "the fabric" if self.group.kind != "collective" else "the collective"
+        if self.now is None:
+            return f"{where} gave no value, all of it failed: normal is {self.before:.4g} {self.group.unit} over {self.runs} runs ({named(self.group)})"
         how = "is worse than" if self.reason == LEVEL else "has drifted from"
         return (f"{where} {how} its baseline: {self.now:.4g} {self.group.unit}, normal is {self.before:.4g} over {self.runs} runs "
                 f"({self.drop_percent:.1f} % worse; {named(self.group)})")
@@ -119,7 +123,8 @@ def robust(values: Sequence[float]) -> tuple[float, float]:
 
 def judge(now: Summary, earlier: Sequence[Summary], baselines: Mapping[Group, Baseline]) -> list[Regression]:
     """What of ``now`` is worse than ``baselines`` say, groups first, then ends, the worst first. ``earlier``: newest first, for the drift."""
-    found: list[Regression] = []
+    found = [Regression(group, None, LOST, baselines[group].median, None, baselines[group].limit(group.unit), baselines[group].runs)
+             for group in lost(now, baselines) if group in baselines]
     for group, stand in now.groups.items():
         known = baselines.get(group)
         if known is None:
@@ -128,6 +133,15 @@ def judge(now: Summary, earlier: Sequence[Summary], baselines: Mapping[Group, Ba
         found += [whole] if whole else []
         found += _ends(group, stand, known, whole)
     return sorted(found, key=lambda one: (one.end is not None, -one.drop_percent, one.group.sort_key(), str(one.end)))
+
+
+def lost(now: Summary, baselines: Mapping[Group, Baseline]) -> dict[Group, int]:
+    """How often each group failed of which there is no value: as those with a baseline that it can be, else without a size."""
+    found: dict[Group, int] = {}
+    for like, count in now.lost.items():
+        for group in list(filter(like.may_be, baselines)) or [like]:
+            found[group] = found.get(group, 0) + count
+    return found
 
 
 def _whole(group: Group, stand: Stand, known: Baseline, earlier: Sequence[Summary]) -> Regression | None:

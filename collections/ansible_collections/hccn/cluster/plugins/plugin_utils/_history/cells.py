@@ -130,7 +130,8 @@ def _single(record: Record) -> Iterator[Cell]:
                 yield Cell(_what(record, sample, unit), source, target, value, OK, "")
     if not measured:
         state = NOT_RUN if record.get("status") == NOT_RUN else FAILED
-        yield Cell(_what(record, {}, MICROSECONDS if record.get("measure") == "latency" else GBIT), source, target, None, state,
+        unit = MICROSECONDS if record.get("measure") == "latency" or record.get("kind") == "ping" else GBIT
+        yield Cell(_what(record, {}, unit), source, target, None, state,
                    str(error.get("message") or error.get("code") or ""))
 
 

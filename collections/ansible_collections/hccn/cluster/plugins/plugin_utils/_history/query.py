@@ -74,8 +74,7 @@ class History:
     def past(self, run: Run, pin: Path | None) -> Past:
         """``run`` against the runs before it, or against a pinned baseline. Raises HistoryError."""
         now = summarise(run)
-        wanted = set(now.groups)
-        earlier = [known.summary for known in self.newest(run.file) if wanted & set(known.summary.groups)]
+        earlier = [known.summary for known in self.newest(run.file) if now.is_like(known.summary)]
         held_to = pinned.load(pin) if pin else baselines.normals(earlier)
         return Past(now, earlier, held_to, baselines.judge(now, earlier, held_to))
 
@@ -92,12 +91,11 @@ class History:
 def _shown(found: series.Series) -> Iterator[dict[str, Any]]:
     wanted = found.wanted
     name: dict[str, Any] = {"of": wanted.kind, **_ends(wanted)}
-    for group in sorted(found.points, key=Group.sort_key):
-        points = found.points[group]
-        values = [point.value for point in points if point.value is not None]
+    for group, points in sorted(found.points.items(), key=lambda item: item[0].sort_key()):
+        values = [point.value for point in points[:-1] if point.value is not None]
         entry = {**name, **baselines.as_fields(group), "points": [
             {"run_id": point.run_id, "started_at": point.started, "value": point.value, "count": point.count, "failed": point.failed} for point in points]}
-        yield {**entry, **_normal(values[:-1], group)}
+        yield {**entry, **_normal(values, group)}
 
 
 def _normal(values: Sequence[float], group: Group) -> dict[str, Any]:
@@ -129,13 +127,15 @@ def _more(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def verdicts(past: Past) -> list[dict[str, Any]]:
-    """One for each group of the run: what is normal, what it was, and ``ok``, ``regression`` or ``no_baseline``."""
+    """One for each group of the run: what is normal, what it was, and ``ok``, ``regression`` or ``no_baseline``; None for the values of what failed."""
     worse = {found.group for found in past.regressions}
+    lost = baselines.lost(past.now, past.baselines)
     found = []
-    for group in sorted(past.now.groups, key=Group.sort_key):
-        stand, known = past.now.groups[group], past.baselines.get(group)
-        entry = {**baselines.as_fields(group), "now": stand.median, "least": stand.least, "greatest": stand.greatest, "count": stand.count,
-                 "failed": stand.failed, "state": "no_baseline" if known is None else "regression" if group in worse else "ok"}
+    for group in sorted({*past.now.groups, *lost}, key=Group.sort_key):
+        stand, known = past.now.groups.get(group), past.baselines.get(group)
+        values = ({"now": stand.median, "least": stand.least, "greatest": stand.greatest, "count": stand.count, "failed": stand.failed} if stand
+                  else {"now": None, "least": None, "greatest": None, "count": 0, "failed": lost[group]})
+        entry = {**baselines.as_fields(group), **values, "state": "no_baseline" if known is None else "regression" if group in worse else "ok"}
         if known:
             entry["baseline"] = {"median": known.median, "spread": known.spread, "limit": known.limit(group.unit), "runs": known.runs,
                                  "pinned": known.pinned}

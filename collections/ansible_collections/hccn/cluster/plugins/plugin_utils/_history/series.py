@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .cells import Cell, End, Record, cells, end_of
+from .cells import FAILED, OK, Cell, End, Record, cells, end_of
 from .format import SCHEMA, HistoryError, major
 from .reader import RunFile, content_of
 from .summary import Group, Places, collective_values
@@ -48,10 +48,13 @@ class Wanted:
         """What of a record belongs to it: what was measured, its ends, value and state."""
         if self.kind == "collective":
             if record.get("kind") == "collective" and self.operation in ("", record.get("operation")):
-                yield from ((group, None, None, value, "ok") for group, value in collective_values(record) if self.size_bytes in (None, group.size_bytes))
+                yield from ((group, None, None, value, FAILED if value is None else OK) for group, value in collective_values(record)
+                            if value is None or self.size_bytes in (None, group.size_bytes))
             return
         for cell in self._cells(record):
-            if self._is_of(cell.source, cell.target) and self.operation in ("", cell.what.operation) and self.size_bytes in (None, cell.what.size_bytes):
+            # What failed has no size: it is of every one.
+            if (self._is_of(cell.source, cell.target) and self.operation in ("", cell.what.operation)
+                    and (cell.value is None or self.size_bytes in (None, cell.what.size_bytes))):
                 yield cell.what, cell.source, cell.target, cell.value, cell.state
 
     def _cells(self, record: Record) -> Iterator[Cell]:
@@ -73,12 +76,37 @@ def _fits(wanted: End | None, end: End | None) -> bool:
     return wanted is not None and end is not None and wanted.host == end.host and wanted.device in (None, end.device)
 
 
+@dataclass(frozen=True)
+class Taken:
+    """What one run has of a wish: values by group, and how often failed what, without sizes."""
+
+    entry: RunFile
+    values: dict[Group, list[float]]
+    failed: dict[Group, int]
+
+
 @dataclass
 class Series:
-    """Points by group, oldest first. Groups differ where an endpoint measured different things."""
+    """What was taken of the runs, newest first. Groups differ where an endpoint measured different things."""
 
     wanted: Wanted
-    points: dict[Group, list[Point]] = field(default_factory=dict)
+    taken: list[Taken] = field(default_factory=list)
+
+    @property
+    def points(self) -> dict[Group, list[Point]]:
+        """Points by group, oldest first. A failure is one of every size that the run, else any run, has values of."""
+        known = dict.fromkeys(group for one in self.taken for group in one.values)
+        found: dict[Group, list[Point]] = {}
+        for one in reversed(self.taken):
+            failed: dict[Group, int] = {}
+            for like, count in one.failed.items():
+                for group in list(filter(like.may_be, one.values)) or list(filter(like.may_be, known)) or [like]:
+                    failed[group] = failed.get(group, 0) + count
+            for group in {**one.values, **failed}:
+                mine = one.values.get(group, [])
+                middle = statistics.median(mine) if mine else None
+                found.setdefault(group, []).append(Point(one.entry.run_id, one.entry.started, middle, len(mine), failed.get(group, 0)))
+        return found
 
 
 def trends(entries: Iterable[RunFile], wanted: list[Wanted], on_error: Callable[[HistoryError], None]) -> list[Series]:
@@ -92,9 +120,6 @@ def trends(entries: Iterable[RunFile], wanted: list[Wanted], on_error: Callable[
             continue
         for series in found:
             _add(series, entry, content)
-    for series in found:
-        for points in series.points.values():
-            points.reverse()
     return found
 
 
@@ -115,12 +140,10 @@ def _add(series: Series, entry: RunFile, content: bytes) -> None:
             group = what if source is None or target is None else places.group(what, source, target)
             if value is not None:
                 values.setdefault(group, []).append(value)
-            elif state == "failed":
-                failed[group] = failed.get(group, 0) + 1
-    for group in {**values, **failed}:
-        mine = values.get(group, [])
-        middle = statistics.median(mine) if mine else None
-        series.points.setdefault(group, []).append(Point(entry.run_id, entry.started, middle, len(mine), failed.get(group, 0)))
+            elif state == FAILED:
+                failed[group.unsized()] = failed.get(group.unsized(), 0) + 1
+    if values or failed:
+        series.taken.append(Taken(entry, values, failed))
 
 
 def _records(content: bytes, needles: list[bytes]) -> Iterator[Record]:

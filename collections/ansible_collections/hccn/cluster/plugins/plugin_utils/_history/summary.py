@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .._plan.kept import Kept
-from .cells import GBYTE, OK, PAIR_KINDS, Cell, End, Record, What, cells, is_number, rows
+from .cells import FAILED, GBYTE, OK, PAIR_KINDS, Cell, End, Record, What, cells, is_number, rows
 from .reader import Run
 
 
@@ -31,6 +31,14 @@ class Group(NamedTuple):
     def sort_key(self) -> tuple[str, ...]:
         return tuple(f"{part:020}" if is_number(part) else str(part) for part in self)
 
+    def unsized(self) -> Group:
+        """All sizes as one: what failed has none."""
+        return self._replace(size_bytes=None)
+
+    def may_be(self, other: Group) -> bool:
+        """Can a failure of this group be one of ``other``? It has no size, and a host that did not answer told neither product nor firmware."""
+        return all(mine in ("", None) or mine == theirs for mine, theirs in zip(self.unsized(), other))
+
 
 @dataclass
 class Stand:
@@ -46,13 +54,18 @@ class Stand:
 
 @dataclass(frozen=True)
 class Summary:
-    """One run. ``started`` is compact UTC, as in the name of the file."""
+    """One run. ``started`` is compact UTC, as in the name of the file; ``lost``: how often failed what has no value at all, without sizes."""
 
     run_id: str
     started: str
     playbook: str
     complete: bool
     groups: dict[Group, Stand]
+    lost: dict[Group, int] = field(default_factory=dict)
+
+    def is_like(self, other: Summary) -> bool:
+        """Has ``other`` a value of anything that was measured here, or that failed?"""
+        return not other.groups.keys().isdisjoint(self.groups) or any(like.may_be(group) for like in self.lost for group in other.groups)
 
 
 class Places:
@@ -125,22 +138,27 @@ def summarise(run: Run) -> Summary:
                 _take(cell, places, values, ends, failed)
         elif record.get("kind") == "collective":
             for group, value in collective_values(record):
-                values.setdefault(group, []).append(value)
+                if value is None:
+                    failed[group] = failed.get(group, 0) + 1
+                else:
+                    values.setdefault(group, []).append(value)
     groups = {group: _stand(found, ends.get(group, {}), _failures(group, failed)) for group, found in values.items() if found}
-    return Summary(run.file.run_id, run.file.started, str(run.header.get("playbook") or ""), run.complete, groups)
+    lost = {like: count for like, count in failed.items() if count and not any(map(like.may_be, groups))}
+    return Summary(run.file.run_id, run.file.started, str(run.header.get("playbook") or ""), run.complete, groups, lost)
 
 
-def collective_values(record: Record) -> list[tuple[Group, float]]:
-    """The bus bandwidth of a collective at each size, where it is sound."""
-    found = []
+def collective_values(record: Record) -> list[tuple[Group, float | None]]:
+    """The bus bandwidth of a collective at each size, where it is sound; None, without a size, for one that failed."""
     hosts = record.get("hosts")
     span = f"{len(hosts) if isinstance(hosts, list) else 0} hosts, {record.get('ranks') or 0} ranks"
-    for sample in record.get("samples") or () if record.get("status") == OK and isinstance(record.get("samples"), list) else ():
-        if isinstance(sample, dict) and is_number(sample.get("busbw_gbyte_s")):
-            found.append((Group("collective", str(_of(record, "tool", "name") or ""), str(record.get("operation") or ""), "bandwidth",
-                                sample.get("size_bytes"), span, str(_of(record, "context", "product") or ""),
-                                str(_of(record, "context", "firmware") or ""), GBYTE), sample["busbw_gbyte_s"]))
-    return found
+    group = Group("collective", str(_of(record, "tool", "name") or ""), str(record.get("operation") or ""), "bandwidth", None, span,
+                  str(_of(record, "context", "product") or ""), str(_of(record, "context", "firmware") or ""), GBYTE)
+    if record.get("status") == FAILED:
+        return [(group, None)]
+    samples = record.get("samples")
+    return [(group._replace(size_bytes=sample.get("size_bytes")), sample["busbw_gbyte_s"])
+            for sample in (samples if record.get("status") == OK and isinstance(samples, list) else ())
+            if isinstance(sample, dict) and is_number(sample.get("busbw_gbyte_s"))]
 
 
 Values = dict[Group, list[float]]
@@ -150,7 +168,7 @@ ByEnd = dict[Group, dict[End, list[float]]]
 def _take(cell: Cell, places: Places, values: Values, ends: ByEnd, failed: dict[Group, int]) -> None:
     group = places.group(cell.what, cell.source, cell.target)
     if cell.value is None:
-        failed[group] = failed.get(group, 0) + (cell.state == "failed")
+        failed[group.unsized()] = failed.get(group.unsized(), 0) + (cell.state == FAILED)
         return
     values.setdefault(group, []).append(cell.value)
     mine = ends.setdefault(group, {})
@@ -170,7 +188,7 @@ def _take_rows(record: Record, places: Places, values: Values, ends: ByEnd, fail
         if other is None:
             continue
         group = places.group(row.what, row.source, other)
-        failed[group] = failed.get(group, 0) + sum(map(len, row.failed.values()))
+        failed[group.unsized()] = failed.get(group.unsized(), 0) + sum(map(len, row.failed.values()))
         if not row.values:
             continue
         found = values.setdefault(group, [])
@@ -189,8 +207,7 @@ def _take_rows(record: Record, places: Places, values: Values, ends: ByEnd, fail
 
 def _failures(group: Group, failed: dict[Group, int]) -> int:
     """A pair that failed has no size, and counts at every size of its like."""
-    unsized = group._replace(size_bytes=None)
-    return failed.get(group, 0) + (failed.get(unsized, 0) if unsized != group else 0)
+    return sum(count for like, count in failed.items() if like.may_be(group))
 
 
 def _stand(found: list[float], ends: dict[End, list[float]], failed: int) -> Stand:

@@ -51,8 +51,8 @@ def short(value: float) -> str:
 
 
 def trend(found: Trend, label: str) -> Markup:
-    """Runs from left to right; the last one, marked, is this run."""
-    known = [point.value for point in found.points] + ([found.baseline.median] if found.baseline else [])
+    """Runs from left to right; the last one, marked, is this run. One in which all failed has a cross and no value."""
+    known = [point.value for point in found.points if point.value is not None] + ([found.baseline.median] if found.baseline else [])
     axis = Axis.upto(max(known, default=0.0))
     width = WIDTH - LEFT - RIGHT
     xs = [round(LEFT + 6 + (width - 12) * (number / max(1, len(found.points) - 1)), 1) for number in range(len(found.points))]
@@ -60,9 +60,12 @@ def trend(found: Trend, label: str) -> Markup:
     if found.baseline and found.limit is not None:
         parts.append(_level(axis, found.baseline.median, "base") + _level(axis, found.limit, "limit"))
     parts += [f'<circle class="least" cx="{x}" cy="{axis.y(point.least)}" r="1.5"/>' for x, point in zip(xs, found.points) if point.least is not None]
-    line = " ".join(f"{x},{axis.y(point.value)}" for x, point in zip(xs, found.points))
+    line = " ".join(f"{x},{axis.y(point.value)}" for x, point in zip(xs, found.points) if point.value is not None)
     parts.append(f'<polyline class="line" points="{line}"/>')
     for number, (x, point) in enumerate(zip(xs, found.points)):
+        if point.value is None:
+            parts.append(_text(x, axis.y(0.0), "✕", "middle"))
+            continue
         now = number == len(xs) - 1
         title = escape(f"{point.run_id} {point.started}: {short(point.value)} {found.group.unit}")
         parts.append(f'<circle class="{"now" if now else "dot"}" cx="{x}" cy="{axis.y(point.value)}" r="{4 if now else 2.5}"><title>{title}</title></circle>')

@@ -18,11 +18,11 @@ SHOWN_ENDS = 4
 
 @dataclass(frozen=True)
 class Point:
-    """One run; ``least`` is its lowest value, None where there is but one."""
+    """One run; ``value`` is None where all failed, ``least`` its lowest value, None where there is but one."""
 
     run_id: str
     started: str
-    value: float
+    value: float | None
     least: float | None
 
 
@@ -43,8 +43,9 @@ def build(past: Past | None) -> list[Trend]:
     if past is None:
         return []
     worse = {found.group for found in past.regressions if found.end is None}
-    groups = [group for group in past.now.groups if any(group in summary.groups for summary in past.earlier)]
-    groups.sort(key=lambda group: (group not in worse, group.kind == "collective", -past.now.groups[group].count, -(group.size_bytes or 0), group.sort_key()))
+    counts = {**dict.fromkeys(worse, 0), **{group: stand.count for group, stand in past.now.groups.items()}}
+    groups = [group for group in counts if any(group in summary.groups for summary in past.earlier)]
+    groups.sort(key=lambda group: (group not in worse, group.kind == "collective", -counts[group], -(group.size_bytes or 0), group.sort_key()))
     ends = [found for found in past.regressions if found.end is not None][:SHOWN_ENDS]
     return [_whole(past, group, group in worse) for group in groups[:SHOWN]] + [_end(past, found) for found in ends]
 
@@ -56,7 +57,10 @@ def _line(past: Past) -> list[Summary]:
 def _whole(past: Past, group: Group, worse: bool) -> Trend:
     stands = [(summary, summary.groups[group]) for summary in _line(past) if group in summary.groups]
     known = past.baselines.get(group)
-    return Trend(group, "", [_point(summary, stand) for summary, stand in stands], known, known.limit(group.unit) if known else None, worse)
+    points = [_point(summary, stand) for summary, stand in stands]
+    if group not in past.now.groups:
+        points.append(Point(past.now.run_id, past.now.started, None, None))
+    return Trend(group, "", points, known, known.limit(group.unit) if known else None, worse)
 
 
 def _point(summary: Summary, stand: Stand) -> Point:

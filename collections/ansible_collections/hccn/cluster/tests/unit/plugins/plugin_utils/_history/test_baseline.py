@@ -151,3 +151,38 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str | None, why: s
         pinned.load(path)
     assert caught.value.code == "baseline_not_readable"
     assert str(path) in caught.value.message and why in caught.value.message
+
+
+def test_a_run_in_which_everything_failed_is_a_regression(tmp_path: Path) -> None:
+    """Records of their own, rows without a value, collectives; the hosts did not even tell their product."""
+    for day in range(1, 7):
+        made.write(tmp_path, day, made.night(day))
+    alone = [{**made.pair("n1", "n2", None), "context": {}}, {**made.row("n3", lambda _source, _target: None), "samples": [], "failed": {"timeout": [0, 1]}}]
+    made.write(tmp_path, 7, [*alone, {**made.collective(1.0), "status": "failed", "samples": []}])
+    past = query.History(tmp_path, 30).past(reader.read(reader.find(tmp_path, "night-7")), None)
+    small = REDUCE._replace(size_bytes=1024)
+    assert [(found.group, found.reason, found.now, found.drop_percent, found.runs) for found in past.regressions] == [
+        (small, "failed", None, 100.0, 6), (REDUCE, "failed", None, 100.0, 6), (WRITE, "failed", None, 100.0, 6)]
+    assert past.regressions[2].sentence() == (
+        "the fabric gave no value, all of it failed: normal is 194.9 Gbit/s over 6 runs (rdma write bandwidth at 65536 bytes, same rail, A2)")
+    assert past.regressions[2].as_dict()["now"] is None
+    assert [(entry["size_bytes"], entry["now"], entry["count"], entry["failed"], entry["state"]) for entry in query.verdicts(past)] == [
+        (1024, None, 0, 1, "regression"), (1048576, None, 0, 1, "regression"), (65536, None, 0, 3, "regression")]
+
+
+def test_what_failed_without_a_baseline_is_told_without_a_size(tmp_path: Path) -> None:
+    ping = {"schema": made.SCHEMA, "id": "p", "kind": "ping", "status": "failed", "source": {"host": "n1", "device": 0}, "target": {"address": "192.0.2.2"}}
+    made.write(tmp_path, 1, [made.pair("n1", "n2", None), made.pair("n2", "n1", None), ping])
+    past = query.History(tmp_path, 30).past(reader.read(reader.find(tmp_path, "night-1")), None)
+    assert past.regressions == []
+    assert [(entry["kind"], entry["unit"], "size_bytes" in entry, entry["now"], entry["failed"], entry["state"]) for entry in query.verdicts(past)] == [
+        ("ping", "us", False, None, 1, "no_baseline"), ("rdma", "Gbit/s", False, None, 2, "no_baseline")]
+
+
+def test_failures_beside_values_count_at_every_size_and_are_no_regression(tmp_path: Path) -> None:
+    sizes = {"samples": [{"size_bytes": size, "bandwidth_gbit_s": [None, 195.0, 195.0, None]} for size in (65536, 1024)], "failed": {"timeout": [3]}}
+    for day in range(1, 7):
+        made.write(tmp_path, day, [made.row("n1", lambda _source, _target: None, **sizes), made.pair("n2", "n1", None)])
+    past = query.History(tmp_path, 30).past(reader.read(reader.find(tmp_path, "night-6")), None)
+    assert [(entry["size_bytes"], entry["count"], entry["failed"], entry["state"]) for entry in query.verdicts(past)] == [
+        (1024, 2, 2, "ok"), (65536, 2, 2, "ok")]

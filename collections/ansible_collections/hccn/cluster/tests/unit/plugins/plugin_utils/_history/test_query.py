@@ -43,15 +43,21 @@ def test_the_trend_of_a_pair(folder: Path) -> None:
 
 
 def test_the_trend_of_an_endpoint_counts_failures(folder: Path) -> None:
-    """A failure has no size, so it stands beside the sizes that were measured."""
-    assert trends(folder, Wanted("endpoint", End("n3", 0))) == [
-        ("same rail", [("night-1", 104.0, 1, 0), ("night-2", 105.0, 1, 0)]), ("same rail", [("night-3", None, 0, 1)])]
+    """A failure has no size, so it counts at each that other runs measured."""
+    for size in (None, 65536):
+        assert trends(folder, Wanted("endpoint", End("n3", 0), size_bytes=size)) == [
+            ("same rail", [("night-1", 104.0, 1, 0), ("night-2", 105.0, 1, 0), ("night-3", None, 0, 1)])]
+    made.write(folder, 6, [{**made.row("n9", lambda _source, _target: None), "samples": [], "failed": {"timeout": [0, 1]}}])
+    assert trends(folder, Wanted("endpoint", End("n9", 0))) == [("same rail", [("night-6", None, 0, 2)])]
 
 
 def test_the_trend_of_a_collective(folder: Path) -> None:
     assert trends(folder, Wanted("collective", operation="all_reduce", size_bytes=1048576)) == [
         ("4 hosts, 32 ranks", [("night-1", 71.0, 1, 0), ("night-2", 72.0, 1, 0)])]
     assert trends(folder, Wanted("collective", operation="broadcast")) == []
+    made.write(folder, 6, [{**made.collective(1.0), "status": "failed"}])
+    assert trends(folder, Wanted("collective", size_bytes=1024)) == [
+        ("4 hosts, 32 ranks", [("night-1", 7.1000000000000005, 1, 0), ("night-2", 7.2, 1, 0), ("night-6", None, 0, 1)])]
 
 
 def test_a_trend_has_a_baseline_when_it_is_long_enough(tmp_path: Path) -> None:
@@ -60,6 +66,9 @@ def test_a_trend_has_a_baseline_when_it_is_long_enough(tmp_path: Path) -> None:
     (found,) = query.History(tmp_path, 30).trends([Wanted("pair", End("n1", 0), End("n2", 0))])
     assert found["baseline"] == {"median": 100.5, "spread": 0.7413, "limit": 95.475, "runs": 6}
     assert (found["of"], found["source"], found["target"], found["unit"]) == ("pair", {"host": "n1", "device": 0}, {"host": "n2", "device": 0}, "Gbit/s")
+    made.write(tmp_path, 8, [made.pair("n1", "n2", None)])
+    (found,) = query.History(tmp_path, 30).trends([Wanted("pair", End("n1", 0), End("n2", 0))])
+    assert (found["points"][-1]["value"], found["baseline"]["median"], found["baseline"]["runs"]) == (None, 101.0, 7)
 
 
 def test_runs_are_listed_newest_first_and_empty_ones_left_out(folder: Path) -> None:

@@ -253,3 +253,18 @@ def test_odd_names_do_not_break_a_metric() -> None:
     lines = prometheus.render(model.build(run([odd])), None).splitlines()
     assert [line for line in lines if not line.startswith("#") and not METRIC.fullmatch(line)] == []
     assert any('host="n\\"1\\\\"' in line for line in lines)
+
+
+def test_a_group_of_which_all_failed_leads_the_trends() -> None:
+    nights = [run(made.night(day), day) for day in range(1, 7)]
+    nights.append(run([made.pair("n1", "n2", None), made.collective(80.0)], 7))
+    now, *earlier = [summarise(one) for one in reversed(nights)]
+    known = baseline.normals(earlier)
+    page = model.build(nights[-1], past=query.Past(now, earlier, known, baseline.judge(now, earlier, known)))
+    assert [(trend.group.kind, trend.worse, trend.points[-1].run_id, trend.points[-1].value) for trend in page.trends][:2] == [
+        ("rdma", True, "night-7", None), ("collective", False, "night-7", 80.0)]
+    text = html.render(page)
+    assert '>✕</text>' in text and text.count('class="now"') == 2
+    row = "| rdma write bandwidth at 64 KiB, same rail, A2 | – | 194.9 Gbit/s | 100.0 % | failed |"
+    assert row in markdown.render(page)
+    assert json.loads(export.render(page))["regressions"][0]["now"] is None
