@@ -39,7 +39,8 @@ options:
     type: path
   limit:
     description:
-      - How many runs are looked at, the newest. Runs in which nothing was measured and nothing failed do not count, but for RV(series).
+      - How many runs are listed, the newest. Runs in which nothing was measured and nothing failed do not count.
+      - As many count for RV(series) and for what is normal, but only runs that have something to compare; they are looked for among forty times as many.
     type: int
     default: 30
   run_id:

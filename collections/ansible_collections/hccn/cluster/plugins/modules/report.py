@@ -72,7 +72,8 @@ options:
     type: path
   limit:
     description:
-      - How many runs before this one are read for trends and baselines. 0 for none.
+      - How many runs before this one count for trends and baselines, of those that have something to compare with it. 0 for none.
+      - They are looked for among forty times as many.
     type: int
     default: 30
   mode:

@@ -93,6 +93,11 @@ def line(entry: dict[str, Any]) -> bytes:
     return text.encode("utf-8", "replace") + b"\n"
 
 
+def written(text: str) -> bytes:
+    """A text as it stands in a line."""
+    return json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")
+
+
 def _json(entry: Any) -> str:
     return json.dumps(entry, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_foreign)
 

@@ -21,6 +21,10 @@ from .reader import Run, RunFile
 from .summary import Group, Summary, summarise
 
 
+OPENED = 40
+"""Files that are looked into for each run that is wanted: a check every night is found among looks at the devices every hour."""
+
+
 @dataclass(frozen=True)
 class Known:
     """What stays of a run that was read."""
@@ -41,7 +45,8 @@ class Past:
 
 
 class History:
-    """One folder. ``unreadable`` are the sentences of the files that were passed over."""
+    """One folder. ``limit``: how many runs are listed, and how many that have something to compare count. ``unreadable`` are the sentences of the files that
+    were passed over."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder = folder
@@ -49,23 +54,31 @@ class History:
         self.unreadable: list[str] = []
         self._known: dict[str, Known | None] = {}
 
-    def newest(self, before: RunFile | None = None) -> Iterator[Known]:
-        """The newest runs in which something is, at most ``limit``; only those older than ``before``."""
-        older = (entry for entry in reader.runs(self.folder) if before is None or entry.path.name < before.path.name)
-        return itertools.islice(filter(None, map(self._look, older)), self.limit)
+    def newest(self) -> Iterator[Known]:
+        """The newest runs in which something is, at most ``limit``."""
+        return itertools.islice(filter(None, map(self._look, reader.runs(self.folder))), self.limit)
 
-    def _look(self, entry: RunFile) -> Known | None:
-        if entry.path.name not in self._known:
-            self._known[entry.path.name] = self._read(entry)
-        return self._known[entry.path.name]
+    def _look(self, entry: RunFile, marks: Sequence[Sequence[bytes]] = ((),)) -> Known | None:
+        """None for a run that is empty, cannot be read or has none of the ``marks``."""
+        name = entry.path.name
+        if name not in self._known:
+            try:
+                run = reader.read_if(entry, lambda content: any(all(mark in content for mark in some) for some in marks))
+            except HistoryError as error:
+                self._told(error)
+                self._known[name] = None
+                return None
+            if run is None:
+                return None
+            self._known[name] = None if run.empty else Known(run.file, runs.about(run), summarise(run))
+        return self._known[name]
 
-    def _read(self, entry: RunFile) -> Known | None:
-        try:
-            run = reader.read(entry)
-        except HistoryError as error:
-            self._told(error)
-            return None
-        return None if run.empty else Known(run.file, runs.about(run), summarise(run))
+    def _alike(self, run: Run, now: Summary) -> Iterator[Summary]:
+        """The runs before ``run`` that can be compared with it, newest first, at most ``limit``."""
+        older = (entry for entry in reader.runs(self.folder) if entry.path.name < run.file.path.name)
+        marks = now.marks()
+        looked = (self._look(entry, marks) for entry in itertools.islice(older, self.limit * OPENED))
+        return itertools.islice((known.summary for known in looked if known and now.is_like(known.summary)), self.limit)
 
     def _told(self, error: HistoryError) -> None:
         if error.message not in self.unreadable:
@@ -74,14 +87,14 @@ class History:
     def past(self, run: Run, pin: Path | None) -> Past:
         """``run`` against the runs before it, or against a pinned baseline. Raises HistoryError."""
         now = summarise(run)
-        earlier = [known.summary for known in self.newest(run.file) if now.is_like(known.summary)]
+        earlier = list(self._alike(run, now))
         held_to = pinned.load(pin) if pin else baselines.normals(earlier)
         return Past(now, earlier, held_to, baselines.judge(now, earlier, held_to))
 
     def trends(self, wanted: list[series.Wanted]) -> list[dict[str, Any]]:
         """The series, one entry for each wish and group."""
-        entries = itertools.islice(reader.runs(self.folder), self.limit)
-        return [shown for found in series.trends(entries, wanted, self._told) for shown in _shown(found)]
+        entries = itertools.islice(reader.runs(self.folder), self.limit * OPENED)
+        return [shown for found in series.trends(entries, wanted, self.limit, self._told) for shown in _shown(found)]
 
     def summary(self, run_id: str) -> Summary:
         """Raises HistoryError."""

@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from . import files
 from .format import GZIP, RECORD_SCHEMA, SCHEMA, HistoryError, final_path, major, split_name
@@ -116,6 +116,18 @@ def read(entry: RunFile) -> Run:
     Raises HistoryError: history_not_readable; no_header (not a history file, or it ended there); unknown_schema.
     """
     entry, content = _opened(entry)
+    return _sorted_out(entry, *_begun(entry, content))
+
+
+def read_if(entry: RunFile, wanted: Callable[[bytes], bool]) -> Run | None:
+    """As ``read``; None, without the time to parse its lines, for a run whose bytes are not ``wanted``."""
+    entry, content = _opened(entry)
+    begun = _begun(entry, content)
+    return _sorted_out(entry, *begun) if wanted(content) else None
+
+
+def _begun(entry: RunFile, content: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    """The header and the lines after it."""
     lines = [text for text in content.split(b"\n") if text]
     header = _object(lines[0]) if lines else None
     if header is None or "schema" not in header:
@@ -126,7 +138,7 @@ def read(entry: RunFile) -> Run:
             f"{entry.path} has the schema {header['schema']}; this version of hccn.cluster reads {SCHEMA}.",
             "Read it with the version of the collection that wrote it, or a later one.",
         )
-    return _sorted_out(entry, header, lines[1:])
+    return header, lines[1:]
 
 
 def _sorted_out(entry: RunFile, header: dict[str, Any], lines: list[bytes]) -> Run:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .cells import FAILED, OK, Cell, End, Record, cells, end_of
-from .format import SCHEMA, HistoryError, major
+from .format import SCHEMA, HistoryError, major, written
 from .reader import RunFile, content_of
 from .summary import Group, Places, collective_values
 
@@ -41,8 +41,8 @@ class Wanted:
     def needles(self) -> list[bytes]:
         """What a line must hold to matter, as it is written there."""
         if self.kind == "collective":
-            return [b'"collective"', *([_written(self.operation)] if self.operation else [])]
-        return [_written(end.host) for end in (self.source, self.target) if end]
+            return [b'"collective"', *([written(self.operation)] if self.operation else [])]
+        return [written(end.host) for end in (self.source, self.target) if end]
 
     def takes(self, record: Record) -> Iterator[tuple[Any, End | None, End | None, float | None, str]]:
         """What of a record belongs to it: what was measured, its ends, value and state."""
@@ -109,16 +109,22 @@ class Series:
         return found
 
 
-def trends(entries: Iterable[RunFile], wanted: list[Wanted], on_error: Callable[[HistoryError], None]) -> list[Series]:
-    """One series for each wish, over ``entries`` (newest first). A file that cannot be read is told to ``on_error`` and passed over."""
+def trends(entries: Iterable[RunFile], wanted: list[Wanted], most: int, on_error: Callable[[HistoryError], None]) -> list[Series]:
+    """One series for each wish, over the newest ``most`` of ``entries`` (newest first) that have anything of it.
+
+    A file that cannot be read is told to ``on_error`` and passed over.
+    """
     found = [Series(one) for one in wanted]
     for entry in entries:
+        growing = [series for series in found if len(series.taken) < most]
+        if not growing:
+            break
         try:
             content = _content(entry)
         except HistoryError as error:
             on_error(error)
             continue
-        for series in found:
+        for series in growing:
             _add(series, entry, content)
     return found
 
@@ -176,7 +182,3 @@ def _content(entry: RunFile) -> bytes:
     if major(schema) != SCHEMA:
         raise HistoryError("unknown_schema", f"{entry.path} is no history of this version.")
     return content
-
-
-def _written(text: str) -> bytes:
-    return json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")

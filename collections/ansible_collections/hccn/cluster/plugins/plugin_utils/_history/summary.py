@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from .._plan.kept import Kept
 from .cells import FAILED, GBYTE, OK, PAIR_KINDS, Cell, End, Record, What, cells, is_number, rows
+from .format import written
 from .reader import Run
 
 
@@ -62,6 +63,11 @@ class Summary:
     complete: bool
     groups: dict[Group, Stand]
     lost: dict[Group, int] = field(default_factory=dict)
+
+    def marks(self) -> list[list[bytes]]:
+        """What the lines of a run hold that is like this one: all of any of these. Looking for them takes a fraction of parsing the run."""
+        found = {(kind, group.operation) for group in (*self.groups, *self.lost) for kind in (("rdma", "matrix") if group.kind == "rdma" else (group.kind,))}
+        return [[written(kind), *([written(operation)] if operation else [])] for kind, operation in sorted(found)]
 
     def is_like(self, other: Summary) -> bool:
         """Has ``other`` a value of anything that was measured here, or that failed?"""

@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, retention, runs
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, reader, retention, runs
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.cells import End
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.series import Wanted
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import Places
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import Places, summarise
 from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
 
 VERDICT = {"schema": made.SCHEMA, "id": "v", "kind": "verdict", "status": "ok", "source": {"host": "n1"}, "samples": [{"class": "good", "message": ""}]}
@@ -122,3 +123,25 @@ def test_the_class_of_a_pair_by_rail_and_leaf() -> None:
     assert [places.pair_class(ends[0], other) for other in ends[1:]] == [
         "same rail, cross leaf", "cross rail, same leaf", "same rail, same leaf", "same rail", "same host"]
     assert (places.products["n1"], places.firmwares["n1"]) == ("A3", "7.1")
+
+
+def test_runs_of_another_kind_take_no_place_of_those_that_can_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine nights, and after each of them looks at the devices and a check of another operation: neither is even parsed."""
+    look = {"schema": made.SCHEMA, "id": "d", "kind": "device", "status": "ok", "source": {"host": "n1", "device": 0}, "samples": [{"link": "UP"}]}
+    for day in range(1, 10):
+        night = made.write(tmp_path, day, [made.pair("n1", "n2", 100.0)])
+        header = night.read_text().splitlines()[0]
+        for hour in range(3, 8):
+            other = look if hour < 7 else {**made.pair("n1", "n2", 100.0), "operation": "read"}
+            night.with_name(f"202611{day:02}T{hour:02}1500Z-look-{day}-{hour}.jsonl").write_text(f"{header}\n{json.dumps(other)}\n")
+    parsed: list[str] = []
+    monkeypatch.setattr(query, "summarise", lambda run: parsed.append(run.file.run_id) or summarise(run))
+    history = query.History(tmp_path, 6)
+    past = history.past(reader.read(reader.find(tmp_path, "night-9")), None)
+    assert [summary.run_id for summary in past.earlier] == [f"night-{day}" for day in range(8, 2, -1)]
+    assert parsed == [f"night-{day}" for day in range(9, 2, -1)]
+    (found,) = history.trends([Wanted("pair", End("n1", 0), End("n2", 0), "write")])
+    assert [point["run_id"] for point in found["points"]] == [f"night-{day}" for day in range(4, 10)]
+    monkeypatch.setattr(query, "OPENED", 2)
+    past = query.History(tmp_path, 6).past(reader.read(reader.find(tmp_path, "night-9")), None)
+    assert [summary.run_id for summary in past.earlier] == ["night-8", "night-7"]
