@@ -101,10 +101,8 @@ def _evidence(row: WorstPair, say: Any) -> str:
 
 
 def _regressions(page: Page, say: Any) -> list[str]:
-    if not page.trends:
-        return [f"## {say('trends')}", "", say("no_trends")]
     if not page.regressions:
-        return [f"## {say('trends')}", "", say("no_worse")]
+        return [f"## {say('trends')}", "", say("no_worse" if page.trends else "no_trends")]
     rows = [(safe(", ".join(filter(None, (str(row.end) if row.end else "", group_text(row.group))))), with_unit(row.now, row.group.unit),
              with_unit(row.before, row.group.unit), f"{row.drop_percent} %", say(row.reason)) for row in page.regressions]
     return [f"## {say('trends')}", "", *_table([say(key) for key in ("c_what", "c_now", "c_before", "c_drop", "c_status")], rows)]

@@ -39,12 +39,12 @@ class Trend:
 
 
 def build(past: Past | None) -> list[Trend]:
-    """The groups that have a past, the worse and the larger ones first, then the worst ends."""
+    """The groups that have a past or a baseline, the worse and the larger ones first, then the worst ends."""
     if past is None:
         return []
     worse = {found.group for found in past.regressions if found.end is None}
     counts = {**dict.fromkeys(worse, 0), **{group: stand.count for group, stand in past.now.groups.items()}}
-    groups = [group for group in counts if any(group in summary.groups for summary in past.earlier)]
+    groups = [group for group in counts if group in past.baselines or any(group in summary.groups for summary in past.earlier)]
     groups.sort(key=lambda group: (group not in worse, group.kind == "collective", -counts[group], -(group.size_bytes or 0), group.sort_key()))
     ends = [found for found in past.regressions if found.end is not None][:SHOWN_ENDS]
     return [_whole(past, group, group in worse) for group in groups[:SHOWN]] + [_end(past, found) for found in ends]

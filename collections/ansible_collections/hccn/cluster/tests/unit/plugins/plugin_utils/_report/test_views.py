@@ -268,3 +268,16 @@ def test_a_group_of_which_all_failed_leads_the_trends() -> None:
     row = "| rdma write bandwidth at 64 KiB, same rail, A2 | – | 194.9 Gbit/s | 100.0 % | failed |"
     assert row in markdown.render(page)
     assert json.loads(export.render(page))["regressions"][0]["now"] is None
+
+
+def test_a_pinned_baseline_needs_no_earlier_run() -> None:
+    sound = baseline.normals([summarise(run(made.night(day), day)) for day in range(1, 7)])
+    records = made.night(10, level=150.0)
+    now = summarise(run(records, 10))
+    page = model.build(run(records, 10), past=query.Past(now, [], sound, baseline.judge(now, [], sound)))
+    assert [(trend.group.kind, trend.worse, len(trend.points)) for trend in page.trends] == [
+        ("rdma", True, 1), ("collective", False, 1), ("collective", False, 1)]
+    row = r"rdma write bandwidth at 64 KiB, same rail, A2( \||</td>)"
+    for text in (html.render(page), markdown.render(page)):
+        assert re.search(row, text) and "There is no earlier run of the same kind" not in text
+    assert "no earlier run" in markdown.render(model.build(run(records, 10), past=query.Past(now, [], {}, [])))
