@@ -114,3 +114,6 @@ def test_from_the_start(source: ModuleType, tmp_path: Path) -> None:
         (tmp_path / DAY / name).write_text("")
     assert [path.name for path in source.new_runs(tmp_path, seen)] == ["20261121T000001Z-a.jsonl", "20261121T000002Z-b.jsonl"]
     assert source.new_runs(tmp_path, seen) == []
+    for name in ("20261121T000004Z-r-1-10.jsonl", "20261121T000004Z-r-1-2.jsonl", "20261121T000004Z-r-1.jsonl"):
+        (tmp_path / DAY / name).write_text("")
+    assert [path.name[17:] for path in source.new_runs(tmp_path, seen)] == ["r-1.jsonl", "r-1-2.jsonl", "r-1-10.jsonl"]

@@ -75,7 +75,7 @@ class History:
 
     def _alike(self, run: Run, now: Summary) -> Iterator[Summary]:
         """The runs before ``run`` that can be compared with it, newest first, at most ``limit``."""
-        older = (entry for entry in reader.runs(self.folder) if entry.path.name < run.file.path.name)
+        older = (entry for entry in reader.runs(self.folder) if entry.order < run.file.order)
         marks = now.marks()
         looked = (self._look(entry, marks) for entry in itertools.islice(older, self.limit * OPENED))
         return itertools.islice((known.summary for known in looked if known and now.is_like(known.summary)), self.limit)

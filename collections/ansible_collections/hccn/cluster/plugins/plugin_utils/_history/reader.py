@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from collections.abc import Callable, Iterator
 
+from ...module_utils._core.words import natural
 from . import files
 from .format import GZIP, RECORD_SCHEMA, SCHEMA, HistoryError, final_path, major, split_name
 
@@ -26,6 +27,11 @@ class RunFile:
     run_id: str
     started: str
     part: bool
+
+    @property
+    def order(self) -> tuple[str, list[tuple[int, int, str]]]:
+        """Later runs are greater. Of one id and second, the writer numbers the second -2, which a file's name has before the dot of the first."""
+        return self.started, natural(self.run_id)
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ def runs(folder: Path) -> Iterator[RunFile]:
 def _of_day(day: Path) -> Iterator[RunFile]:
     # For a moment, while it is compressed, a run has two files of the same content.
     found = {(entry.started, entry.run_id, entry.part): entry for entry in filter(None, map(run_file, _newest(day, "*.jsonl*")))}
-    yield from found.values()
+    yield from sorted(found.values(), key=lambda entry: entry.order, reverse=True)
 
 
 def find(folder: Path, run_id: str) -> RunFile:

@@ -78,7 +78,7 @@ def compress(path: Path) -> Path:
 
 def _runs(folder: Path) -> list[RunFile]:
     """Oldest first, as the names say: the time of a file is that of its last copy."""
-    return list(filter(None, map(run_file, sorted(folder.glob("[0-9][0-9][0-9][0-9]/[0-9][0-9]/[0-9][0-9]/*.jsonl*")))))
+    return sorted(filter(None, map(run_file, folder.glob("[0-9][0-9][0-9][0-9]/[0-9][0-9]/[0-9][0-9]/*.jsonl*"))), key=lambda entry: entry.order)
 
 
 def _older(runs: list[RunFile], now: datetime.datetime, days: int) -> Iterator[RunFile]:

@@ -81,9 +81,15 @@ def _of_verdict(record: dict[str, Any], header: dict[str, Any]) -> Iterator[dict
                     "run_id": header.get("run_id", ""), "playbook": header.get("playbook", ""), "retested": header.get("playbook") in RETEST}
 
 
+def _order(path: Path) -> tuple[str, list[tuple[int, str]]]:
+    """By second, then by id, whose last number counts runs of one second: -2 is before -10, and after none."""
+    started, _dash, run_id = path.name.removesuffix(".jsonl").partition("-")
+    return started, [(int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in re.split("([0-9]+)", run_id) if part]
+
+
 def new_runs(folder: Path, seen: set[str]) -> list[Path]:
     """The runs that ended since the last call, the oldest first; ``seen`` is brought up to date."""
-    found = [path for path in sorted(folder.glob(_RUNS), key=lambda path: path.name) if path.name not in seen]
+    found = [path for path in sorted(folder.glob(_RUNS), key=_order) if path.name not in seen]
     seen.update(path.name for path in found)
     return found
 

@@ -145,3 +145,10 @@ def test_runs_of_another_kind_take_no_place_of_those_that_can_be_compared(tmp_pa
     monkeypatch.setattr(query, "OPENED", 2)
     past = query.History(tmp_path, 6).past(reader.read(reader.find(tmp_path, "night-9")), None)
     assert [summary.run_id for summary in past.earlier] == ["night-8", "night-7"]
+
+
+def test_a_second_run_of_one_id_and_second_is_after_the_first(tmp_path: Path) -> None:
+    first = made.write(tmp_path, 1, [made.pair("n1", "n2", 100.0)])
+    first.with_name("20261101T021500Z-night-1-2.jsonl").write_text(first.read_text())
+    history = query.History(tmp_path, 30)
+    assert [[summary.run_id for summary in history.past(reader.read(entry), None).earlier] for entry in reader.runs(tmp_path)] == [["night-1"], []]

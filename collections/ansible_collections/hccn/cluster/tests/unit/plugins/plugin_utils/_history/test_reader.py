@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -155,3 +156,13 @@ def test_this_run_is_not_silently_another_one(tmp_path: Path) -> None:
     with pytest.raises(HistoryError) as caught:
         reader.choose(tmp_path, None, tmp_path / "2026/11/20/20261120T101530Z-this.jsonl.part")
     assert code(caught) == "history_not_readable"
+
+
+def test_runs_of_one_id_and_second_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    numbered = [f"awx-5{number}" for number in ("", "-2", "-9", "-10")]
+    for name in numbered:
+        put(tmp_path, f"20261120T101530Z-{name}.jsonl", HEADER + RECORD + END)
+    put(tmp_path, "20261120T101530Z-awx-5-10.jsonl.gz", gzip.compress((HEADER + RECORD + END).encode()))
+    assert [entry.path.name for entry in reader.runs(tmp_path)] == [f"20261120T101530Z-{name}.jsonl" for name in numbered[::-1]]
+    assert reader.newest(tmp_path).file.run_id == "awx-5-10"
+    assert [entry.run_id for entry in sorted(reader.runs(tmp_path), key=lambda entry: entry.order)] == numbered

@@ -127,3 +127,9 @@ def test_a_backlog_is_worked_off_over_several_runs(tmp_path: Path, monkeypatch: 
         put(tmp_path, f"2026100{day}T000000Z-r.jsonl")
     assert len(retention.apply(tmp_path, NOW, 14, 0).compressed) == 2
     assert len(retention.apply(tmp_path, NOW, 14, 0).compressed) == 1
+
+
+def test_of_runs_of_one_second_the_first_is_handled_first(tmp_path: Path) -> None:
+    for name in ("a-10", "a", "a-2"):
+        put(tmp_path, f"20241101T000000Z-{name}.jsonl")
+    assert retention.apply(tmp_path, NOW, compress_days=0, keep_days=365).deleted == [f"20241101T000000Z-{name}.jsonl" for name in ("a", "a-2", "a-10")]
