@@ -52,7 +52,8 @@ class DeviceHost:
 
 @dataclass(frozen=True)
 class Devices:
-    """``hosts``: all NPUs, or those that stand out where there are more than LISTED; ``hidden``: how many are not listed.
+    """``hosts``: all NPUs, or those that stand out where there are more than LISTED; ``hidden``: how many are not listed,
+    of which ``hidden_odd`` stand out.
 
     ``tls``, ``links``, ``health``: how many NPUs in each state; empty text: not known. ``columns``: what is known of any of those listed.
     """
@@ -61,6 +62,7 @@ class Devices:
     columns: list[str]
     hosts: list[DeviceHost]
     hidden: int
+    hidden_odd: int
     odd: int
     tls: list[tuple[str, int]]
     links: list[tuple[str, int]]
@@ -89,6 +91,7 @@ def build(records: list[Record]) -> Devices:
         columns=[name for name in COLUMNS if any(getattr(found[key], name) for key in shown)],
         hosts=[_host(host, {key[1]: found[key] for key in shown if key[0] == host}, last) for host in unique(key[0] for key in shown)],
         hidden=len(found) - len(shown),
+        hidden_odd=len(odd - shown),
         odd=len(odd),
         tls=_counted(device.tls for device in found.values()),
         links=_counted(device.link.lower() for device in found.values()),

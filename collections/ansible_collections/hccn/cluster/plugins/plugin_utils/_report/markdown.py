@@ -125,6 +125,8 @@ def _devices(page: Page, say: Any) -> list[str]:
     rows = [(safe(group.host), safe(device.id), safe(", ".join(f"{say(f'c_{key}')}: {_shown(device, key)}" for key in device.odd)))
             for group in page.devices.hosts for device in group.devices if device.odd]
     table = ["", *_table([say("c_host"), say("c_npu"), say("c_what")], rows[:LISTED])] if rows else []
+    if page.devices.odd > LISTED:
+        table += ["", say("devices_hidden_odd", count=page.devices.odd - LISTED)]
     return [f"## {say('devices')}", "", say("devices_all", count=page.devices.count, odd=page.devices.odd), *table]
 
 

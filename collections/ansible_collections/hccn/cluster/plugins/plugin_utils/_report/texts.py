@@ -139,6 +139,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     # devices
     "no_devices": ("No device was read in this run.", "本次运行未读取任何设备。"),
     "devices_all": ("NPUs: {count}. Standing out: {odd}.", "NPU：{count} 个。异常：{odd} 个。"),
+    "devices_hidden_odd": ("{count} more NPUs stand out and are not listed; the history has them.", "另有 {count} 个异常的 NPU 未列出，详见历史记录。"),
     "devices_hidden": ("{count} NPUs like the others are not listed.", "其余 {count} 个 NPU 无异常，未列出。"),
     "unknown": ("unknown", "未知"),
     "stands_out": ("stands out", "异常"),

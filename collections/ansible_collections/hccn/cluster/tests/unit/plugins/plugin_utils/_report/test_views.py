@@ -69,7 +69,20 @@ def test_counters_tell_how_much_they_grew_over_the_run() -> None:
 def test_of_many_npus_those_that_stand_out_are_listed() -> None:
     many = [device(f"n{number}", 0, link="down" if number == 70 else "up") for number in range(80)]
     found = devices.build(many)
-    assert (found.count, found.hidden, found.odd, [group.host for group in found.hosts]) == (80, 79, 1, ["n70"])
+    assert (found.count, found.hidden, found.hidden_odd, found.odd, [group.host for group in found.hosts]) == (80, 79, 0, 1, ["n70"])
+
+
+def test_those_that_stand_out_and_are_not_listed_are_not_counted_with_the_others() -> None:
+    many = [device(f"n{number}", 0, link="down" if number < 70 else "up") for number in range(80)]
+    found = devices.build(many)
+    assert (found.hidden, found.hidden_odd, found.odd) == (16, 6, 70)
+    page = model.build(run(many))
+    text = html.render(page)
+    assert "6 more NPUs stand out and are not listed; the history has them." in text and "10 NPUs like the others are not listed." in text
+    assert "另有 6 个异常的 NPU 未列出，详见历史记录。" in text and "其余 10 个 NPU 无异常，未列出。" in text
+    assert "\n\n20 more NPUs stand out and are not listed" in markdown.render(page)
+    assert json.loads(export.render(page))["devices"]["hidden_odd"] == 6
+    assert "like the others" not in html.render(model.build(run(many[:70])))
 
 
 def covered(records: list[dict[str, Any]], hosts: list[str]) -> coverage.Coverage:
