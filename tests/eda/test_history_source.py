@@ -81,6 +81,14 @@ def test_lines_that_are_none_of_the_history_are_passed_over(source: ModuleType) 
     assert list(source.events_of('{"kind": "verd\n[1]\nx\n' + run(verdict("n1", "busy", "n1 npu 0 to n2 npu 0: x")))) == []
 
 
+@pytest.mark.parametrize("odd", [{"source": None}, {"source": "n1"}, {"samples": None}, {"samples": ["x"]}, {"samples": [{"class": "slow", "evidence": None}]},
+                                 {"samples": [{"class": "slow", "evidence": [7]}]}, {"samples": [{"class": "slow", "evidence": ["a npu " + 5000 * "9"]}]}])
+def test_an_odd_verdict_costs_nothing_but_itself(source: ModuleType, odd: dict[str, Any]) -> None:
+    text = run({**verdict("n2", "good"), **odd}, {**verdict("n9", "good"), "source": {}}, verdict("n3", "slow", "n3 npu 1 to n1 npu 1: x"))
+    events = list(source.events_of(text + "[" * 100_000 + "\n"))
+    assert [(event["link"], event["references"]) for event in events] == [("n1/1-n3/1", [])]
+
+
 def test_a_run_counts_once_it_is_over(source: ModuleType, tmp_path: Path) -> None:
     day = tmp_path / DAY
     day.mkdir(parents=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 from collections.abc import Callable, Iterator
 
 from ...module_utils._core.words import natural
-from . import files
+from . import files, shape
 from .format import GZIP, RECORD_SCHEMA, SCHEMA, HistoryError, final_path, major, split_name
 
 
@@ -36,7 +35,7 @@ class RunFile:
 
 @dataclass(frozen=True)
 class Run:
-    """What could be read of a run. ``bad_lines`` were no JSON object, ``unknown_lines`` of no schema that is known here."""
+    """What could be read of a run. ``bad_lines`` were no JSON object or an odd record, ``unknown_lines`` of no schema that is known here."""
 
     file: RunFile
     header: dict[str, Any]
@@ -135,7 +134,7 @@ def read_if(entry: RunFile, wanted: Callable[[bytes], bool]) -> Run | None:
 def _begun(entry: RunFile, content: bytes) -> tuple[dict[str, Any], list[bytes]]:
     """The header and the lines after it."""
     lines = [text for text in content.split(b"\n") if text]
-    header = _object(lines[0]) if lines else None
+    header = shape.parsed(lines[0]) if lines else None
     if header is None or "schema" not in header:
         raise HistoryError("no_header", f"{entry.path} does not begin with the header of a history.")
     if major(header["schema"]) != SCHEMA:
@@ -152,11 +151,14 @@ def _sorted_out(entry: RunFile, header: dict[str, Any], lines: list[bytes]) -> R
     end = None
     bad = unknown = 0
     for text in lines:
-        content = _object(text)
+        content = shape.parsed(text)
         if content is None:
             bad += 1
         elif major(content.get("schema")) == RECORD_SCHEMA:
-            records.append(content)
+            if shape.is_sound(content):
+                records.append(content)
+            else:
+                bad += 1
         elif content.get("end") is True:
             end = content
         elif "event" in content:
@@ -195,14 +197,6 @@ def _moved(entry: RunFile) -> RunFile | None:
     if final.suffix != GZIP:
         candidates.append(final.with_name(final.name + GZIP))
     return next((RunFile(path, entry.run_id, entry.started, part=False) for path in candidates if path.exists()), None)
-
-
-def _object(text: bytes) -> dict[str, Any] | None:
-    try:
-        content = json.loads(text)
-    except ValueError:
-        return None
-    return content if isinstance(content, dict) else None
 
 
 def _newest(folder: Path, pattern: str) -> list[Path]:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import shape
 from .cells import FAILED, OK, Cell, End, Record, cells, end_of
 from .format import SCHEMA, HistoryError, major, written
 from .reader import RunFile, content_of
@@ -160,11 +160,8 @@ def _records(content: bytes, needles: list[bytes]) -> Iterator[Record]:
         start, end = content.rfind(b"\n", 0, at) + 1, content.find(b"\n", at)
         line = content[start:end if end >= 0 else len(content)]
         if all(needle in line for needle in others):
-            try:
-                record = json.loads(line)
-            except ValueError:
-                record = None
-            if isinstance(record, dict) and "kind" in record:
+            record = shape.parsed(line)
+            if record is not None and "kind" in record and shape.is_sound(record):
                 yield record
         at = content.find(first, end) if end >= 0 else -1
 
@@ -174,11 +171,7 @@ def _content(entry: RunFile) -> bytes:
         content = content_of(entry.path)
     except OSError as error:
         raise HistoryError("history_not_readable", f"{entry.path}: {error.strerror or error}") from error
-    head = content.split(b"\n", 1)[0]
-    try:
-        schema = json.loads(head).get("schema")
-    except (ValueError, AttributeError):
-        schema = None
-    if major(schema) != SCHEMA:
+    header = shape.parsed(content.split(b"\n", 1)[0])
+    if header is None or major(header.get("schema")) != SCHEMA:
         raise HistoryError("unknown_schema", f"{entry.path} is no history of this version.")
     return content

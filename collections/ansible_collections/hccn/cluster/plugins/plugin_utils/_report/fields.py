@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import datetime
-import math
+import sys
 from typing import Any
 from collections.abc import Iterable
 
@@ -30,7 +30,7 @@ def number(value: Any) -> float | None:
     """A finite number, None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if math.isfinite(value) else None
+    return float(value) if abs(value) <= sys.float_info.max else None
 
 
 def text(value: Any) -> str:

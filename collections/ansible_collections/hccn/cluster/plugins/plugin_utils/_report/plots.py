@@ -129,7 +129,7 @@ def _data(found: Map) -> dict[str, Any]:
 
 def _decimals(greatest: float) -> float:
     """A power of ten that keeps four digits of the greatest value in two bytes."""
-    return 10.0 ** math.floor(math.log10((DIAGONAL - 1) / greatest)) if greatest > 0 else 1.0
+    return 10.0 ** math.floor(math.log10((DIAGONAL - 1) / greatest)) if greatest > 1e-9 else 1.0
 
 
 def _packed(content: bytes) -> str:

@@ -30,15 +30,15 @@ RETEST = ("retest.yml", "hccn.cluster.retest")
 REFERENCES = 3
 """Pairs of good hosts that a second test measures beside the link."""
 _RUNS = "[0-9]*/[0-9]*/[0-9]*/*.jsonl"
-_PAIR = re.compile(r"^(?P<source>\S+) npu (?P<source_device>[0-9]+) to (?P<target>\S+) npu (?P<target_device>[0-9]+): ")
+_PAIR = re.compile(r"^(?P<source>\S+) npu (?P<source_device>[0-9]{1,9}) to (?P<target>\S+) npu (?P<target_device>[0-9]{1,9}): ")
 
 
 def events_of(text: str) -> Iterator[dict[str, Any]]:
     """The events of a run: each link once, in the order of the verdicts. Lines that are none of the history are passed over."""
     entries = list(filter(None, map(_entry, text.splitlines())))
     header = next((entry for entry in entries if str(entry.get("schema", "")).startswith("hccn.cluster/history/")), {})
-    verdicts = [entry for entry in entries if entry.get("kind") == "verdict"]
-    good = [str(entry["source"]["host"]) for entry in verdicts if "source" in entry and _classes(entry) == ["good"]]
+    verdicts = [entry for entry in entries if entry.get("kind") == "verdict" and _is_sound(entry)]
+    good = [_host(entry) for entry in verdicts if _host(entry) and [sample.get("class") for sample in entry["samples"]] == ["good"]]
     seen = set()
     for entry in verdicts:
         for event in _of_verdict(entry, header):
@@ -55,27 +55,35 @@ def references(pair: dict[str, dict[str, Any]], good: list[str]) -> list[dict[st
     return [{"source": {"host": one, "device": device}, "target": {"host": other, "device": device}} for one, other in zip(hosts, hosts[1:REFERENCES + 1])]
 
 
-def _classes(record: dict[str, Any]) -> list[str]:
-    return [str(sample.get("class")) for sample in record.get("samples", [])]
+def _is_sound(record: dict[str, Any]) -> bool:
+    """Has a verdict the shape that is looked into here? One odd line is not to end the source."""
+    samples = record.get("samples")
+    return (isinstance(record.get("source", {}), dict) and isinstance(samples, list)
+            and all(isinstance(sample, dict) and isinstance(sample.get("evidence", []), list) for sample in samples)
+            and all(isinstance(item, str) for sample in samples for item in sample.get("evidence", [])))
+
+
+def _host(record: dict[str, Any]) -> str:
+    return str(record.get("source", {}).get("host") or "")
 
 
 def _entry(line: str) -> dict[str, Any] | None:
     try:
         entry = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return entry if isinstance(entry, dict) else None
 
 
 def _of_verdict(record: dict[str, Any], header: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for sample in record.get("samples", []):
+    for sample in record["samples"]:
         if sample.get("class") not in DEGRADED:
             continue
         for pair in map(_PAIR.match, sample.get("evidence", [])):
             if pair:
                 ends = sorted([f"{pair['source']}/{pair['source_device']}", f"{pair['target']}/{pair['target_device']}"])
                 yield {
-                    "link": "-".join(ends), "host": record.get("source", {}).get("host", ""), "class": sample["class"], "message": sample.get("message", ""),
+                    "link": "-".join(ends), "host": _host(record), "class": sample["class"], "message": sample.get("message", ""),
                     "pair": {"source": {"host": pair["source"], "device": int(pair["source_device"])},
                              "target": {"host": pair["target"], "device": int(pair["target_device"])}},
                     "run_id": header.get("run_id", ""), "playbook": header.get("playbook", ""), "retested": header.get("playbook") in RETEST}

@@ -66,3 +66,7 @@ def test_natural_order_without_repetitions() -> None:
 def test_moments() -> None:
     assert fields.moment("2026-11-20T10:15:30.500Z") == datetime.datetime(2026, 11, 20, 10, 15, 30, 500000, tzinfo=datetime.timezone.utc)
     assert [fields.moment(value) for value in (None, "soon", "2026-11-20T10:15:30")] == [None, None, None]
+
+
+def test_a_number_that_no_float_holds_is_none() -> None:
+    assert fields.number(10**400) is None and fields.number(-(10**400)) is None

@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""From a line to its entry. Readers rely on the shape that is checked here: what they look into is of its type, or is absent or null.
+
+Others may write records too, and a disk may damage them: one odd line is to cost that line, not the page.
+"""
+
+from __future__ import annotations
+
+import json
+from types import NoneType
+from typing import Any
+
+MOST = 1e18
+"""What is greater is no measurement, and overflows where it is drawn."""
+_TEXTS = ("kind", "status", "operation", "measure")
+_MAPPINGS = ("tool", "options", "context", "source", "target", "failed", "not_run", "error")
+_VALUES = ("size_bytes", "bandwidth_gbit_s", "busbw_gbyte_s", "algbw_gbyte_s", "time_us")
+_LATENCIES = ("typical", "avg", "p99")
+
+
+def parsed(line: bytes) -> dict[str, Any] | None:
+    """The object of a line; None for what is none, NaN among it, or is nested deeper than Python follows."""
+    try:
+        content = _DECODER.decode(line.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def is_sound(record: dict[str, Any]) -> bool:
+    """Has a record the shape that readers rely on?"""
+    hosts, samples = record.get("hosts"), record.get("samples")
+    return (all(isinstance(record.get(key), (str, NoneType)) for key in _TEXTS)
+            and all(isinstance(record.get(key), (dict, NoneType)) for key in _MAPPINGS)
+            and all(_is_end(record.get(key) or {}) for key in ("source", "target"))
+            and _is_value((record.get("context") or {}).get("line_rate_gbit_s"))
+            and (hosts is None or isinstance(hosts, list) and all(isinstance(host, str) for host in hosts))
+            and (samples is None or isinstance(samples, list) and all(map(_is_sample, samples))))
+
+
+def _is_end(end: dict[str, Any]) -> bool:
+    return all(isinstance(end.get(key), (str, int, float, NoneType)) for key in ("host", "device", "address"))
+
+
+def _is_sample(sample: Any) -> bool:
+    if not isinstance(sample, dict) or not all(_is_value(sample.get(key)) for key in _VALUES):
+        return False
+    latency = sample.get("latency_us")
+    return latency is None or isinstance(latency, dict) and all(_is_value(latency.get(key)) for key in _LATENCIES)
+
+
+def _is_value(value: Any) -> bool:
+    """A number that can be measured, None, or a list of such: a row of a matrix of thousands, so that it is looked at as a whole."""
+    listed = value if isinstance(value, list) else [value]
+    if not {*map(type, listed)} <= {int, float, NoneType}:
+        return False
+    known = list(filter(None, listed))
+    return not known or min(known) >= 0 and max(known) <= MOST
+
+
+def _refused(name: str) -> None:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refused)
