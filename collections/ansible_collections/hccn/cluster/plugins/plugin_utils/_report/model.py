@@ -177,7 +177,8 @@ def _facts(run: Run, by_kind: dict[str, list[Record]], current: bool) -> Facts:
         collection=text(header.get("collection")),
         check_mode=header.get("check_mode") is True,
         started_at=text(header.get("started_at")),
-        duration_s=(finished - started).total_seconds() if started and finished else None,
+        # A clock that was set back in between tells no duration.
+        duration_s=(finished - started).total_seconds() if started and finished and finished >= started else None,
         hosts=len({host for record in run.records for host in hosts_of(record)} | {text(event.get("host")) for event in run.events}),
         tools=sorted(tools.items()),
         products=unique(filter(None, (text(mapping(record.get("context")).get("product")) for record in run.records))),

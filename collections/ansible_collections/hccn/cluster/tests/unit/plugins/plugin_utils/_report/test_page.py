@@ -361,3 +361,9 @@ def test_classes_are_counted_worst_first() -> None:
     judged = {"n5": "good", "n6": "failed", "n7": "good"}
     others = [{**VERDICT, "source": {"host": host}, "samples": [{"class": name}]} for host, name in judged.items()]
     assert list(model.build(run([VERDICT, *others])).classes.items()) == [("failed", 1), ("slow", 1), ("good", 2)]
+
+
+def test_a_clock_that_was_set_back_tells_no_duration() -> None:
+    built = model.build(run([RDMA], end={**END, "finished_at": "2026-11-20T09:15:30.000Z"}))
+    assert built.facts.duration_s is None
+    assert "| Duration | – |" in read(pages.render(built)).sections["about"]
