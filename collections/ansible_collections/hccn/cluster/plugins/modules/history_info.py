@@ -242,7 +242,9 @@ series:
     - {of: endpoint, source: {host: n3, device: 5}, kind: rdma, operation: write, measure: bandwidth, size_bytes: 65536, pair_class: same rail,
        unit: Gbit/s, points: [{run_id: awx-1, started_at: 20261120T101500Z, value: 195.9, count: 63, failed: 0}]}
 comparison:
-  description: The two runs of O(compare), one entry for each group, with C(before), C(after), C(change_percent) and the ends that changed most.
+  description:
+    - The two runs of O(compare), one entry for each group, with C(before), C(after), C(change_percent) and the C(ends) that changed most.
+    - These are at most twenty, for the worse (below zero) or the better, the greatest change first.
   returned: always
   type: list
   elements: dict

@@ -47,7 +47,7 @@ def _class(record: dict[str, Any]) -> str:
 
 
 def compare(before: Summary, after: Summary) -> list[dict[str, Any]]:
-    """Every group that either run has: the medians, the change in percent (more is better is positive), and the ends that changed most."""
+    """Every group that either run has: the medians, the change in percent (more is better is positive), and the ends that changed most, either way."""
     found = []
     for group in sorted({*before.groups, *after.groups}, key=lambda one: one.sort_key()):
         one, other = before.groups.get(group), after.groups.get(group)
@@ -58,7 +58,7 @@ def compare(before: Summary, after: Summary) -> list[dict[str, Any]]:
             changes: list[dict[str, Any]] = [
                 {"host": end.host, "device": end.device, "before": one.ends[end], "after": other.ends[end],
                  "change_percent": _change(one.ends[end], other.ends[end], sign)} for end in one.ends if end in other.ends]
-            entry["ends"] = sorted(changes, key=lambda change: change["change_percent"])[:MOST_ENDS]
+            entry["ends"] = sorted(changes, key=lambda change: (-abs(change["change_percent"]), change["change_percent"]))[:MOST_ENDS]
             entry["ends_only_before"] = sorted(str(end) for end in set(one.ends) - set(other.ends))[:MOST_ENDS]
             entry["ends_only_after"] = sorted(str(end) for end in set(other.ends) - set(one.ends))[:MOST_ENDS]
         found.append(entry)

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, reader, retention, runs
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.cells import End
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.series import Wanted
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import Places, summarise
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import Group, Places, Stand, Summary, summarise
 from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
 
 VERDICT = {"schema": made.SCHEMA, "id": "v", "kind": "verdict", "status": "ok", "source": {"host": "n1"}, "samples": [{"class": "good", "message": ""}]}
@@ -152,3 +152,14 @@ def test_a_second_run_of_one_id_and_second_is_after_the_first(tmp_path: Path) ->
     first.with_name("20261101T021500Z-night-1-2.jsonl").write_text(first.read_text())
     history = query.History(tmp_path, 30)
     assert [[summary.run_id for summary in history.past(reader.read(entry), None).earlier] for entry in reader.runs(tmp_path)] == [["night-1"], []]
+
+
+def test_of_two_runs_the_ends_that_changed_most_are_named_either_way() -> None:
+    group = Group("rdma", "t", "write", "bandwidth", 65536, "same rail", "", "", "Gbit/s")
+
+    def summary(values: list[float]) -> Summary:
+        return Summary("r", "", "", True, {group: Stand(100.0, 100.0, 100.0, 1, ends={End(f"n{place}", 0): value for place, value in enumerate(values)})})
+
+    (found,) = runs.compare(summary([100.0] * 30), summary([99.0] * 26 + [150.0, 90.0, 110.0, 100.0]))
+    assert [(end["host"], end["change_percent"]) for end in found["ends"][:4]] == [("n26", 50.0), ("n27", -10.0), ("n28", 10.0), ("n0", -1.0)]
+    assert len(found["ends"]) == 20
