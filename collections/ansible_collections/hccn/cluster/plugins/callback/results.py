@@ -23,7 +23,13 @@ description:
     that name and everything up to its last finished task.
   - Nothing of a result with C(no_log) is kept, no variable and nothing of the environment. The values of variables and of the environment whose names
     say that they are secrets (C(ansible_password), C(api_token)) and vaulted values are taken out of messages and tool output, too, and so is what looks
-    like a secret (C(password=...), private keys, tokens in headers and addresses).
+    like a secret (C(password=...), private keys, tokens in headers and addresses). Templates among them are resolved, dictionaries and lists looked
+    through, and variables that a task sets (C(set_fact), C(include_vars), C(register)) are known from then on.
+  - What it cannot know as a secret is kept. These are texts of fewer than 4 characters, numbers below 100000 and words such as C(root) or C(true), secrets
+    under a name that does not say so, values that come from a lookup other than C(env), C(file), C(unvault), C(ini) and C(csvfile), from C(hostvars) or
+    from C(vars) (no server is asked and no program run to learn a secret), secrets more than two levels inside of a variable with another name, or in one
+    with more than 64 entries, secrets of a host of which nothing was kept yet in the messages of another one, and encoded or broken up forms of a secret.
+    Give tasks that handle such values C(no_log).
   - It never fails a play. If the folder cannot be written or the disk is full, it warns once and keeps nothing more in this run.
   - Tasks of the same run find their history through the environment variables E(HCCN_RESULTS_FILE) (the C(.jsonl.part) of this run)
     and E(HCCN_RESULTS_DIR) (the folder of all runs), which this callback sets in the process of C(ansible-playbook) when a playbook starts.
@@ -144,6 +150,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format impor
     part_path,
 )
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor, secret_values
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.secrets import Secrets
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer import RunWriter
 
 
@@ -161,24 +168,23 @@ class CallbackModule(CallbackBase):
         self._seen: set[tuple[str, str]] = set()
         self._records = 0
         self._redactor = Redactor()
-        self._play: Any = None
-        self._known_hosts: set[str] = set()
-        self._opened: set[str] = set()
+        self._secrets = Secrets(self._redactor)
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
         with self._never_raising():
             self._begin(os.path.basename(playbook._file_name))
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
-        self._play = play
-        self._known_hosts.clear()
+        self._secrets.play(play)
 
     def v2_runner_on_ok(self, result: Any) -> None:
         with self._never_raising():
+            self._told(result)
             self._take(result, [])
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         with self._never_raising():
+            self._told(result)
             self._take(result, [_event("failed", result, ignore_errors)])
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
@@ -187,10 +193,12 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
         with self._never_raising():
+            self._told(result)
             self._write(result, self._new_records(result))
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
         with self._never_raising():
+            self._told(result)
             # An unreachable host is told once more, and as such, when the loop is over.
             told_later = _content(result).get("unreachable")
             ignored = _part(result, "task_fields").get("ignore_errors") is True
@@ -231,6 +239,9 @@ class CallbackModule(CallbackBase):
             wanted = ""
         return wanted or new_run_id()
 
+    def _told(self, result: Any) -> None:
+        self._secrets.told(_part(result, "host"), _part(result, "task"), _content(result))
+
     def _take(self, result: Any, events: list[dict[str, Any]]) -> None:
         if not _is_loop_summary(result):
             self._write(result, self._new_records(result) + events)
@@ -249,22 +260,8 @@ class CallbackModule(CallbackBase):
 
     def _write(self, result: Any, entries: list[dict[str, Any]]) -> None:
         if self._writer and entries:
-            self._learn(_part(result, "host"))
+            self._secrets.before(_part(result, "host"), _part(result, "task"))
             self._writer.write(map(self._redactor.entry, entries))
-
-    def _learn(self, host: Any) -> None:
-        """The secrets among a host's variables, before anything of the host is kept."""
-        if self._play is None or host.get_name() in self._known_hosts:
-            return
-        self._known_hosts.add(host.get_name())
-        variables = self._play.get_variable_manager().get_vars(play=self._play, host=host, include_hostvars=False)
-        self._redactor.learn(secret_values(variables))
-        for value in variables.values():
-            cipher = getattr(value, "_ciphertext", None)
-            if cipher is not None and str(cipher) not in self._opened:
-                self._opened.add(str(cipher))
-                with contextlib.suppress(Exception):  # a vault that cannot be opened gives nothing away
-                    self._redactor.learn([str(value)])
 
     def _finish(self, stats: Any) -> None:
         if not self._writer:

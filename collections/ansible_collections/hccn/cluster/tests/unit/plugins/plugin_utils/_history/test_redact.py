@@ -41,6 +41,37 @@ def test_values_by_name() -> None:
     }
 
 
+def test_what_stands_inside_of_a_secret() -> None:
+    inside = {"user": "operator", "login": "kangaroo7", "port": 443443, "more": [{"key": "zebra99x", "id": 7}], "pin": 12345678, "level": 1024, "on": True}
+    assert secret_values({"switch_credentials": inside, "other": {"login": "giraffe55"}}) == {"kangaroo7", "zebra99x", "12345678"}
+
+
+def test_secrets_below_another_name_and_not_in_what_is_large() -> None:
+    variables = {
+        "bmc": {"a": {"password": "leopard9"}, "b": {"c": {"password": "too deep"}}},
+        "users": [{"name": "op", "api_token": "lioness4"}],
+        "hostvars": {"password": "not looked at"},
+        "large": [{"password": "not looked at"}] * 65,
+    }
+    assert secret_values(variables) == {"leopard9", "lioness4"}
+
+
+def test_of_a_registered_result_what_it_told() -> None:
+    told = {"changed": True, "cmd": ["cat", "/etc/token"], "stdout": "rhino66\n", "json": {"access_token": "tigress5", "type": "bearer"}}
+    assert secret_values({"login_token": told}) == {"rhino66", "tigress5"}
+
+
+def test_common_words_are_no_secrets() -> None:
+    assert secret_values({"a_password": "root", "b_password": "True", "c_password": "None", "d_password": 1024, "e_password": "rooted"}) == {"rooted"}
+    assert cleaned("root said true", "root", "true") == "root said true"
+
+
+def test_templates_are_opened_and_what_cannot_be_known_is_left() -> None:
+    values = {"{{ a }}": "opened1", "{{ b }}": {"login": "opened2"}, "{{ c }}": None}
+    found = secret_values({"a_token": "{{ a }}", "b_credentials": "{{ b }}", "c_token": "{{ c }}", "d_token": "plain"}, values.get)
+    assert found == {"opened1", "opened2", "plain"}
+
+
 def cleaned(text: str, *known: str) -> str:
     redactor = Redactor()
     redactor.learn(known)

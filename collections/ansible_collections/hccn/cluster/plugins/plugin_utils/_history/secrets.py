@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Which secrets the variables of a play hold: what the callback looks for in all that it keeps.
+
+To get the variables of a host is dear, and a cluster has a thousand of them. So a host is looked at once a play, when something of it is kept, and once
+more only after a task that made a secret of which the result does not tell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.template import Templar
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor, is_secret_name, is_template, secret_values
+
+_LOCAL = "env|file|unvault|ini|csvfile"
+# Other lookups ask a server, run a program or make a password: not a second time, and not here.
+_OUTSIDE = re.compile(
+    rf"\b(?:lookup|query|q)\b(?!\s*\(\s*[\"'](?:ansible\.builtin\.)?(?:{_LOCAL})[\"'])|\b(?:hostvars|vars)\b|\bansible_delegated_vars\b"
+)
+_NAMES = re.compile(r"[A-Za-z_]\w*")
+_MOST_LOOKED_THROUGH = 1000
+_FACTS = ("set_fact", "include_vars")
+
+
+class Secrets:
+    """Learns for a redactor. ``told`` takes what results tell, ``before`` is called before something of a host is kept."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._learn = redactor.learn
+        self._play: Any = None
+        self._templar: Any = None
+        self._variables: Mapping[str, Any] = {}
+        self._known_hosts: set[str] = set()
+        self._changed: dict[str, Any] = {}
+        self._own: dict[str, bool] = {}
+        self._vaulted: dict[str, str | None] = {}
+
+    def play(self, play: Any) -> None:
+        self._play = play
+        self._known_hosts.clear()
+        self._own.clear()
+
+    def told(self, host: Any, task: Any, content: Mapping[str, Any]) -> None:
+        """After each result: variables that it made."""
+        registered = _names(getattr(task, "register", None))
+        secret = any(map(is_secret_name, registered))
+        facts = content.get("ansible_facts")
+        action = str(task.action).rpartition(".")[2]
+        if "censored" in content:
+            if secret or action == "include_vars" or action == "set_fact" and any(is_secret_name(name) or name == "_raw_params" for name in task.args):
+                self._changed[host.get_name()] = host
+            return
+        if secret:
+            self._learn(secret_values(dict.fromkeys(registered, content)))
+        if action in _FACTS and isinstance(facts, Mapping) and facts:
+            if action == "set_fact":
+                self._learn(secret_values(facts))
+            else:  # its values are templates yet
+                self._changed[host.get_name()] = host
+
+    def before(self, host: Any, task: Any) -> None:
+        """The secrets among a host's variables, and those of hosts that got new ones."""
+        if self._play is None:
+            return
+        again, self._changed = self._changed, {}
+        for name, other in again.items():
+            if name != host.get_name():
+                self._look(other)
+        of_task = task if self._has_own(task) else None
+        if of_task is not None or host.get_name() in again or host.get_name() not in self._known_hosts:
+            self._known_hosts.add(host.get_name())
+            self._look(host, of_task)
+
+    def _look(self, host: Any, task: Any = None) -> None:
+        self._variables = self._play.get_variable_manager().get_vars(play=self._play, host=host, task=task, include_hostvars=False)
+        self._learn(secret_values(self._variables, self._opened))
+
+    def _has_own(self, task: Any) -> bool:
+        """Are there secrets among the variables of a task, of its blocks and of its role?"""
+        if task._uuid not in self._own:
+            sources = [task.get_vars(), *([task._role.get_vars(), task._role.get_default_vars()] if task._role else [])]
+            self._own[task._uuid] = any(bool(secret_values(source, lambda value: "unknown")) for source in sources)
+        return self._own[task._uuid]
+
+    def _opened(self, value: Any) -> Any:
+        """What it stands for. One that cannot be known, or not without asking elsewhere, is left: the others are worth as much as before."""
+        cipher = getattr(value, "_ciphertext", None)
+        if cipher is not None:
+            if str(cipher) not in self._vaulted:
+                self._vaulted[str(cipher)] = None
+                with contextlib.suppress(Exception):  # a vault that cannot be opened gives nothing away
+                    self._vaulted[str(cipher)] = str(value)
+            return self._vaulted[str(cipher)]
+        if self._asks_outside(value):
+            return str(value)
+        with contextlib.suppress(Exception):
+            if self._templar is None:
+                self._templar = Templar(loader=self._play.get_loader() or self._play.get_variable_manager()._loader, variables={})
+            self._templar.available_variables = self._variables
+            return self._templar.template(value)
+        return str(value)
+
+    def _asks_outside(self, template: str) -> bool:
+        """Would the template, or one of a variable in it, look something up elsewhere?"""
+        left: list[Any] = [template]
+        seen: set[str] = set()
+        for _turn in range(_MOST_LOOKED_THROUGH):
+            if not left:
+                return False
+            value = left.pop()
+            if isinstance(value, Mapping):
+                left.extend(value.values())
+            elif isinstance(value, (list, tuple)):
+                left.extend(value)
+            elif is_template(value):
+                if _OUTSIDE.search(value):
+                    return True
+                fresh = set(_NAMES.findall(value)) - seen
+                seen |= fresh
+                left.extend(self._variables[name] for name in fresh if name in self._variables)
+        return True
+
+
+def _names(register: Any) -> list[str]:
+    """Of one variable, or of several, as newer releases of ansible-core have it."""
+    return [register] if isinstance(register, str) else [name for name in register or [] if isinstance(name, str)]
