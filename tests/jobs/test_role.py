@@ -116,6 +116,27 @@ def test_measured(cluster: Cluster, tmp_path: Path, launcher: str, tool: str, ki
     assert cluster.objects == {}
 
 
+def test_the_job_is_judged_by_what_it_was_run_with(cluster: Cluster, tmp_path: Path) -> None:
+    """The keys of the job win over the role's variables, in the manifest and in the record."""
+    done, records = measured(cluster, tmp_path, job={
+        "operation": "all_gather", "ranks_per_host": 3, "sizes": {"begin": "12K", "end": "12K", "factor": 2}, "data_type": "int8"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    (one,) = records
+    assert (one["operation"], one["tool"]["name"], one["ranks"], len(one["samples"])) == ("all_gather", "all_gather_test", 6, 1)
+    assert (one["options"]["ranks_per_host"], one["options"]["data_type"]) == (3, "int8")
+    sample = one["samples"][0]
+    assert sample["busbw_gbyte_s"] / sample["algbw_gbyte_s"] == pytest.approx(5 / 6, abs=1e-3)
+    assert "all_gather over 2 hosts, 6 ranks: ok" in " ".join(done.stdout.split())
+
+
+def test_the_tool_and_the_gpus_of_a_process_may_be_the_jobs(cluster: Cluster, tmp_path: Path) -> None:
+    folder = nccl_programs(tmp_path)
+    done, records = measured(cluster, tmp_path, job={"tool": "nccl_tests", "tool_dir": str(folder), "gpus_per_process": 2})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [(one["tool"]["name"], one["status"], one["ranks"], one["hosts"]) for one in records] == [
+        ("all_reduce_perf", "ok", 4, ["node-2", "node-1"])]
+
+
 def test_a_failed_job_is_judged_by_its_log_and_deleted(cluster: Cluster, tmp_path: Path) -> None:
     cluster.environment = {"SIM_HCCL_CORRUPT": "1", "SIM_HCCL_RANKS": "3"}
     done, records = measured(cluster, tmp_path)
