@@ -129,6 +129,13 @@ def test_the_job_is_judged_by_what_it_was_run_with(cluster: Cluster, tmp_path: P
     assert "all_gather over 2 hosts, 6 ranks: ok" in " ".join(done.stdout.split())
 
 
+def test_the_floor_holds_in_kubernetes(cluster: Cluster, tmp_path: Path) -> None:
+    done, records = measured(cluster, tmp_path, check_collective_floor_gbyte_s=90000.5, check_collective_fail_on="slow")
+    assert done.returncode != 0
+    assert [one["status"] for one in records] == ["ok"]
+    assert "Slow: below 90000.5 GB/s." in " ".join((done.stdout + done.stderr).split())
+
+
 def test_the_tool_and_the_gpus_of_a_process_may_be_the_jobs(cluster: Cluster, tmp_path: Path) -> None:
     folder = nccl_programs(tmp_path)
     done, records = measured(cluster, tmp_path, job={"tool": "nccl_tests", "tool_dir": str(folder), "gpus_per_process": 2})

@@ -74,7 +74,7 @@ options:
     default: false
   floor_gbyte_s:
     description:
-      - Bus bandwidth in 10^9 bytes per second, at the largest size, below which a group is slow.
+      - Bus bandwidth in 10^9 bytes per second, at the largest size, below which a group is slow. A log is held to it, too.
     type: float
   relative_floor:
     description:

@@ -81,7 +81,9 @@ def call(module: Any, request: Request) -> None:
     try:
         wanted = wanted_groups(module.params)
         if module.params["log"]:
-            _end(module, collective.judge_log_file(request, module.params["log"], bool(module.params["sizes"])), {})
+            wanted.check_floor()
+            read = collective.judge_log_file(request, module.params["log"], bool(module.params["sizes"]))
+            _end(module, read, {} if wanted.floor_gbyte_s is None else _of_study(collective_study.of_log(read, wanted.floor_gbyte_s), request.run_id))
         elif module.check_mode:
             wanted.check(request)
             made = plan(request)

@@ -46,12 +46,16 @@ class Wanted:
         """Raises InputError."""
         if not 0 < self.relative_floor < 1:
             raise InputError("relative_floor is %g, it must lie between 0 and 1" % self.relative_floor)
-        if self.floor_gbyte_s is not None and self.floor_gbyte_s <= 0:
-            raise InputError("floor_gbyte_s is %g, it must be above 0" % self.floor_gbyte_s)
+        self.check_floor()
         if self.budget < 1:
             raise InputError("isolate_budget is %d, it must be 1 or more" % self.budget)
         if len(request.hosts) < 2 and (self.isolate or set(self.groups) & {SCALING, RAILS}):
             raise InputError("groups and isolate need 2 hosts or more, hosts names %d" % len(request.hosts))
+
+    def check_floor(self) -> None:
+        """Raises InputError."""
+        if self.floor_gbyte_s is not None and self.floor_gbyte_s <= 0:
+            raise InputError("floor_gbyte_s is %g, it must be above 0" % self.floor_gbyte_s)
 
     @property
     def plain(self) -> bool:
@@ -160,6 +164,14 @@ def run(request: Request, wanted: Wanted, runner: Callable[[Request], Outcome] =
         _isolate(runs, request, whole, limit, wanted.budget)
     _rails(runs, request, wanted)
     return runs.study
+
+
+def of_log(outcome: Outcome, floor_gbyte_s: float) -> Study:
+    """A run that somebody else made: there are no other groups to compare it with, but the floor holds."""
+    value = _bus_bandwidth(outcome)
+    if outcome.failed or value is None:
+        return Study([outcome], failed=outcome)
+    return Study([outcome], limit_gbyte_s=floor_gbyte_s, slow=value < floor_gbyte_s)
 
 
 def _limit(runs: _Runs, wanted: Wanted, whole: Tuple[int, ...]) -> Optional[float]:

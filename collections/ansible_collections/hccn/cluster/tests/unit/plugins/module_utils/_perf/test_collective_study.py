@@ -146,3 +146,15 @@ def test_refused(hosts: "tuple[str, ...]", wanted: "dict[str, Any]", message: st
     with pytest.raises(InputError) as caught:
         Hall(lambda request: 1.0).study(replace(REQUEST, hosts=hosts, names=hosts), **wanted)
     assert caught.value.message == message
+
+
+@pytest.mark.parametrize("floor, slow", [(99.9, False), (100.0, False), (100.1, True)])
+def test_a_log_is_held_to_the_floor_at_its_largest_size(floor: float, slow: bool) -> None:
+    study = collective_study.of_log(Hall(lambda request: 100.0).run(REQUEST), floor)
+    assert (study.slow, study.limit_gbyte_s, study.findings, study.failed) == (slow, floor, [], None)
+
+
+def test_a_log_that_failed_is_not_slow() -> None:
+    failed = Hall(lambda request: None).run(REQUEST)
+    study = collective_study.of_log(failed, 5.0)
+    assert (study.slow, study.limit_gbyte_s, study.failed) == (False, None, failed)
