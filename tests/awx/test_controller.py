@@ -111,7 +111,8 @@ def test_the_workflow_ends_with_the_page_whatever_a_check_finds(runs: Runs) -> N
         "check_fabric": {"always_nodes": ["fabric_page"]}, "fabric_page": {"success_nodes": ["check_collective"]},
         "check_collective": {"always_nodes": ["report"]}, "report": {}}
     nodes = controller.named("workflow_job_template_nodes")
-    assert nodes["report"]["extra_data"] == nodes["fabric_page"]["extra_data"] == {"report_fail_on": "failed"}
+    assert nodes["report"]["extra_data"] == {"report_fail_on": "failed", "report_after": "check_collective"}
+    assert nodes["fabric_page"]["extra_data"] == {"report_fail_on": "failed", "report_after": "check_fabric"}
     assert {node["workflow_job_template"] for node in nodes.values()} == {controller.named("workflow_job_templates")[WORKFLOW]["id"]}
 
 

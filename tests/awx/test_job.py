@@ -124,6 +124,21 @@ def test_a_workflow_gets_the_verdicts(checked: Outcome) -> None:
     assert (published["coverage"]["pairs"], published["coverage"]["pairs_good"]) == (2, 2)
 
 
+def test_the_page_behind_a_check_is_that_of_the_check(awx: Controller, checked: Outcome) -> None:
+    assert checked.artifacts["hccn_check_fabric_history"] == "awx-101"
+    bound = {"report_after": "check_fabric", "report_fail_on": "failed"}
+    made = awx.run(awx.job(105, "report", variables={**bound, "hccn_check_fabric_history": "awx-101"}))
+    assert (made.status, made.artifacts["hccn_report"]["run_id"]) == ("successful", "awx-101"), made.said
+    lost = awx.run(awx.job(106, "report", variables=bound))
+    assert lost.status == "failed"
+    assert "No page is made: the job check_fabric before this one did not say which run of the history is its own." in " ".join(lost.said.split())
+    assert "hccn_report" not in lost.artifacts
+    # A run that only made a page stands for a check that wrote nothing.
+    empty = awx.run(awx.job(107, "report", variables={**bound, "hccn_check_fabric_history": "awx-105"}))
+    assert (empty.status, empty.artifacts["hccn_report"]["run_id"]) == ("failed", "awx-105")
+    assert "The check of the fabric judged no host" in " ".join(empty.said.split())
+
+
 def test_the_page_outlives_the_container(awx: Controller, checked: Outcome) -> None:
     made = awx.run(awx.job(104, "report"))
     assert made.status == "successful", made.said
