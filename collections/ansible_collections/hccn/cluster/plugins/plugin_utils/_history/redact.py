@@ -22,6 +22,7 @@ SMALLEST_NUMBER = 100_000
 COMMON = frozenset("admin administrator default false hccn localhost none null password root secret test token true user".split())
 """Values that are no secret, whatever they are the value of: a default, a switch, a user."""
 MOST_SEARCHED = 64
+MOST_FRESH = 64
 
 _WORDS = r"pass(?:word|wd|phrase)?|secret|token|credentials?|api_?key|access_?key|private_?key|snmp_community"
 _SECRET_NAME = re.compile(rf"(?i)(?:^|[_\-.])(?:{_WORDS})(?:$|[_\-.\d])|[_\-.]key$")
@@ -112,15 +113,14 @@ class Redactor:
 
     def __init__(self) -> None:
         self._known: set[str] = set()
+        self._fresh: set[str] = set()  # not in the pattern yet: to make one for each host of a thousand would take seconds
         self._pattern: re.Pattern[str] | None = None
 
     def learn(self, values: Iterable[str]) -> None:
         """Values to be hidden wherever they stand."""
         fresh = {value for value in values if _tells(value)} - self._known
-        if fresh:
-            self._known |= fresh
-            longest_first = sorted(self._known, key=lambda value: (-len(value), value))
-            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+        self._known |= fresh
+        self._fresh |= fresh
 
     def entry(self, entry: dict[str, Any]) -> dict[str, Any]:
         """The same entry without secrets; the keys that readers know stay."""
@@ -129,6 +129,10 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """A text without secrets."""
+        if self._fresh and (len(self._fresh) > MOST_FRESH or any(value in text for value in self._fresh)):
+            longest_first = sorted(self._known, key=lambda value: (-len(value), value))
+            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+            self._fresh.clear()
         if self._pattern:
             text = self._pattern.sub(HIDDEN, text)
         if _SUSPICIOUS.search(text):
@@ -149,7 +153,7 @@ class Redactor:
         return HIDDEN if is_secret_name(key) and isinstance(item, str) else self._clean(item)
 
     def _key(self, key: Any) -> Any:
-        return self.text(key) if self._pattern and isinstance(key, str) and key not in _KEPT_KEYS else key
+        return self.text(key) if self._known and isinstance(key, str) and key not in _KEPT_KEYS else key
 
 
 # A password that is the word "status" must not break the record.

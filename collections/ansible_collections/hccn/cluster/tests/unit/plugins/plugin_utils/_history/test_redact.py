@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import redact
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor, is_secret_name, secret_values
 
 
@@ -100,6 +102,20 @@ def test_texts(text: str, kept: str) -> None:
 
 def test_the_longest_value_goes_first_and_short_ones_are_left() -> None:
     assert cleaned("abcdef abcd abc", "abcd", "abcdef", "abc") == "(hidden) (hidden) abc"
+
+
+def test_a_value_that_comes_late_is_known_at_once_and_many_cost_few_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    compiled = re.compile
+    monkeypatch.setattr(redact.re, "compile", lambda pattern: made.append(pattern) or compiled(pattern))
+    redactor = Redactor()
+    for number in range(200):
+        redactor.learn([f"password{number}"])
+        assert redactor.text("nothing here") == "nothing here"
+    assert len(made) == 3
+    assert redactor.text("password19 password199 password7") == "(hidden) (hidden) (hidden)"
+    redactor.learn(["password19 and more"])
+    assert redactor.text("password19 and more") == "(hidden)"
 
 
 def test_a_record_keeps_its_shape() -> None:
