@@ -130,7 +130,9 @@ def create(path: str, mode: int = 0o644) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     except FileExistsError:
-        return
+        if os.path.exists(path):
+            return
+        raise HccnError("conf_unwritable", "%s is a link to a file that is not there" % path, "remove the link, or make that file") from None
     except OSError as error:
         raise HccnError("conf_unwritable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
     try:

@@ -91,7 +91,7 @@ def _session(params: Mapping[str, Any]) -> session.Session:
 def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callable[[str], str]) -> Optional[str]:
     """Edits the file; the path of its copy where one was wanted and made."""
     path = params["path"]
-    if params["create"] and not os.path.lexists(path):
+    if params["create"] and not os.path.exists(path):
         conf_file.create(path)
     kept: List[str] = []
     conf_file.change(path, edit, float(params["timeout"]), (lambda _text: kept.append(backup(path))) if params["backup"] else None)
