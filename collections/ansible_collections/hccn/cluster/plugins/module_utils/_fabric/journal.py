@@ -136,8 +136,9 @@ class Snapshot:
     @property
     def here(self) -> bool:
         """Does it live, with the number that the journal tells?"""
-        return (bool(self.start) and self.start.get("pid_namespace") in (None, namespace())
-                and identity(self.start["pid"]) == self.start["identity"])
+        if not self.start or self.start.get("pid_namespace") not in (None, namespace()):
+            return False
+        return bool(identity(self.start["pid"]) == self.start["identity"])
 
     def progress(self) -> Dict[str, Any]:
         """Counts of the pairs that this host measures, and seconds since the start."""
