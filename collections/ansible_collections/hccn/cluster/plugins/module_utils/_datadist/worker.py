@@ -81,12 +81,13 @@ class Worker:
             links = endpoint.link(self._params["remotes"])
             if self._path is None:
                 endpoint.unlink(self._params["remotes"], links)
-            elif holds(self._params, links):
+            path = self._path if holds(self._params, links) else None
+            if path is not None:
                 signal.signal(signal.SIGTERM, _stop)
-                write(self._path, self._note(links))
+                write(path, self._note(links))
             self._tell(links=links)
-            if self._path is not None and holds(self._params, links):
-                self._hold(endpoint, self._path, links)
+            if path is not None:
+                self._hold(endpoint, path, links)
         except HccnError as error:
             self._tell(error=error.as_dict())
         except OSError as error:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -61,11 +60,12 @@ def wishes(params: Mapping[str, Any], devices: Sequence[int]) -> Wishes:
     return wanted
 
 
-def _text(path: str, create: bool) -> str:
+def _text(path: str, create: bool) -> Optional[str]:
+    """None of a file that is to be made."""
     text = conf_file.read(path)
     if text is None and not create:
         raise HccnError("conf_missing", "%s does not exist" % path, "the driver's installer makes it; create: true does too")
-    return text or ""
+    return text
 
 
 def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[int]]]:
@@ -91,7 +91,7 @@ def _session(params: Mapping[str, Any]) -> session.Session:
 def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callable[[str], str]) -> Optional[str]:
     """Edits the file; the path of its copy where one was wanted and made."""
     path = params["path"]
-    if params["create"] and not os.path.exists(path):
+    if params["create"]:
         conf_file.create(path)
     kept: List[str] = []
     conf_file.change(path, edit, float(params["timeout"]), (lambda _text: kept.append(backup(path))) if params["backup"] else None)
@@ -104,17 +104,17 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
     devices, present = _devices(params)
     wanted = wishes(params, devices)
     here = _session(params) if params["recover"] else None
-    before = _text(path, params["create"])
-    missing = conf_file.read(path) is None
+    found = _text(path, params["create"])
+    before, missing = found or "", found is None
     result: Dict[str, Any] = {}
     after = conf.edit(before, wanted)
     if not check_mode and (after != before or missing):
         copy = _write(params, lambda text: conf.edit(text, wanted), backup)
         result.update({"backup_file": copy} if copy else {})
-        after = _text(path, False)
+        after = _text(path, False) or ""
     if here is not None:
         result["recovered"] = recover.recover(here, after, conf_check.check(after, present), params["allow_busy"], check_mode)
-        after = after if check_mode else _text(path, False)
+        after = after if check_mode else _text(path, False) or ""
     problems = conf_check.check(after, present)
     result.update(
         changed=after != before or missing or any(one["changed"] for one in result.get("recovered", ())), problems=as_dicts(problems),

@@ -43,12 +43,14 @@ def switch(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
         tls.apply(here.tool, changes, wanted)
         text = here.conf_text()
         tls.verify(TlsReader(here.tool, text, here.path, False), text, changes, wanted)
-        tls.note_written(changes, here.conf_text())
+    last = first if check_mode else here.conf_text()
+    if not (check_mode or only_look):
+        tls.note_written(changes, last)
     result = _result(changes, params["fail_on"])
     if check_mode:
         return result
     unset = [change.device for change in changes if not change.needed or only_look]
-    effects = [effect for effect in side_effects(here.path, first, here.conf_text()) if effect["device"] in unset]
+    effects = [effect for effect in side_effects(here.path, first, last) if effect["device"] in unset]
     if only_look:
         result.update(side_effects=effects, changed=bool(effects))
     elif effects:
