@@ -28,14 +28,11 @@ class Blocks:
         self._silent = frozenset(silent)
         self._cleared = ends.cleared
         self._aside = ends.blamed.union(ends.suspects)
-        self._hosts_of: dict[str, set[int]] = {}
+        self._hosts_aside = {rating.host_of[end] for end in self._aside}
         self._members: dict[str, set[int]] = {}
-        aside = {rating.host_of[end] for end in self._aside}
         for end, leaf in enumerate(self.table.leaves):
             if leaf is not None:
                 self._members.setdefault(leaf, set()).add(rating.host_of[end])
-                if rating.host_of[end] not in aside:
-                    self._hosts_of.setdefault(leaf, set()).add(rating.host_of[end])
         self.left: list[Link] = []
         for source, targets in enumerate(self._layer.out):
             if targets and self._tells(source):
@@ -86,7 +83,7 @@ class Blocks:
 
     def _met(self, block: Block) -> int:
         """Pairs of hosts with a cell in a block, without those of which an end explains some: no more than it has cells."""
-        sides = [self._hosts_of.get(leaf, set()) for leaf in block]
+        sides = [self._members[leaf] - self._hosts_aside for leaf in block]
         return sum(len(sides[1] & self._rating.met.get(host, set())) for host in sides[0])
 
     @cached_property
