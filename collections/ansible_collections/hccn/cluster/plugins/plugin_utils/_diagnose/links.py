@@ -9,7 +9,8 @@ The fewest components again, the largest first. A path needs nearly all cells be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import exp
 from statistics import median
 
@@ -19,6 +20,7 @@ from .ends import MOST, NEARLY_ALL, Ends
 from .finding import BOTH, LEAF, NODE, NPU, PAIR, PATH, SHOWN, SOURCE, TARGET, Finding
 from .noise import RISK
 from .rating import SLOW, Link, Rating
+from .shares import Shares
 
 MOST_PAIRS = 16
 """Single pairs that are named; more of them are one finding."""
@@ -102,30 +104,33 @@ class Links:
 
     def _ends(self) -> None:
         """NPUs and nodes that have clearly more of what is left than their partners."""
-        while self.left:
-            chance = self._chance(len(self.left))
-            best = max((found for found in (self._worst(NODE, lambda end: self.table.ends[end].host, chance),
-                                            self._worst(NPU, lambda end: end, chance)) if found), key=lambda found: found[0].bad, default=None)
+        nodes = Shares(self.left, lambda end: self.table.ends[end].host)
+        npus = Shares(self.left, lambda end: end)
+        count, gone = len(self.left), set[Link]()
+        while count:
+            best = max((found for found in (self._worst(NODE, nodes, count), self._worst(NPU, npus, count)) if found),
+                       key=lambda found: found[0].bad, default=None)
             if best is None:
-                return
+                break
             self.findings.append(best[0])
-            gone = set(best[1])
-            self.left = [link for link in self.left if link not in gone]
+            for shares in (nodes, npus):
+                shares.take(best[1])
+            count -= len(best[1])
+            gone.update(best[1])
+        self.left = [link for link in self.left if link not in gone]
 
-    def _worst(self, kind: str, of: Callable[[int], Hashable], chance: float) -> tuple[Finding, list[Link]] | None:
-        """The one NPU or node that explains most."""
-        mine: dict[Hashable, list[Link]] = {}
-        for link in self.left:
-            for key in dict.fromkeys([of(link[0]), of(link[1])]):
-                mine.setdefault(key, []).append(link)
-        for key, links in sorted(mine.items(), key=lambda item: (-len(item[1]), str(item[0])))[:MOST_PAIRS]:
+    def _worst(self, kind: str, shares: Shares, count: int) -> tuple[Finding, list[Link]] | None:
+        """The one NPU or node that explains most of so many links."""
+        of = shares.of
+        for key in shares.largest(MOST_PAIRS):
+            links = shares.links(key)
             partners = {of(end) for link in links for end in link} - {key}
             ends = sorted({end for link in links for end in link if of(end) == key})
-            if len(partners) < 2 or (kind == NODE and not self._is_of_all(links, str(key))):
+            if len(partners) < 2 or (kind == NODE and not self._is_of_all(links, str(key), count)):
                 continue
-            if len(links) < CLEARLY_MORE * median(len(mine[partner]) for partner in partners):
+            if len(links) < CLEARLY_MORE * median(shares.counts[partner] for partner in partners):
                 continue
-            if not self._is_significant(links, ends, chance):
+            if not self._is_significant(links, ends, self._chance(count)):
                 continue
             name = str(self.table.ends[ends[0]]) if kind == NPU else self.table.ends[ends[0]].host
             direction = self._direction(links, ends)
@@ -136,19 +141,26 @@ class Links:
                            note=note), links
         return None
 
+    @cached_property
+    def _of_host(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for end, known in enumerate(self.table.ends):
+            found.setdefault(known.host, []).append(end)
+        return found
+
     def _chance(self, low: int) -> float:
         """Of a sound cell to be bad, where so many are that nothing explains."""
         return max(self.layer.chance, low / max(1, sum(self.layer.sent))) if self.layer.state == SLOW else 0.0
 
-    def _is_of_all(self, links: Sequence[Link], host: str) -> bool:
+    def _is_of_all(self, links: Sequence[Link], host: str, count: int) -> bool:
         """Has every NPU of the host its part, and is it more than chance without the worst of them? One bad NPU and a bit of noise are no bad node."""
         counts = Counter(end for link in links for end in link if self.table.ends[end].host == host)
-        mine = [end for end, known in enumerate(self.table.ends) if known.host == host and self.layer.total(end) and end not in self.ends.blamed]
+        mine = [end for end in self._of_host[host] if self.layer.total(end) and end not in self.ends.blamed]
         if len(mine) < 2 or min(counts[end] for end in mine) < EVEN * len(links) / len(mine):
             return False
         worst = max(mine, key=lambda end: counts[end])
         rest = [link for link in links if worst not in link]
-        return self._is_significant(rest, [end for end in mine if end != worst], self._chance(len(self.left) - len(links) + len(rest)))
+        return self._is_significant(rest, [end for end in mine if end != worst], self._chance(count - len(links) + len(rest)))
 
     def _is_significant(self, links: Sequence[Link], ends: Sequence[int], chance: float) -> bool:
         """A failure does not come by chance; slow cells do, so there must be more than chance gives an NPU of so many cells (Poisson), or all of
