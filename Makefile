@@ -6,7 +6,7 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3,$(shell $(p) -c 'import sys
 COLLECTION := collections/ansible_collections/hccn/cluster
 PLUGINS := $(COLLECTION)/plugins
 TEST_PROCESSES := $(shell expr $$(nproc 2>/dev/null || echo 1) + 1) # one more than cores: tests wait for clocks and ports
-PARSERS := */module_utils/_device/*,*/module_utils/_perf/*,*/module_utils/_rank_table/*
+PARSERS := _device _perf _rank_table
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
@@ -62,8 +62,8 @@ test-protobuf: .venv/.test ## the messages of ClusterD on the oldest and the new
 
 coverage: .venv/.test ## do the unit tests alone cover 95 % of the parsers' branches?
 	@mkdir -p build
-	python -m pytest -q --cov --cov-report= $(COLLECTION)/tests/unit
-	coverage report --include='$(PARSERS)' --fail-under=95
+	python -m pytest -q --cov --cov-report= $(addprefix $(COLLECTION)/tests/unit/plugins/module_utils/,$(PARSERS))
+	coverage report --fail-under=95 --include="$$(printf '*/module_utils/%s/*,' $(PARSERS))"
 
 lint: lint-python lint-ansible lint-galaxy ## style, types, layers, Python versions, documentation, licences, the rules of Galaxy
 

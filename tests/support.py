@@ -17,6 +17,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 COLLECTION = ROOT / "collections/ansible_collections/hccn/cluster"
 SIMULATOR = ROOT / "tests/simulator"
+BYTECODE = ROOT / "tests/bytecode"
 REGISTER = ROOT / "tests/exceptions.yml"
 
 
@@ -59,7 +60,7 @@ def tools(root: Path) -> dict[str, Any]:
 def ansible_environment(**more: str) -> dict[str, str]:
     """The environment of an Ansible command that sees this checkout and nothing of the user's."""
     own = {"ANSIBLE_CONFIG": str(ROOT / "tests/ansible.cfg"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), "ANSIBLE_NOCOLOR": "true",
-           "ANSIBLE_PYTHON_INTERPRETER": sys.executable}
+           "ANSIBLE_PYTHON_INTERPRETER": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, [str(BYTECODE), os.environ.get("PYTHONPATH")]))}
     return {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), **own, **more}
 
 
