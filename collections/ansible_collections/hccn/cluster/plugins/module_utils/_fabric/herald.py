@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Dict, Optional, Sequence, Set
+from typing import Any, Dict, Optional, Sequence, Set
 
 from .._core.errors import HccnError
 from .bench import CONNECT_SECONDS, Bench
@@ -66,6 +66,8 @@ class Herald:
             channel.send({"type": "refused", "error": HccnError("peer_refused", "%s is no reporter" % self._plan.host).as_dict()})
             return
         self.reports.take(body)
+        if body.get("all_over") is True and body.get("host") in self._others:
+            self.reports.wait_no_more()
         awaited = body.get("awaits")
         self._bench.say(channel, {"type": "noted", "over": self.reports.over_among(awaited if isinstance(awaited, list) else ())})
 
@@ -91,12 +93,12 @@ class Herald:
             self.reports.take(self._counts.as_body())
             self.reports.write()
 
-    def _tell(self, host: str) -> bool:
+    def _tell(self, host: str, **more: Any) -> bool:
         began = time.monotonic()
         try:
             channel = call(host, self._plan.controls[host], self._bench.key, self._plan.run_id, CONNECT_SECONDS)
             try:
-                self._bench.say(channel, {**self._counts.as_body(), "awaits": sorted(self._bench.agenda.awaited())[:NAMES_A_LINE]})
+                self._bench.say(channel, {**self._counts.as_body(), "awaits": sorted(self._bench.agenda.awaited())[:NAMES_A_LINE], **more})
                 said = self._bench.hear(channel.receive(CONNECT_SECONDS)).get("over")
                 self._over.update(name for name in (said if isinstance(said, list) else ()) if isinstance(name, str))
             finally:
@@ -136,3 +138,7 @@ class Herald:
                 self.reports.write()
                 written = time.monotonic()
         self.reports.write()
+        if self.reports.is_over():  # one that died after a single word may have said it to this reporter alone
+            for host in self._others:
+                if not self._mute.get(host):
+                    self._tell(host, all_over=True)

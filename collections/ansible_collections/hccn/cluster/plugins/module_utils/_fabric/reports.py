@@ -104,6 +104,11 @@ class Reports:
             "seconds": round(self._clock() - self._began, 1),
         }
 
+    def wait_no_more(self) -> None:
+        """Those that never said a word will not: another reporter has heard the end of them."""
+        with self._lock:
+            self._never_after = 0.0
+
     def is_over(self) -> bool:
         """Is every host over, or gone?"""
         with self._lock:
@@ -120,7 +125,7 @@ class Reports:
     def _silent(self) -> List[str]:
         now = self._clock()
         late = {host for host, when in self._when.items() if now - when > self._silent_after and not self._heard[host]["over"]}
-        return sorted(late.union(self._hosts.difference(self._heard) if now - self._began > self._never_after else ()))
+        return sorted(late.union(self._hosts.difference(self._heard) if now - self._began >= self._never_after else ()))
 
     def write(self) -> None:
         """Puts the summary where ``read`` finds it. A full disk is no reason to stop measuring."""

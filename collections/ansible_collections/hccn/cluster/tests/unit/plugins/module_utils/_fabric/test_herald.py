@@ -109,3 +109,34 @@ def test_a_reporter_that_takes_its_time_to_refuse_is_not_gone(tmp_path, monkeypa
 def test_the_only_reporter_is_not_forsaken(reporter, tmp_path):
     assert not reporter.is_forsaken()
     assert not Herald(Bench("n1"), Counts("n1", 1), ["n1"], str(tmp_path / "fabric.json"), 60.0).is_forsaken()
+
+
+def test_a_reporter_for_which_all_is_over_tells_the_other_one(reporter, monkeypatch):
+    """n4 said one word, to this one, and died: the other would wait for its first until the time of the meeting is over."""
+    channel = types.SimpleNamespace(receive=lambda timeout: {"type": "noted"}, close=lambda: None)
+    called = []
+    monkeypatch.setattr(herald, "call", lambda host, *_more: called.append(host) or channel)
+    for host in ("n1", "n2", "n3", "n4"):
+        reporter.reports.take(report(host, over=True))
+    reporter.linger(float("inf"))
+    assert called == ["n2"]
+    assert [body.get("all_over") for body in reporter._bench.said] == [True]
+
+
+@pytest.mark.parametrize("teller, over", [("n2", True), ("n3", False), ("n1", False), (["n2"], False)])
+def test_only_another_reporter_tells_that_nobody_will_come(reporter, teller, over):
+    for host in ("n1", "n2", "n3"):
+        reporter.reports.take(report(host, over=True))
+    assert not reporter.reports.is_over()
+    reporter.take(None, report(teller, over=True, all_over=True))
+    assert reporter.reports.is_over() is over
+
+
+def test_one_that_was_heard_is_waited_for_whatever_another_reporter_says(reporter):
+    for host in ("n1", "n2", "n3"):
+        reporter.reports.take(report(host, over=host != "n3"))
+    reporter.take(None, report("n2", over=True, all_over=True))
+    assert not reporter.reports.is_over()
+    reporter.reports.take(report("n3", over=True))
+    assert reporter.reports.is_over()
+    assert reporter.reports.summary()["silent"] == ["n4"]
