@@ -13,10 +13,12 @@ from typing import Any
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import rounds_of
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from tests.benchmarks.null.connection.canned import look
 from tests.support import call_module, node, tools
 
 DEVICES = 8
-TOPICS = ["address", "gateway", "netdetect", "tls", "link", "health", "processes", "speed", "super_pod"]
+ASKED: list[list[str] | None] = [None, [], ["address", "super_pod"], ["address", "link", "processes", "speed"]]
+"""What the playbooks gather of the devices; None is what the module gathers unasked."""
 NETWORK = "10.78.1."
 
 
@@ -38,7 +40,8 @@ def write(folder: Path, count: int) -> None:
     """The answers below ``folder``: module.json for all hosts, HOST/module.json for one."""
     real = node(folder / "real", "--address-template", f"{NETWORK}1{{device}}", "--netmask", "255.0.0.0", devices=DEVICES)
     options = tools(real)
-    looked = json.dumps(call_module("device_info", {**options, "gather": TOPICS, "fail_on": "none"}))
+    looked = {look(topics): json.dumps(call_module("device_info", {**options, "fail_on": "none", **({} if topics is None else {"gather": topics})}))
+              for topics in ASKED}
     tls = call_module("device_tls", {**options, "state": "disabled"})
     shared = {"device_tls": {**tls, "changed": False}, "hccn_conf": call_module("hccn_conf", {**options, "path": options["hccn_conf"]}),
               "rdma_perf": {"changed": False, "run_id": "r", "state": "running", "progress": {}, "measurements": []},
@@ -49,7 +52,8 @@ def write(folder: Path, count: int) -> None:
     measured = _measured(count)
     for number, name in enumerate(names(count)):
         (folder / name).mkdir()
-        (folder / name / "device_info.json").write_text(looked.replace(NETWORK, network(number)))
+        for kind, answer in looked.items():
+            (folder / name / f"{kind}.json").write_text(answer.replace(NETWORK, network(number)))
         (folder / name / "rdma_perf_info.json").write_text(json.dumps(_over(measured[name], count)))
 
 

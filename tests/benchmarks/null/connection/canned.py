@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -24,7 +25,13 @@ options:
 
 MODULE = re.compile(rb"ansible_collections\.hccn\.cluster\.plugins\.modules\.(\w+)")
 FOLDER = re.compile(r"echo (ansible-tmp-[\w.-]+)=")
+GATHER = re.compile(rb'"gather": (\[[^\]]*\])')
 STAT = re.compile(rb"ansible\.(?:legacy|builtin|modules)\.(stat|copy|slurp|file)")
+
+
+def look(topics: list[str] | None) -> str:
+    """The name of the answer to a look at these topics of the devices."""
+    return "-".join(["device_info", *([] if topics is None else sorted(topics) or ["nothing"])])
 
 
 class Connection(ConnectionBase):
@@ -39,7 +46,8 @@ class Connection(ConnectionBase):
         if in_data:
             found = MODULE.search(in_data)
             name = found.group(1).decode() if found else self._plain(in_data)
-            return 0, self._answer(name), b""
+            asked = GATHER.search(in_data)
+            return 0, self._answer(look(json.loads(asked.group(1))) if asked else name), b""
         folder = FOLDER.search(cmd)
         if folder:
             return 0, f"{folder.group(1)}=/root/.ansible/tmp/{folder.group(1)}\n".encode(), b""
@@ -55,9 +63,9 @@ class Connection(ConnectionBase):
 
     def _answer(self, module: str) -> bytes:
         """That of the host, else that of all hosts."""
-        answers = Path(os.environ["BENCH_ANSWERS"])
-        own = answers / str(self.get_option("name")) / f"{module}.json"
-        return (own if own.exists() else answers / f"{module}.json").read_bytes()
+        folder = Path(os.environ["BENCH_ANSWERS"])
+        own = folder / str(self.get_option("name")) / f"{module}.json"
+        return (own if own.exists() else folder / f"{module}.json").read_bytes()
 
     def put_file(self, in_path: str, out_path: str) -> None:
         Path(in_path).read_bytes()
