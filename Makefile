@@ -107,7 +107,7 @@ fault-matrix: .venv/.test ## every playbook under every fault on real small host
 bench: .venv/.test ## benchmarks
 	@if test -d tests/benchmarks; then python -m pytest tests/benchmarks/bench_*.py; else echo "There are no benchmarks yet."; fi
 
-bench-fabric: .venv/.test ## what a check of the fabric costs on 64 small hosts, in ratios (root; ten minutes)
+bench-fabric: .venv/.test ## what a check of the fabric costs on 64 small hosts, in ratios (root; twenty minutes on two cores)
 	python -m pytest -n 0 tests/benchmarks/fabric.py
 
 bench-scale: .venv/.test ## what a thousand hosts cost the controller (root for the small hosts; HCCN_SCALE_LAB=0 without)
