@@ -15,6 +15,7 @@ import yaml
 
 from tests.support import COLLECTION
 
+LATE = re.escape("else lookup('ansible.builtin.vars', '")
 ROLES = sorted(path.parent.parent for path in COLLECTION.glob("roles/*/tasks/main.yml"))
 ALL_HOSTS = r"(?:ansible_play_hosts(?:_all)?|ansible_play_batch|groups)\b"
 WALK = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:map|select|reject|difference|union|intersect)")
@@ -22,11 +23,12 @@ WALK = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:map|sel
 
 
 def walks(variables: dict[str, Any]) -> set[str]:
-    """The names of variables that walk, themselves or through others; a walk in the place of a fact that is not there does not count."""
+    """The names of variables that walk, themselves or through others. A name counts in every branch, since Ansible works out all that an expression names
+    before it takes one; what a lookup is given is a text, and worked out in the branch that is taken: a walk in the place of a fact that is not there."""
     texts = {name: str(value) for name, value in variables.items()}
     found = {name for name, text in texts.items() if WALK.search(text)}
     while True:
-        more = {name for name, text in texts.items() if name not in found and any(re.search(rf"(?<!default\()\b{other}\b", text) for other in found)}
+        more = {name for name, text in texts.items() if name not in found and any(re.search(rf"(?<!{LATE})\b{other}\b", text) for other in found)}
         if not more:
             return found
         found |= more
@@ -69,6 +71,8 @@ def test_walks_are_found() -> None:
     variables = {"a": "{% for host in ansible_play_hosts_all %}{{ host }}{% endfor %}", "b": "{{ a | length }}", "c": "{{ d }}",
                  "e": "{{ ansible_play_hosts | first }}", "f": "{{ (ansible_play_hosts | select('in', d))[:2] }}"}
     assert walks(variables) == {"a", "b", "f"}
+    late = {"g": "{{ fact if fact is defined else lookup('ansible.builtin.vars', 'a') }}", "h": "{{ fact | default(a) }}", "i": "{{ fact if fact else a }}"}
+    assert walks({**variables, **late}) == {"a", "b", "f", "h", "i"}
     entries = [{"name": "one", "when": "b > 1"}, {"name": "two", "when": "b > 1", "run_once": True}, {"name": "three", "when": "c or e"},
                {"block": [{"name": "four", "debug": {"msg": "{{ groups['npu'] | map('upper') }}"}}], "run_once": True},
                {"block": [{"name": "five", "debug": {"msg": "{{ groups['npu'] | map('upper') }}"}}]}]
