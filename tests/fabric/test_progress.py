@@ -51,6 +51,24 @@ def test_who_waits_for_reports_makes_room_for_the_next_run(make: Callable[..., C
     until(lambda: cluster.nothing_left("n1", "n2"))
 
 
+def test_who_is_not_there_when_all_are_started_is_given_up(make: Callable[..., Cluster]) -> None:
+    """n4 is never started, and the time of the meeting is long: only the word that all are started ends the run. The second reporter has it from the first."""
+    cluster = make(4)
+    plan = cluster.plan("full")
+    names = ("n1", "n2", "n3")
+    for name in names:
+        result(cluster.perf(name, plan, wait=False, reporters=["n1", "n2"], meeting_timeout=900))
+    until(lambda: sum(cluster.info(name)["progress"]["pairs_done"] for name in names) == 3)
+    assert {cluster.info(name)["state"] for name in names} == {"running"}
+    over = cluster.info("n1", wait=60, fabric=True, all_started=True)
+    assert (over["state"], over["fabric"]["over"], over["fabric"]["silent"]) == ("finished", True, ["n4"])
+    records = [record for name in names for record in cluster.info(name)["measurements"]]
+    assert {cluster.info(name)["state"] for name in names} == {"finished"}
+    bad = {(record["target"]["host"], record["error"]["code"]) for record in records if record["status"] != "ok"}
+    assert bad == {("n4", "peer_unreachable")}
+    until(lambda: cluster.nothing_left(*names))
+
+
 def test_ending_one_who_only_waits_for_reports(make: Callable[..., Cluster]) -> None:
     cluster = make(2)
     plan = cluster.plan()

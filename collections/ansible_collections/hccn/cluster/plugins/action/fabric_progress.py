@@ -20,6 +20,7 @@ ARGUMENTS = {
     "state_dir": {"type": "path", "default": DEFAULT_STATE_DIR},
     "interval": {"type": "float", "default": 10},
     "timeout": {"type": "float", "default": 1800},
+    "all_started": {"type": "bool", "default": False},
 }
 OVER, LOST, TIMEOUT = "over", "lost", "timeout"
 MOST_EMPTY = 3
@@ -63,7 +64,8 @@ class ActionModule(ActionBase):
 
     def _look(self, options: Mapping[str, Any], wait: float, variables: dict[str, Any]) -> dict[str, Any]:
         """What rdma_perf_info returned, after ``wait`` seconds or as soon as the run is over; ``lost`` where the host cannot be asked."""
-        arguments = {"run_id": options["run_id"], "state_dir": options["state_dir"], "fabric": True, "wait": wait}
+        arguments = {"run_id": options["run_id"], "state_dir": options["state_dir"], "fabric": True, "wait": wait,
+                     "all_started": options["all_started"]}
         try:
             found: dict[str, Any] = self._execute_module(module_name="hccn.cluster.rdma_perf_info", module_args=arguments, task_vars=variables)
         except AnsibleError as error:

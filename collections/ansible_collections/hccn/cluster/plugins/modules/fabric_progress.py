@@ -56,6 +56,12 @@ options:
       - Seconds after which the task ends, with RV(state) V(timeout), whatever the run does.
     type: float
     default: 1800
+  all_started:
+    description:
+      - Whether M(hccn.cluster.rdma_perf) is done on all hosts. Those that nobody has met a little later are then given up, rather than after its
+        O(hccn.cluster.rdma_perf#module:meeting_timeout).
+    type: bool
+    default: false
 seealso:
   - module: hccn.cluster.rdma_perf
   - module: hccn.cluster.rdma_perf_info

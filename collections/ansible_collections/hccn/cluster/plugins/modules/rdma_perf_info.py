@@ -40,6 +40,12 @@ options:
       - Whether to return RV(fabric) and no measurements. O(wait) then waits for the end of the run on all hosts.
     type: bool
     default: false
+  all_started:
+    description:
+      - With O(fabric), whether the run was started on all hosts that could be reached. Those that nobody has met a little later are then given up, rather
+        than after the C(meeting_timeout) of M(hccn.cluster.rdma_perf).
+    type: bool
+    default: false
 seealso:
   - module: hccn.cluster.rdma_perf
   - module: hccn.cluster.fabric_progress
@@ -132,12 +138,13 @@ def main() -> None:
             "state_dir": {"type": "path", "default": DEFAULT_STATE_DIR},
             "wait": {"type": "float", "default": 0},
             "fabric": {"type": "bool", "default": False},
+            "all_started": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     try:
         look = results.look_at_all if module.params["fabric"] else results.look_until_over
-        module.exit_json(changed=False, **look(module.params))
+        module.exit_json(changed=False, **look({**module.params, "all_started": module.params["all_started"] and not module.check_mode}))
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), run_id=module.params["run_id"], measurements=[])
 

@@ -5,10 +5,14 @@
 
 Every report goes to every reporter and holds all counts, so that a reporter that dies takes nothing along that the next one does not know. It also
 carries who is left out, both ways: so all hosts hear of one that died within a few seconds, also those that have not met it yet.
+
+How long to start a thousand hosts takes, no host can know. As soon as it is done a reporter is told (``reports.mark_started``), and its answers tell all
+others: who was not met a little later will not come. Where nobody tells, the time of the meeting is waited for.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import Any, Dict, Optional, Sequence, Set
@@ -16,7 +20,7 @@ from typing import Any, Dict, Optional, Sequence, Set
 from .._core.errors import HccnError
 from .bench import CONNECT_SECONDS, Bench
 from .channel import NAMES_A_LINE, Body, Channel, call
-from .reports import Counts, Reports
+from .reports import Counts, Reports, started_path
 
 LEAST_SECONDS = 2.0
 HOSTS_A_SECOND = 50
@@ -52,8 +56,14 @@ class Herald:
         self._refusals: Dict[str, int] = {}
         self._stop = threading.Event()
         self._thread: Optional[threading.Thread] = None
-        silent_after = SILENT_REPORTS * self._interval + CONNECT_SECONDS
-        self.reports = Reports(plan.controls, path, silent_after, max(meeting_timeout, silent_after)) if plan.host in reporters else None
+        self._silent_after = SILENT_REPORTS * self._interval + CONNECT_SECONDS
+        self._all_started: Optional[float] = None
+        self._path = path
+        self.reports: Optional[Reports] = None
+        if plan.host in reporters:
+            self.reports = Reports(plan.controls, path, self._silent_after, max(meeting_timeout, self._silent_after))
+            if os.path.lexists(started_path(path)):
+                os.unlink(started_path(path))  # of an earlier run of this name
 
     def start(self) -> None:
         if self._others or self.reports:
@@ -66,10 +76,12 @@ class Herald:
             channel.send({"type": "refused", "error": HccnError("peer_refused", "%s is no reporter" % self._plan.host).as_dict()})
             return
         self.reports.take(body)
-        if body.get("all_over") is True and body.get("host") in self._others:
-            self.reports.wait_no_more()
+        if body.get("host") in self._others:
+            if body.get("all_over") is True:
+                self.reports.wait_no_more()
+            self._note_started(body)
         awaited = body.get("awaits")
-        self._bench.say(channel, {"type": "noted", "over": self.reports.over_among(awaited if isinstance(awaited, list) else ())})
+        self._bench.say(channel, {"type": "noted", "over": self.reports.over_among(awaited if isinstance(awaited, list) else ()), **self._started()})
 
     def knows_over(self, host: str) -> bool:
         """Is the host's run over, as far as it is known here? A host that was there before this one began answers nobody any more."""
@@ -78,6 +90,19 @@ class Herald:
     def is_forsaken(self) -> bool:
         """Is the run over for all others? The reporters are gone, which were there, and go when nobody else is left: this host slept meanwhile."""
         return bool(self._others) and all(self._refusals.get(host, 0) >= REFUSALS for host in self._others)
+
+    def is_late(self) -> bool:
+        """Have all hosts been started for so long that one which nobody has met is not there?"""
+        return self._all_started is not None and time.monotonic() - self._all_started > self._silent_after
+
+    def _started(self) -> Body:
+        return {} if self._all_started is None else {"started": True}
+
+    def _note_started(self, body: Body) -> None:
+        if body.get("started") is True and self._all_started is None:
+            self._all_started = time.monotonic()
+            if self.reports is not None:
+                self.reports.all_started()
 
     def _tell_again_and_again(self) -> None:
         turn = 0
@@ -90,6 +115,7 @@ class Herald:
 
     def _keep(self) -> None:
         if self.reports is not None:
+            self._note_started({"started": os.path.exists(started_path(self._path))})
             self.reports.take(self._counts.as_body())
             self.reports.write()
 
@@ -98,8 +124,11 @@ class Herald:
         try:
             channel = call(host, self._plan.controls[host], self._bench.key, self._plan.run_id, CONNECT_SECONDS)
             try:
-                self._bench.say(channel, {**self._counts.as_body(), "awaits": sorted(self._bench.agenda.awaited())[:NAMES_A_LINE], **more})
-                said = self._bench.hear(channel.receive(CONNECT_SECONDS)).get("over")
+                known = self._started() if self.reports is not None else {}
+                self._bench.say(channel, {**self._counts.as_body(), "awaits": sorted(self._bench.agenda.awaited())[:NAMES_A_LINE], **known, **more})
+                answer = self._bench.hear(channel.receive(CONNECT_SECONDS))
+                self._note_started(answer)
+                said = answer.get("over")
                 self._over.update(name for name in (said if isinstance(said, list) else ()) if isinstance(name, str))
             finally:
                 channel.close()
@@ -135,7 +164,7 @@ class Herald:
         while time.monotonic() < until and not self.reports.is_over():
             time.sleep(LINGER_LOOK_SECONDS)
             if time.monotonic() - written > 1.0:
-                self.reports.write()
+                self._keep()
                 written = time.monotonic()
         self.reports.write()
         if self.reports.is_over():  # one that died after a single word may have said it to this reporter alone

@@ -27,6 +27,8 @@ KEPT_SECONDS = 7 * 24 * 3600
 NAME = "journal.jsonl"
 FABRIC = "fabric.json"
 """What a reporter has heard of all hosts, see reports.py; beside the journal."""
+STARTED = "started"
+"""Stands beside it as soon as the run was started on all hosts that could be reached, see herald.py."""
 
 RUNNING, FINISHED, FAILED, UNKNOWN = "running", "finished", "failed", "unknown"
 
@@ -226,9 +228,10 @@ def remove(state_dir: str, run_id: str) -> bool:
     path = path_of(state_dir, run_id)
     try:
         os.unlink(path)
-        beside = os.path.join(os.path.dirname(path), FABRIC)
-        if os.path.lexists(beside):
-            os.unlink(beside)
+        for name in (FABRIC, STARTED):
+            beside = os.path.join(os.path.dirname(path), name)
+            if os.path.lexists(beside):
+                os.unlink(beside)
         os.rmdir(os.path.dirname(path))
         return True
     except FileNotFoundError:

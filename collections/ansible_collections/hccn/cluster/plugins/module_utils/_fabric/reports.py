@@ -109,6 +109,11 @@ class Reports:
         with self._lock:
             self._never_after = 0.0
 
+    def all_started(self) -> None:
+        """The run was started wherever that could be done: who is there says so within the time after which a host is silent."""
+        with self._lock:
+            self._never_after = min(self._never_after, self._clock() - self._began + self._silent_after)
+
     def is_over(self) -> bool:
         """Is every host over, or gone?"""
         with self._lock:
@@ -139,6 +144,18 @@ class Reports:
 
 def path_of(state_dir: str, run_id: str) -> str:
     return os.path.join(os.path.dirname(journals.path_of(state_dir, run_id)), journals.FABRIC)
+
+
+def mark_started(state_dir: str, run_id: str) -> None:
+    """Tells the reporter here that nobody will be started any more. Where that cannot be written the run waits for its ``meeting_timeout``."""
+    try:
+        os.close(os.open(started_path(path_of(state_dir, run_id)), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+    except OSError:
+        pass
+
+
+def started_path(sum_path: str) -> str:
+    return os.path.join(os.path.dirname(sum_path), journals.STARTED)
 
 
 def read(state_dir: str, run_id: str) -> Optional[Body]:

@@ -238,7 +238,7 @@ class Runner:
 
     def _late(self) -> bool:
         """Have all partners had their time to come?"""
-        return time.monotonic() - self._started > self._settings.meeting_timeout or self._herald.is_forsaken()
+        return time.monotonic() - self._started > self._settings.meeting_timeout or self._herald.is_late() or self._herald.is_forsaken()
 
     @staticmethod
     def _not_worked(error: HccnError) -> Outcome:

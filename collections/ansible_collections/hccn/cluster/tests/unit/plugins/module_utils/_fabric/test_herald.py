@@ -8,7 +8,7 @@ import types
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import herald
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import herald, reports
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.herald import Herald
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.reports import Counts
 
@@ -140,3 +140,44 @@ def test_one_that_was_heard_is_waited_for_whatever_another_reporter_says(reporte
     reporter.reports.take(report("n3", over=True))
     assert reporter.reports.is_over()
     assert reporter.reports.summary()["silent"] == ["n4"]
+
+
+def test_a_reporter_that_is_told_that_all_are_started_tells_all(reporter, tmp_path):
+    reporter._keep()
+    reporter.take(None, report("n3"))
+    reports.mark_started(str(tmp_path.parent), tmp_path.name)
+    assert (tmp_path / "started").stat().st_mode & 0o777 == 0o600
+    reporter._keep()
+    reporter.take(None, report("n3"))
+    assert reporter._bench.said == [{"type": "noted", "over": []}, {"type": "noted", "over": [], "started": True}]
+    assert not reporter.is_late()
+
+
+def test_who_hears_it_gives_those_that_are_not_there_as_long_as_a_silent_one(tmp_path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(herald.time, "monotonic", lambda: now[0])
+    answers = [{"type": "noted"}, {"type": "noted", "started": 1}, {"type": "noted", "started": True}, {"type": "noted"}]
+    monkeypatch.setattr(herald, "call", lambda *_all: types.SimpleNamespace(receive=lambda timeout: answers.pop(0), close=lambda: None))
+    teller = Herald(Bench("n3"), Counts("n3", 1), REPORTERS, "", 60.0)
+    late = []
+    for after in (0.0, 1000.0, 0.0, 0.0):
+        teller._tell("n1")
+        now[0] += after
+        late.append(teller.is_late())
+    now[0] += 4 * 2.0 + herald.CONNECT_SECONDS
+    late.append(teller.is_late())
+    now[0] += 0.1
+    assert [*late, teller.is_late()] == [False, False, False, False, False, True]
+    assert [body.get("started") for body in teller._bench.said] == [None] * 4  # only reporters are believed, so only they say it
+
+
+@pytest.mark.parametrize("teller, known", [("n2", True), ("n3", False)])
+def test_a_reporter_believes_another_reporter_alone(reporter, teller, known):
+    reporter.take(None, report(teller, started=True))
+    assert reporter._bench.said == [{"type": "noted", "over": [], **({"started": True} if known else {})}]
+
+
+def test_what_an_earlier_run_of_that_name_was_told_is_gone(tmp_path):
+    (tmp_path / "started").touch()
+    Herald(Bench("n1"), Counts("n1", 2), REPORTERS, str(tmp_path / "fabric.json"), 60.0)
+    assert not (tmp_path / "started").exists()
