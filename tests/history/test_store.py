@@ -48,7 +48,8 @@ def killed_writers(folder: Path, count: int, records: int, seed: int) -> tuple[s
     history = folder / "history"
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(history), f"w{number}", str(records), str(log)], env=env) for number, log in enumerate(logs)]
     chance = random.Random(seed)  # noqa: S311
-    doomed = [(writer, log, chance.randrange(1, records)) for writer, log in zip(writers, logs) if chance.random() < 0.5] or [(writers[0], logs[0], records // 2)]
+    doomed = [(writer, log, chance.randrange(1, records)) for writer, log in zip(writers, logs) if chance.random() < 0.5]
+    doomed = doomed or [(writers[0], logs[0], records // 2)]
     while any(writer.poll() is None for writer in writers):
         for writer, log, at in doomed:
             if writer.poll() is None and log.exists() and log.read_bytes().count(b"\n") >= at:
