@@ -7,10 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import jinja2
 import pytest
+import yaml
 
 from tests.fabric.cluster import Cluster
 from tests.fabric.role import FAILED, play
+from tests.support import COLLECTION
 
 
 @pytest.fixture
@@ -39,3 +42,14 @@ def test_numbers_that_a_survey_gives_as_text(cluster: Cluster, tmp_path: Path) -
     said = play(cluster, tmp_path, check_fabric_floor_gbit_s="1000", check_fabric_relative_floor="0.4", check_fabric_line_rate_floor="0",
                 check_fabric_timeout="60")
     assert "n1: slow. " in said
+
+
+@pytest.mark.parametrize(("hosts", "forks", "asked", "seconds"), [
+    (4, 5, 0.0, "120"), (256, 16, 0.0, "320"), (1000, 64, 0.0, "320"), (1000, 5, 0.0, "4000"), (1000, "5", "0", "4000"), (256, 16, 30, "30.0"),
+])
+def test_how_long_hosts_wait_to_be_started(hosts: int, forks: int | str, asked: float | str, seconds: str) -> None:
+    """Where they do not hear that all are."""
+    expression = yaml.safe_load((COLLECTION / "roles/check_fabric/vars/main.yml").read_text())["__check_fabric_meeting_seconds"]
+    found = jinja2.Environment().from_string(expression).render(
+        ansible_play_hosts=["n"] * hosts, ansible_forks=forks, check_fabric_meeting_timeout=asked)
+    assert found == seconds
