@@ -77,9 +77,13 @@ class RunWriter:
         for number in range(1, _SAME_SECOND + 1):
             self.run_id = header["run_id"] if number == 1 else f"{header['run_id']}-{number}"
             self.path = part_path(folder, header["started_at"], self.run_id)
-            if not final_path(self.path).exists():
-                with contextlib.suppress(FileExistsError):
-                    return os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+            with contextlib.suppress(FileExistsError):
+                created = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+                # Looked at now, since another one may have given its file the final name just before.
+                if not final_path(self.path).exists():
+                    return created
+                os.close(created)
+                self.path.unlink()
         raise OSError(errno.EEXIST, f"this second already has {_SAME_SECOND} runs of this id")
 
     def _append(self, data: bytes) -> None:

@@ -33,13 +33,14 @@ class Action(fabric_progress.ActionModule):
         self.said = []
         self._task = types.SimpleNamespace(check_mode=check_mode, delegate_to="n1")
         self._display = types.SimpleNamespace(display=self.said.append)
-        self._given = {"run_id": "r1", "plan": PLAN, "state_dir": "/s", "interval": 10.0, "timeout": 100.0, **(options or {})}
+        self._given = {"run_id": "r1", "plan": PLAN, "state_dir": "/s", "interval": 10.0, "timeout": 100.0, "all_started": True, **(options or {})}
 
     def validate_argument_spec(self, *_arguments, **_more):
         return None, self._given
 
     def _execute_module(self, module_name=None, module_args=None, task_vars=None, **_more):
         self.asked.append((module_name, module_args["wait"]))
+        self.all_started = module_args["all_started"]
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -60,6 +61,7 @@ def test_lines_until_it_is_over(monkeypatch):
         "over", action.said, action.said[-1], "n1", False)
     assert result["progress"]["pairs_done"] == 12
     assert action.asked[0][0] == "hccn.cluster.rdma_perf_info"
+    assert action.all_started is True
 
 
 @pytest.mark.parametrize("answers, reason", [

@@ -60,6 +60,23 @@ def test_the_same_run_id_in_one_second_gets_a_number(tmp_path: Path) -> None:
     third.close()
 
 
+def test_a_run_that_ends_while_the_next_looks_for_a_name_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = RunWriter(tmp_path, HEADER)
+    real = os.open
+
+    def late(path: Any, *more: Any, **others: Any) -> int:
+        if first._file >= 0 and path == first.path:
+            first.finish({"end": True})  # between the look for its final name and the making of the file
+        return real(path, *more, **others)
+
+    monkeypatch.setattr(os, "open", late)
+    second = RunWriter(tmp_path, HEADER)
+    assert (first.run_id, second.run_id) == (HEADER["run_id"], HEADER["run_id"] + "-2")
+    second.finish({"end": True})
+    assert len({first.path, second.path}) == 2
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted([first.path, second.path])
+
+
 def test_at_some_number_it_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer._SAME_SECOND", 2)
     RunWriter(tmp_path, HEADER).close()
