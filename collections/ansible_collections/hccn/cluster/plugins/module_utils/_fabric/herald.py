@@ -12,7 +12,6 @@ others: who was not met a little later will not come. Where nobody tells, the ti
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from typing import Any, Dict, Optional, Sequence, Set
@@ -20,7 +19,7 @@ from typing import Any, Dict, Optional, Sequence, Set
 from .._core.errors import HccnError
 from .bench import CONNECT_SECONDS, Bench
 from .channel import NAMES_A_LINE, Body, Channel, call
-from .reports import Counts, Reports, started_path
+from .reports import Counts, Reports
 
 LEAST_SECONDS = 2.0
 HOSTS_A_SECOND = 50
@@ -58,12 +57,8 @@ class Herald:
         self._thread: Optional[threading.Thread] = None
         self._silent_after = SILENT_REPORTS * self._interval + CONNECT_SECONDS
         self._all_started: Optional[float] = None
-        self._path = path
-        self.reports: Optional[Reports] = None
-        if plan.host in reporters:
-            self.reports = Reports(plan.controls, path, self._silent_after, max(meeting_timeout, self._silent_after))
-            if os.path.lexists(started_path(path)):
-                os.unlink(started_path(path))  # of an earlier run of this name
+        never_after = max(meeting_timeout, self._silent_after)
+        self.reports = Reports(plan.controls, path, self._silent_after, never_after) if plan.host in reporters else None
 
     def start(self) -> None:
         if self._others or self.reports:
@@ -78,8 +73,8 @@ class Herald:
         self.reports.take(body)
         if body.get("host") in self._others:
             if body.get("all_over") is True:
-                self.reports.wait_no_more()
-            self._note_started(body)
+                self.reports.wait_at_most(0.0)
+            self._note_started(body.get("started") is True)
         awaited = body.get("awaits")
         self._bench.say(channel, {"type": "noted", "over": self.reports.over_among(awaited if isinstance(awaited, list) else ()), **self._started()})
 
@@ -98,11 +93,12 @@ class Herald:
     def _started(self) -> Body:
         return {} if self._all_started is None else {"started": True}
 
-    def _note_started(self, body: Body) -> None:
-        if body.get("started") is True and self._all_started is None:
+    def _note_started(self, all_are: bool) -> None:
+        """Who is there says so within the time after which a host is silent."""
+        if all_are and self._all_started is None:
             self._all_started = time.monotonic()
             if self.reports is not None:
-                self.reports.all_started()
+                self.reports.wait_at_most(self._silent_after)
 
     def _tell_again_and_again(self) -> None:
         turn = 0
@@ -115,7 +111,7 @@ class Herald:
 
     def _keep(self) -> None:
         if self.reports is not None:
-            self._note_started({"started": os.path.exists(started_path(self._path))})
+            self._note_started(self.reports.was_told_that_all_are_started())
             self.reports.take(self._counts.as_body())
             self.reports.write()
 
@@ -127,7 +123,7 @@ class Herald:
                 known = self._started() if self.reports is not None else {}
                 self._bench.say(channel, {**self._counts.as_body(), "awaits": sorted(self._bench.agenda.awaited())[:NAMES_A_LINE], **known, **more})
                 answer = self._bench.hear(channel.receive(CONNECT_SECONDS))
-                self._note_started(answer)
+                self._note_started(answer.get("started") is True)
                 said = answer.get("over")
                 self._over.update(name for name in (said if isinstance(said, list) else ()) if isinstance(name, str))
             finally:

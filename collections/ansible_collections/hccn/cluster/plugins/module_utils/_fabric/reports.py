@@ -79,6 +79,8 @@ class Reports:
         self._lock = threading.Lock()
         self._heard: Dict[str, Body] = {}
         self._when: Dict[str, float] = {}
+        if os.path.lexists(started_path(path)):
+            os.unlink(started_path(path))  # of an earlier run of this name
 
     def take(self, body: Mapping[str, Any]) -> None:
         """A host's counts. They come from the network: what has not the form of ``Counts.as_body`` is left aside."""
@@ -104,15 +106,14 @@ class Reports:
             "seconds": round(self._clock() - self._began, 1),
         }
 
-    def wait_no_more(self) -> None:
-        """Those that never said a word will not: another reporter has heard the end of them."""
+    def wait_at_most(self, seconds: float) -> None:
+        """Who has not said a word by then never will."""
         with self._lock:
-            self._never_after = 0.0
+            self._never_after = min(self._never_after, self._clock() - self._began + seconds)
 
-    def all_started(self) -> None:
-        """The run was started wherever that could be done: who is there says so within the time after which a host is silent."""
-        with self._lock:
-            self._never_after = min(self._never_after, self._clock() - self._began + self._silent_after)
+    def was_told_that_all_are_started(self) -> bool:
+        """By ``mark_started``, since this run began."""
+        return os.path.exists(started_path(self._path))
 
     def is_over(self) -> bool:
         """Is every host over, or gone?"""

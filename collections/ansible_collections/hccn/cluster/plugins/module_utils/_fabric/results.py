@@ -46,7 +46,7 @@ def look_at_all(params: Params) -> Dict[str, Any]:
     """How far all hosts are, as this one has heard: ``fabric``, None where it is no reporter. Waits until all are over, ``wait`` seconds at the most.
     ``all_started``: tells it that nobody will be started any more."""
     end = time.monotonic() + params["wait"]
-    if params.get("all_started"):
+    if params["all_started"]:
         reports.mark_started(params["state_dir"], params["run_id"])
     while True:
         snapshot = journals.read(params["state_dir"], params["run_id"])

@@ -80,10 +80,11 @@ class Row(NamedTuple):
 
 
 class Table:
-    """Ends by number, with the rail and the leaves they hang on, and what was measured between them."""
+    """Ends by number, with the rail and the leaves they hang on, and what was measured between them; ``of_host``: the ends of each host."""
 
     def __init__(self, topology: Mapping[str, Any] | None = None) -> None:
         self.ends: list[End] = []
+        self.of_host: dict[str, list[int]] = {}
         self.rails: list[Any] = []
         self.leaves: list[str | None] = []
         self.kinds: list[Kind] = []
@@ -102,6 +103,7 @@ class Table:
         if found is None:
             found = self._numbers[end] = len(self.ends)
             self.ends.append(end)
+            self.of_host.setdefault(host, []).append(found)
             known = self.about(host)
             devices = known.get("devices") or {}
             mine = devices.get(str(device), devices.get(device)) or {}
@@ -138,7 +140,7 @@ class Table:
         return {end: rate for rate, ends in sorted(self._rates.items()) for end in ends}
 
     def hosts(self) -> set[str]:
-        return {end.host for end in self.ends}
+        return set(self.of_host)
 
 
 def read(records: Iterable[Mapping[str, Any]], topology: Mapping[str, Any] | None, floor_gbit_s: float | None, line_rate_floor: float) -> Table:

@@ -68,20 +68,17 @@ class Classes:
             for host in sorted({rating.table.ends[end].host for end in finding.ends}):
                 (self.findings if finding.kind in ON_HOST else self.around).setdefault(host, []).append(finding)
         self.blamed = {end for finding in findings for end in finding.ends}
-        self.ends: dict[str, list[int]] = {}
-        for number, end in enumerate(rating.table.ends):
-            self.ends.setdefault(end.host, []).append(number)
         self.cells = Summaries(rating)
         self.lines = EVIDENCE_LINES if len(self.findings) <= MANY_HOSTS else LINES_OF_MANY
 
     def verdict(self, host: str, result: Mapping[str, Any] | None) -> Verdict:
         mine = self.findings.get(host, [])
-        ends = self.ends.get(host, [])
+        ends = self.rating.table.of_host.get(host, [])
         slow, failed, busy = (sum(map(layer.bad, ends)) for layer in (self.rating.slow, self.rating.failed, self.rating.busy))
         measured = sum(map(self.rating.slow.total, ends))
         told = sum(len(layer.sure.get(end, ())) for layer in (self.rating.failed, self.rating.busy) for end in ends)
         evidence = [line for finding in mine for line in wording.evidence(finding, self.rating)][:self.lines]
-        whole = self._as_a_whole(host, result, bool(measured + failed + busy + told) or host in self.ends)
+        whole = self._as_a_whole(host, result, bool(measured + failed + busy + told) or bool(ends))
         if whole is not None:
             return Verdict(host, whole[0], whole[1], evidence)
         if mine:
@@ -108,7 +105,7 @@ class Classes:
         around = sorted({finding.name for finding in self.around.get(host, ())})
         if around:
             return f"its pairs are bad by {', '.join(around[:3])}"
-        return "its pairs failed at the other end" if host in self.ends else "no pair has this host"
+        return "its pairs failed at the other end" if host in self.rating.table.of_host else "no pair has this host"
 
     def _elsewhere(self, ends: Sequence[int]) -> list[str]:
         """Bad cells of a host that are put down to others."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from math import exp
 from statistics import median
 
@@ -106,7 +105,7 @@ class Links:
         """NPUs and nodes that have clearly more of what is left than their partners."""
         nodes = Shares(self.left, lambda end: self.table.ends[end].host)
         npus = Shares(self.left, lambda end: end)
-        count, gone = len(self.left), set[Link]()
+        count = len(self.left)
         while count:
             best = max((found for found in (self._worst(NODE, nodes, count), self._worst(NPU, npus, count)) if found),
                        key=lambda found: found[0].bad, default=None)
@@ -116,8 +115,7 @@ class Links:
             for shares in (nodes, npus):
                 shares.take(best[1])
             count -= len(best[1])
-            gone.update(best[1])
-        self.left = [link for link in self.left if link not in gone]
+        self.left = [link for link in self.left if link not in npus.gone]
 
     def _worst(self, kind: str, shares: Shares, count: int) -> tuple[Finding, list[Link]] | None:
         """The one NPU or node that explains most of so many links."""
@@ -141,13 +139,6 @@ class Links:
                            note=note), links
         return None
 
-    @cached_property
-    def _of_host(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for end, known in enumerate(self.table.ends):
-            found.setdefault(known.host, []).append(end)
-        return found
-
     def _chance(self, low: int) -> float:
         """Of a sound cell to be bad, where so many are that nothing explains."""
         return max(self.layer.chance, low / max(1, sum(self.layer.sent))) if self.layer.state == SLOW else 0.0
@@ -155,7 +146,7 @@ class Links:
     def _is_of_all(self, links: Sequence[Link], host: str, count: int) -> bool:
         """Has every NPU of the host its part, and is it more than chance without the worst of them? One bad NPU and a bit of noise are no bad node."""
         counts = Counter(end for link in links for end in link if self.table.ends[end].host == host)
-        mine = [end for end in self._of_host[host] if self.layer.total(end) and end not in self.ends.blamed]
+        mine = [end for end in self.table.of_host[host] if self.layer.total(end) and end not in self.ends.blamed]
         if len(mine) < 2 or min(counts[end] for end in mine) < EVEN * len(links) / len(mine):
             return False
         worst = max(mine, key=lambda end: counts[end])

@@ -12,7 +12,8 @@ from .rating import Link
 
 
 class Shares:
-    """``of`` tells what an end belongs to. A link that occurs twice counts twice, and goes as a whole."""
+    """``of`` tells what an end belongs to; ``counts``: what is left of each, ``gone``: the links that were taken. A link that occurs twice counts twice,
+    and goes as a whole."""
 
     def __init__(self, links: Iterable[Link], of: Callable[[int], Hashable]) -> None:
         self.of = of
@@ -21,7 +22,7 @@ class Shares:
             for key in self._keys(link):
                 self._links.setdefault(key, []).append(link)
         self.counts = {key: len(mine) for key, mine in self._links.items()}
-        self._gone: set[Link] = set()
+        self.gone: set[Link] = set()
 
     def _keys(self, link: Link) -> tuple[Hashable, ...]:
         one, other = self.of(link[0]), self.of(link[1])
@@ -33,11 +34,11 @@ class Shares:
 
     def links(self, key: Hashable) -> list[Link]:
         """What is left of one, in the order in which it came."""
-        return [link for link in self._links[key] if link not in self._gone]
+        return [link for link in self._links[key] if link not in self.gone]
 
     def take(self, links: Sequence[Link]) -> None:
         """Away with them: ``links`` holds one of them as often as it occurs."""
         for link in links:
             for key in self._keys(link):
                 self.counts[key] -= 1
-        self._gone.update(links)
+        self.gone.update(links)
