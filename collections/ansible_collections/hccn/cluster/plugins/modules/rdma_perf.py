@@ -62,7 +62,7 @@ options:
   plan:
     description:
       - The pair plan, with C(hosts) and C(rounds), or C(schedule) in place of the rounds. Pairs in C(rounds) that do not concern this host may be left
-        out.
+        out. Or what P(hccn.cluster.packed_plan#filter) made of it, which is a tenth to send.
       - Required for O(state=present).
       - A pair in C(rounds) may have C(options) of its own, C(qps) or, for V(iperf3), C(source_port). What was bad is measured again by another way through
         the fabric like that.

@@ -25,6 +25,7 @@ from .bench import Settings
 from .journal import Journal, Snapshot
 from .meeting import Meeting
 from .outcome import SOURCE, EndError, Outcome, as_fields
+from .packed import unpack
 from .plan import Pair, Plan, parse_plan
 from .runner import About, Runner
 
@@ -48,7 +49,8 @@ def perform(params: Params, check_mode: bool) -> Dict[str, Any]:
 
 def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
     """rdma_perf with ``state: present``: this host's part of the plan. Raises HccnError where it could not begin."""
-    plan = parse_plan(params["plan"], params["host"], params["run_id"])
+    whole = unpack(params["plan"])
+    plan = parse_plan(whole, params["host"], params["run_id"])
     plan = plan.limited(expand(params["devices"], plan.devices))
     tool = tools.make(params, plan)
     for changes in {pair.options for pair in plan.pairs}:
@@ -62,7 +64,7 @@ def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
     journals.check_folder(params["state_dir"])
     repair.dismiss(params["state_dir"])
     repair.repair_all(params["state_dir"], params["root"])
-    planned = resume.plan_hash(params["plan"], tool.describe(), params)
+    planned = resume.plan_hash(whole, tool.describe(), params)
     earlier = resume.earlier(params["state_dir"], params["resume"], plan.run_id, planned)
     at_work = refusals(params, plan.devices)
     journals.prune(params["state_dir"])

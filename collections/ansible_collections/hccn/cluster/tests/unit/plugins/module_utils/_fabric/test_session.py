@@ -16,6 +16,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journa
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import repair, results, runner, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.bench import Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.packed import pack
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
 
 KEY = "0123456789abcdef0123456789ABCDEF"
@@ -54,6 +55,19 @@ def test_check_mode_tells_what_would_run(params):
         [tool, "-i", "1", "-roce_test", "ib_write_bw", "-s", "65536", "-n", "100", "-tcp"],
     ]}
     assert not os.path.exists(params["state_dir"])
+
+
+def test_a_packed_plan_is_the_same_plan(params):
+    wanted = session.perform(params, True)
+    assert session.perform({**params, "plan": pack(params["plan"])}, True) == wanted
+
+
+def test_a_packed_plan_has_the_same_hash(params):
+    """Else no run could go on with another that was sent in the other form."""
+    session.perform({**params, "plan": pack(params["plan"])}, False)
+    params["resume"], params["run_id"] = "r1", "r2"
+    session.perform(params, False)
+    assert journals.read(params["state_dir"], "r2").start["plan_hash"] == journals.read(params["state_dir"], "r1").start["plan_hash"]
 
 
 def test_a_pair_with_options_of_its_own(params):

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.filter.packed_plan import FilterModule
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.packed import unpack
+
+packed_plan = FilterModule().filters()["packed_plan"]
+
+
+@pytest.mark.parametrize("how", [{"rounds": [[]]}, {"schedule": {"method": "circle"}}, {"schedule": {}, "rounds": []}])
+def test_the_filter_packs_what_hosts_need(how):
+    assert unpack(packed_plan({"hosts": {"a": {}}, **how, "summary": {}, "topology": {}})) == {"hosts": {"a": {}}, **how}
+
+
+@pytest.mark.parametrize("wrong", [{}, {"hosts": {}}, {"rounds": []}, {"hosts": [], "rounds": []}, "plan", None, {"packed": "eA=="}])
+def test_what_is_wrong_is_told_in_one_sentence(wrong):
+    with pytest.raises(AnsibleFilterError) as raised:
+        packed_plan(wrong)
+    assert str(raised.value) == ("packed_plan: the input is no pair plan with hosts and rounds or schedule, make it with the filter hccn.cluster.pair_plan")

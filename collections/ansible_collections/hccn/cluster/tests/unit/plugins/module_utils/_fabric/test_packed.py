@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import base64
+import zlib
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import packed
+
+HOSTS = {"n%d" % number: {"control_address": "192.168.7.%d" % number, "control_port": 18514} for number in range(200)}
+PLAN = {"schedule": {"method": "circle"}, "hosts": HOSTS, "plan": "quick", "run_id": "r1", "summary": {"minutes": 1}, "wiring": {"n1": "leaf"}}
+
+
+def text_of(content):
+    return base64.b64encode(zlib.compress(content)).decode()
+
+
+def test_what_hosts_need_comes_back():
+    sent = packed.pack(PLAN)
+    assert list(sent) == ["packed"]
+    assert packed.unpack(sent) == {"schedule": {"method": "circle"}, "hosts": HOSTS}
+    assert packed.pack(dict(reversed(list(PLAN.items())))) == sent
+
+
+def test_it_is_a_tenth_of_the_plan():
+    assert len(packed.pack(PLAN)["packed"]) * 8 < len(str(HOSTS))
+
+
+@pytest.mark.parametrize("plan", [{"hosts": {}, "rounds": []}, {"packed": "eA==", "hosts": {}}, None, [], "packed"])
+def test_what_is_not_packed_stays(plan):
+    assert packed.unpack(plan) is plan
+
+
+@pytest.mark.parametrize("text, why", [
+    ("%%", "Only base64 data is allowed"),
+    ("abc", "Incorrect padding"),
+    ("é", "string argument should contain only ASCII characters"),
+    (base64.b64encode(b"no zlib").decode(), "Error -3 while decompressing data: incorrect header check"),
+    (text_of(b"{}" * 99)[:-8], "it ends too early"),
+    (text_of(b"{"), "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+    (text_of(b"\xff"), "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
+])
+def test_a_damaged_text_is_refused(text, why):
+    with pytest.raises(InputError) as raised:
+        packed.unpack({"packed": text})
+    assert raised.value.sentence() == "plan: the packed plan is damaged: %s (make it with the filter hccn.cluster.packed_plan)" % why
+
+
+def test_a_text_that_never_ends_is_refused(monkeypatch):
+    monkeypatch.setattr(packed, "MOST", 1 << 20)
+    with pytest.raises(InputError) as raised:
+        packed.unpack({"packed": text_of(b" " * (1 << 20) + b"{}")})
+    assert raised.value.sentence() == "plan: the packed plan has more than 1 MiB"
+    assert packed.unpack({"packed": text_of(b" " * ((1 << 20) - 2) + b"{}")}) == {}
