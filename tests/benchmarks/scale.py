@@ -39,8 +39,11 @@ MOST_GROWTH = 1.5
 more memory the controller has. What walks over all hosts from each of them makes it 10."""
 MOST_MEMORY_MIB = 1024
 """With all workers; 16 of them held 1.2 GiB, each a third of the controller's memory of its own."""
+MOST_FROZEN = 0.75
+"""Of the memory with all workers, with the callback gc_freeze against without it."""
 PLAY_SECONDS = 7200
 NULL = ROOT / "tests/benchmarks/null"
+RESULTS, FREEZE = "hccn.cluster.results", "hccn.cluster.gc_freeze"
 FAILED = re.compile(r"(?:failed|unreachable)=[1-9]")
 
 
@@ -102,7 +105,7 @@ def play(folder: Path, inventory: Path, playbook: str, hosts: int, forks: int, *
     costs = folder / f"{playbook}-{forks}.jsonl"
     env = ansible_environment(
         ANSIBLE_CONNECTION_PLUGINS=str(NULL / "connection"), ANSIBLE_CALLBACK_PLUGINS=str(NULL / "callback"), ANSIBLE_FORKS=str(forks),
-        ANSIBLE_CALLBACKS_ENABLED="costs,hccn.cluster.results", HCCN_RESULTS_PATH=str(folder / "history"), BENCH_COSTS=str(costs), **more)
+        HCCN_RESULTS_PATH=str(folder / "history"), BENCH_COSTS=str(costs), **{"ANSIBLE_CALLBACKS_ENABLED": f"costs,{RESULTS},{FREEZE}", **more})
     argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory), f"hccn.cluster.{playbook}", *arguments]
     start = time.monotonic()
     with (folder / f"{playbook}.log").open("w+b") as log:
@@ -154,8 +157,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return of
 
 
-def null(folder: Path, playbook: str, count: int, forks: int) -> Cost:
-    return play(folder, folder / "hosts.json", playbook, count, forks, BENCH_ANSWERS=str(folder))
+def null(folder: Path, playbook: str, count: int, forks: int, **more: str) -> Cost:
+    return play(folder, folder / "hosts.json", playbook, count, forks, BENCH_ANSWERS=str(folder), **more)
 
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
@@ -174,6 +177,14 @@ def test_what_forks_are_worth(cluster: Any, figures: list[Cost], capsys: pytest.
     costs = [null(cluster(FORKS_HOSTS), "rank_table", FORKS_HOSTS, forks) for forks in FORKS]
     figures += costs
     told(capsys, *map(line, costs))
+
+
+def test_what_gc_freeze_is_worth(cluster: Any, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the memory that 16 workers and the controller hold, and of the CPU."""
+    frozen = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS)
+    usual = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS, ANSIBLE_CALLBACKS_ENABLED=f"costs,{RESULTS}")
+    told(capsys, f"{line(frozen)}, with gc_freeze", f"{line(usual)}, without")
+    assert frozen.all_mib / usual.all_mib <= MOST_FROZEN
 
 
 if LAB:
