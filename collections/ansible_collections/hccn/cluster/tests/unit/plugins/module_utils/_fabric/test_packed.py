@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import zlib
 
 import pytest
@@ -35,19 +36,18 @@ def test_what_is_not_packed_stays(plan):
     assert packed.unpack(plan) is plan
 
 
-@pytest.mark.parametrize("text, why", [
-    ("%%", "Only base64 data is allowed"),
-    ("abc", "Incorrect padding"),
-    ("é", "string argument should contain only ASCII characters"),
-    (base64.b64encode(b"no zlib").decode(), "Error -3 while decompressing data: incorrect header check"),
-    (text_of(b"{}" * 99)[:-8], "it ends too early"),
-    (text_of(b"{"), "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-    (text_of(b"\xff"), "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
-])
-def test_a_damaged_text_is_refused(text, why):
+@pytest.mark.parametrize("text", ["%%", "abc", "é", base64.b64encode(b"no zlib").decode(), text_of(b"{"), text_of(b"\xff")])
+def test_a_damaged_text_is_refused(text):
+    """Why, in Python's words, which each release has its own of."""
     with pytest.raises(InputError) as raised:
         packed.unpack({"packed": text})
-    assert raised.value.sentence() == "plan: the packed plan is damaged: %s (make it with the filter hccn.cluster.packed_plan)" % why
+    assert re.fullmatch(r"plan: the packed plan is damaged: \S.* \(make it with the filter hccn\.cluster\.packed_plan\)", raised.value.sentence())
+
+
+def test_a_text_that_was_cut_is_refused():
+    with pytest.raises(InputError) as raised:
+        packed.unpack({"packed": text_of(b"{}" * 99)[:-8]})
+    assert raised.value.sentence() == "plan: the packed plan is damaged: it ends too early (make it with the filter hccn.cluster.packed_plan)"
 
 
 def test_a_text_that_never_ends_is_refused(monkeypatch):
