@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
 from tests import testbed
 from tests.benchmarks.null import answers
 from tests.support import ROOT, ansible_environment
@@ -34,16 +35,18 @@ FORKS = [int(number) for number in os.environ.get("HCCN_SCALE_FORKS", "4,16,64")
 LAB = int(os.environ.get("HCCN_SCALE_LAB", "256"))
 USUAL_FORKS, FORKS_HOSTS = 16, min(256, max(COUNTS))
 PLAYBOOKS = ("bring_up", "rank_table", "check_fabric")
-MOST_GROWTH = 1.5
-"""CPU a host, of the most hosts against the fewest, on a machine that does other things, too. Wanted is 1.0; it is 1.0 to 1.5, since a fork costs more the
-more memory the controller has. What walks over all hosts from each of them makes it 10."""
-MOST_MEMORY_MIB = 1024
-"""With all workers; 16 of them held 1.2 GiB, each a third of the controller's memory of its own."""
+MOST_GROWTH = 1.3
+"""CPU a host, of the most hosts against the fewest. Wanted is 1.0; it is 1.05 to 1.24, since a fork costs more the more memory the controller has. What walks
+over all hosts from each of them makes it 10."""
+MOST_MEMORY_MIB = 512
+"""With all workers; 16 of them and the controller held 287 MiB."""
 MOST_FROZEN = 0.75
 """Of the memory with all workers, with the callback gc_freeze against without it."""
 PLAY_SECONDS = 7200
 NULL = ROOT / "tests/benchmarks/null"
 RESULTS, FREEZE = "hccn.cluster.results", "hccn.cluster.gc_freeze"
+SSH_ARGS = "-C -o ControlMaster=auto -o ControlPersist=30m"
+"""As docs/howto/large_clusters.rst says."""
 FAILED = re.compile(r"(?:failed|unreachable)=[1-9]")
 
 
@@ -189,11 +192,15 @@ def test_what_gc_freeze_is_worth(cluster: Any, figures: list[Cost], capsys: pyte
 
 if LAB:
     def test_small_hosts_with_a_real_sshd(tmp_path: Path, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
-        """The controller with its ssh clients; the hosts themselves share this machine, so the clock says little."""
+        """The controller with its ssh clients; the hosts themselves share this machine, so the clock says little. Nothing is wrong with any of them."""
         with testbed.lab(LAB, npus=1, leaf_size=16, link_rate="20mbit", variables={"bring_up_tls_state": "disabled"}) as lab:
             for playbook in PLAYBOOKS:
                 cost = play(tmp_path, Path(lab.inventory), playbook, LAB, USUAL_FORKS, "-e", json.dumps({
                     "check_fabric_server_start_delay": 1, "check_fabric_relative_floor": 0.3, "check_fabric_fail_on": "never", "ansible_ssh_timeout": 60,
-                    "rank_table_path": "/etc/rank_table.json"}))
+                    "rank_table_path": "/etc/rank_table.json", "ansible_ssh_args": SSH_ARGS}))
                 figures.append(cost)
                 told(capsys, f"{line(cost)}, over ssh")
+            run = reader.newest(tmp_path / "history")
+            said = [record["samples"][0] for record in run.records if record["kind"] == "verdict"]
+            assert [sample["message"] for sample in said if sample["class"] != "good"] == []
+            assert len(said) == LAB
