@@ -45,7 +45,7 @@ MOST_FROZEN = 0.75
 PLAY_SECONDS = 7200
 NULL = ROOT / "tests/benchmarks/null"
 RESULTS, FREEZE = "hccn.cluster.results", "hccn.cluster.gc_freeze"
-SSH_ARGS = "-C -o ControlMaster=auto -o ControlPersist=30m"
+SSH_ARGS = "-C -o ControlMaster=auto -o ControlPersist=30m -o ServerAliveInterval=15"
 """As docs/howto/large_clusters.rst says."""
 FAILED = re.compile(r"(?:failed|unreachable)=[1-9]")
 
