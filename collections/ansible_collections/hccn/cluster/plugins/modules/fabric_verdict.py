@@ -25,7 +25,8 @@ description:
     rails, racks, super pods.
   - A bad measurement between two NPUs that are both cleared lies at the path between their leaves, where nearly all measurements between these are
     bad; at the links of one leaf, where that holds for nearly all other leaves; at one direction of an NPU; or at what comes and goes.
-    What was measured again with another source port or number of queue pairs tells a path from a place where packets are hashed to.
+    What was measured again with another source port or number of queue pairs tells a path from a place where packets are hashed to. A pair that was slow
+    once, and good when it was measured again as before, is told in RV(power) and nobody is blamed.
   - The gates are set so that one run in a thousand names something without cause. RV(power) tells how small a drop the run would have seen.
 extends_documentation_fragment:
   - hccn.cluster._attributes
@@ -260,7 +261,8 @@ second_look:
   description:
     - What is to be measured to settle what is open. C(rounds) and C(pairs), their numbers, C(text), what and why in a sentence, and C(plan), to be given
       to M(hccn.cluster.rdma_perf) under another run_id.
-    - NPUs without a good pair meet proven good ones. A bad pair between good NPUs is measured again, and so are both of its ends with others.
+    - NPUs without a good pair meet proven good ones. A bad pair between good NPUs is measured again, by another way through the fabric and as it was, and so
+      are both of its ends with others.
     - Hosts that returned nothing are left alone.
   returned: with O(second_look), where something is open
   type: dict

@@ -22,7 +22,7 @@ from .finding import FABRIC, ON_HOST, Finding
 from .links import Links
 from .missing import unreported
 from .power import RELATIVE_FLOOR, power
-from .rating import BUSY, FAILED, GOOD, SLOW, Layer, Rating
+from .rating import BUSY, FAILED, GOOD, SLOW, Layer, Link, Rating
 from .ways import Stratum
 
 FAILING = {"failed": (FAILED, UNREACHABLE), "slow": tuple(name for name in CLASSES if name != GOOD), "never": ()}
@@ -77,11 +77,11 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
     silent = [host for host, result in results.items() if (not result or result.get("unreachable")) and host in (planned.get("hosts") or ())]
     records = chain((record for result in results.values() if result for record in result.get("measurements") or ()), unreported(planned, silent))
     rating = Rating(read(records, topology, floor_gbit_s, line_rate_floor), relative_floor)
-    findings, behind = _findings(rating, silent)
+    findings, behind, once = _findings(rating, silent)
     judged = Classes(rating, findings, results)
     missing = {host: [one for one in left_out if one.host == host] for host in {one.host for one in left_out}}
     verdicts = [lowered(judged.verdict(host, results.get(host)), missing.get(host, ())) for host in dict.fromkeys(hosts)]
-    return Diagnosis(verdicts, _coverage(hosts, rating), [wording.as_dict(finding, rating) for finding in findings], power(rating, len(hosts)),
+    return Diagnosis(verdicts, _coverage(hosts, rating), [wording.as_dict(finding, rating) for finding in findings], power(rating, len(hosts), once),
                      {pair: "bad" if state != GOOD else GOOD for pair, state in rating.states.items()}, regressions(rating, baseline or {}),
                      [(rating.table.ends[source], rating.table.ends[target]) for finding in findings if not finding.certain
                       for source, target in finding.links], [rating.table.ends[end] for end in behind], bool(rating.table.rows))
@@ -108,11 +108,13 @@ def judge_records(records: Mapping[str, Any] | Iterable[Any], hosts: Sequence[st
     return diagnose(list(results) if hosts is None else hosts, results, **options)
 
 
-def _findings(rating: Rating, silent: Sequence[str]) -> tuple[list[Finding], list[int]]:
-    """What failed is no longer looked at where it is slow, too. ``silent``: hosts that returned nothing. With the ends that a leaf or a path excuses."""
+def _findings(rating: Rating, silent: Sequence[str]) -> tuple[list[Finding], list[int], list[Link]]:
+    """What failed is no longer looked at where it is slow, too. ``silent``: hosts that returned nothing. With the ends that a leaf or a path excuses,
+    and the pairs that were slow once."""
     found: list[Finding] = []
     blamed: set[int] = set()
     behind: set[int] = set()
+    once: list[Link] = []
     for layer in (rating.failed, rating.busy, rating.slow):
         ends = Ends(rating.table, layer, blamed)
         blocks = Blocks(rating, ends, silent)
@@ -122,8 +124,9 @@ def _findings(rating: Rating, silent: Sequence[str]) -> tuple[list[Finding], lis
         blamed |= ends.blamed
         behind |= ends.explained
         found += ends.findings + links.findings
+        once += links.once
     found += [_of_most(rating, stratum, known) for stratum, known in rating.ways.above.items() if known.is_doubt]
-    return sorted(found, key=lambda finding: (finding.kind in ON_HOST, not finding.certain)), sorted(behind - blamed)
+    return sorted(found, key=lambda finding: (finding.kind in ON_HOST, not finding.certain)), sorted(behind - blamed), once
 
 
 def _of_most(rating: Rating, stratum: Stratum, known: faster.Faster) -> Finding:

@@ -27,6 +27,10 @@ MOST_PAIRS = 16
 CLEARLY_MORE = 2
 """Times the bad cells that the partners of an NPU have in the middle."""
 
+MOST_ONCE, SHARE_ONCE = 2, 0.01
+"""Pairs that may have been slow once and good when measured again, and nobody is blamed: this many, or this share of all that was measured. What is slow
+now and then on more of them is no chance."""
+
 EVEN = 0.5
 """Share of the mean of a node's NPUs that each of them has at least of its bad cells."""
 
@@ -39,6 +43,8 @@ class Links:
         self.table: Table = rating.table
         self.layer = ends.layer
         self.findings: list[Finding] = []
+        self.once: list[Link] = []
+        """Slow once, good when measured again as they were."""
         self.left: list[Link] = list(blocks.left)
 
     def explain(self) -> None:
@@ -174,8 +180,11 @@ class Links:
 
     def _pairs(self) -> None:
         """What remains: a path between two NPUs, where the cell is beyond doubt or was measured twice."""
+        once = [link for link in self.left if self._was_once(link)]
+        if len(once) <= max(MOST_ONCE, SHARE_ONCE * sum(self.layer.sent)):
+            self.once = once
         pairs: dict[frozenset[str], list[Link]] = {}
-        for link in self.left:
+        for link in [link for link in self.left if link not in self.once]:
             if self.layer.state != SLOW or link not in self.layer.mild or self._times(link) > 1:
                 pairs.setdefault(frozenset(self.table.ends[end].host for end in link), []).append(link)
         if len(pairs) > MOST_PAIRS:
@@ -200,6 +209,15 @@ class Links:
         """How often the pair was found bad, in either direction."""
         return sum(self.rating.is_bad(cell) for cell in (*self.rating.cells(*link), *self.rating.cells(link[1], link[0])))
 
+    def _was_once(self, link: Link) -> bool:
+        """Was it slow a single time, and good each other time, also as it was?"""
+        return self.layer.state == SLOW and self._times(link) == 1 and self._is_good_as_it_was(link)
+
+    def _is_good_as_it_was(self, link: Link) -> bool:
+        """Was the same end found bad and good with the same partner in the same way?"""
+        cells = self.rating.cells(*link)
+        return not {cell.way for cell in cells if self.rating.is_bad(cell)}.isdisjoint(cell.way for cell in cells if not self.rating.is_bad(cell))
+
     def _retried(self, link: Link) -> tuple[str, bool]:
         """What measuring the pair again told, and whether that settles it."""
         cells = [*self.rating.cells(*link), *self.rating.cells(link[1], link[0])]
@@ -207,6 +225,8 @@ class Links:
         good = [cell for cell in cells if not self.rating.is_bad(cell)]
         if good and self.blocks.is_inferred(cells):
             return "a runner did not answer then, good at another time: it comes and goes", False
+        if self._is_good_as_it_was(link):
+            return "good at another time: it comes and goes", False
         if len(ways) > 1:
             if good:
                 return "good with another source port or number of queue pairs: where the packets are hashed to, not the node", True

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, exp
 from statistics import median
 from typing import Any
 
 from .ends import MOST
+from .finding import SHOWN
 from .noise import Gates, Normal, cleared_by, gates, tail
-from .rating import Rating
+from .rating import SLOW, Link, Rating
 from .ways import Stratum, told
 
 MISS = 0.01
@@ -28,8 +29,10 @@ RELATIVE_FLOOR = 0.97
 NPU, PAIR, PATH = "npu", "pair", "path"
 
 
-def power(rating: Rating, hosts: int) -> dict[str, Any]:
-    """``spread_percent``: of one measurement; ``samples``: measurements of an NPU; ``smallest_drop_percent`` by kind of component; ``blind``: sentences;
+def power(rating: Rating, hosts: int, once: Sequence[Link] = ()) -> dict[str, Any]:
+    """``once``: pairs that were slow once and for which nothing is blamed.
+
+    ``spread_percent``: of one measurement; ``samples``: measurements of an NPU; ``smallest_drop_percent`` by kind of component; ``blind``: sentences;
     ``text``: all of it as one. Empty without any measurement."""
     stratum = _usual(rating)
     if stratum is None:
@@ -37,7 +40,7 @@ def power(rating: Rating, hosts: int) -> dict[str, Any]:
     found, gate = rating.normals[stratum], rating.gates[stratum]
     usual = int(median([total for total in map(rating.slow.total, range(len(rating.table.ends))) if total]))
     blocks = _blocks(rating)
-    notes = told(rating.ways, rating.normals)
+    notes = told(rating.ways, rating.normals) + _of_once(rating, once)
     if any(known.is_doubt for known in rating.ways.above.values()):
         return {"samples": usual, "blind": notes, "text": "; ".join(["it is not known what is normal, so nobody is proven good", *notes])}
     drops = {NPU: _of_npu(found, gate, usual), PAIR: _smallest(found, gate, lambda drop: tail((drop - gate.certain) / found.spread))}
@@ -51,6 +54,14 @@ def power(rating: Rating, hosts: int) -> dict[str, Any]:
     text += f", a path between leaves from {percent[PATH]:g} %" if seen else ""
     return {"spread_percent": round(100 * found.spread, 2), "samples": usual, "smallest_drop_percent": percent, "blind": blind,
             "text": "; ".join([text, *blind])}
+
+
+def _of_once(rating: Rating, once: Sequence[Link]) -> list[str]:
+    if not once:
+        return []
+    shown = "; ".join(rating.described(*link, SLOW) for link in once[:SHOWN]) + ("; ..." if len(once) > SHOWN else "")
+    pairs = "a pair was" if len(once) == 1 else f"{len(once)} pairs were"
+    return [f"{pairs} slow once and good when measured again as before, so nothing is blamed for it: {shown}"]
 
 
 def _usual(rating: Rating) -> Stratum | None:

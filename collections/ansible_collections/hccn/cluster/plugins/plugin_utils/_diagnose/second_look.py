@@ -61,7 +61,7 @@ def second_look(plan: Mapping[str, Any], found: Diagnosis, results: Results, see
     doubtful = set(found.doubtful)
     wanted = [name for name, ends in pairs if ends in doubtful and silent.isdisjoint(host for host, _device in ends)][:MOST_AGAIN]
     retested = retest(extended(plan, isolating), wanted, {} if found.in_rows else states, seed)
-    rounds = [*isolating, *_without(silent, [*retested.again, *retested.others])]
+    rounds = [*isolating, *_without(silent, [*retested.again, *retested.others, *retested.same])]
     met = {(entry[side]["host"], int(entry[side]["device"])) for one in isolating for entry in one for side in ("source", "target")}
     return SecondLook(rounds, sum(map(len, isolating)), len(wanted), len(met.intersection(found.behind))) if rounds else None
 

@@ -48,10 +48,12 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Retest:
-    """``again``: rounds of the same pairs, each with ``options`` of its own; ``others``: rounds of their ends with other partners."""
+    """``again``: rounds of the same pairs, each with ``options`` of its own; ``others``: rounds of their ends with other partners; ``same``: of the same
+    pairs as they were."""
 
     again: list[list[Entry]]
     others: list[list[Entry]]
+    same: list[list[Entry]]
 
 
 def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: int = 0, limit: int | None = None,
@@ -80,13 +82,14 @@ def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: i
 
 
 def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, str], seed: int = 0, qps: int = RETEST_QPS) -> Retest:
-    """Is it the path? These pairs once more with more queue pairs, and both of their ends with other, proven partners where there are any.
+    """Is it the path? These pairs once more with more queue pairs, both of their ends with other, proven partners where there are any, and the pairs
+    as they were.
 
     The source stays a source and the target a target, since an NPU may be bad in one direction only. Partners on the same leaf come first: no path
     between leaves is to blame there.
 
-    A path is to blame where the ends are good with others, and the pair is bad again; where it is good with more queue pairs, one of several links
-    of a path is. Raises InputError for an id that is not in the plan.
+    A path is to blame where the ends are good with others, and the pair is bad again; where it is good with more queue pairs, and bad as it was, one of
+    several links of a path is. What is good as it was comes and goes, or came from elsewhere. Raises InputError for an id that is not in the plan.
     """
     wanted = set(pairs)
     found = {name: pair for name, pair in pairs_of(plan) if name in wanted}
@@ -106,9 +109,10 @@ def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, s
             partner = min(near or fit, key=lambda other: served.get(other, 0))
             served[partner] = served.get(partner, 0) + 1
             chosen[frozenset((end, partner))] = (end, partner) if sends else (partner, end)
-    again = coloured_rounds(same)
-    entries = _entries(plan, [*again, *coloured_rounds(list(chosen.values()))], ends)
-    return Retest([[{**entry, "options": {"qps": qps}} for entry in one] for one in entries[:len(again)]], entries[len(again):])
+    again, others = coloured_rounds(same), coloured_rounds(list(chosen.values()))
+    entries = _entries(plan, [*again, *others, *again], ends)
+    last = len(again) + len(others)
+    return Retest([[{**entry, "options": {"qps": qps}} for entry in one] for one in entries[:len(again)]], entries[len(again):last], entries[last:])
 
 
 def _ends(topology: Topology) -> dict[End, str]:

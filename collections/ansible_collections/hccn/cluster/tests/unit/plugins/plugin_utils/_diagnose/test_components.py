@@ -156,12 +156,45 @@ def pair_again(*again):
     ([("n01", "n02", 0, 0.8, {"qps": 4})], True, "bad with another source port or number of queue pairs, too: the path, not the node"),
     ([("n01", "n02", 0, 1.0, {"source_port": 50000})], True,
      "good with another source port or number of queue pairs: where the packets are hashed to, not the node"),
+    ([("n02", "n01", 0, 1.0, {"qps": 4}), ("n02", "n01", 0, 0.8)], True,
+     "good with another source port or number of queue pairs: where the packets are hashed to, not the node"),
+    ([("n02", "n01", 0, 0.8, {"qps": 4}), ("n02", "n01", 0, 1.0)], False, "good at another time: it comes and goes"),
+    ([("n02", "n01", 0, 0.8), ("n02", "n01", 0, 1.0)], False, "good at another time: it comes and goes"),
 ])
 def test_a_single_pair_that_is_measured_again(again, certain, ending):
     found = pair_again(*again)
     assert [(kind, sure) for kind, _name, _class, _direction, sure in named(found)] == [("pair", certain)]
     assert found.components[0]["message"].endswith(": " + ending)
     assert bad_hosts(found) == {}
+
+
+@pytest.mark.parametrize("more", [[], [("n02", "n01", 0, 1.0, {"qps": 4})]])
+def test_a_pair_that_was_slow_once_is_told_and_nobody_blamed(more):
+    """Somebody else's traffic, a moment without the CPU: one of hundreds of measurements."""
+    found = pair_again(("n02", "n01", 0, 1.0), *more)
+    assert (found.components, bad_hosts(found), found.doubtful) == ([], {}, [])
+    assert found.power["blind"][0] == ("a pair was slow once and good when measured again as before, so nothing is blamed for it: "
+                                       "n02 npu 0 to n01 npu 0: 160 Gbit/s, normal is 200")
+    assert found.coverage["pairs_slow"] == 1
+
+
+@pytest.mark.parametrize("count, blamed", [(2, []), (3, [("pair", False)] * 3)])
+def test_what_is_slow_once_on_many_pairs_is_no_chance(count, blamed):
+    """Two pairs may be, or 1 % of all that was measured, which is one of 132 here."""
+    chosen = [("n02", "n01"), ("n04", "n03"), ("n06", "n05")][:count]
+    cells = records(lambda source, target, device: 0.8 if (source, target) in chosen + [pair[::-1] for pair in chosen] and device == 0 else 1.0)
+    slow = [(cell["source"]["host"], cell["target"]["host"]) for cell in cells if cell["samples"][0]["bandwidth_gbit_s"] == 160.0]
+    found = judge_records([*cells, *(record("again%d" % number, *pair, 0, 1.0) for number, pair in enumerate(slow))], plan=topology(LEAVES))
+    assert [(part["kind"], part["certain"]) for part in found.components] == blamed
+    assert any("2 pairs were slow once" in sentence for sentence in found.power["blind"]) is not bool(blamed)
+    assert {part["message"].split(": ", 2)[2] for part in found.components} == ({"good at another time: it comes and goes"} if blamed else set())
+
+
+def test_a_pair_that_failed_once_is_named():
+    cells = records(lambda source, target, device: "retry_exceeded" if (source, target, device) == ("n02", "n01", 0) else 1.0)
+    found = judge_records([*cells, record("again", "n02", "n01", 0, 1.0), record("other", "n02", "n01", 0, 1.0, options={"qps": 4})], plan=topology(LEAVES))
+    assert named(found) == [("pair", "path n02 npu 0 to n01 npu 0", "failed", None, False)]
+    assert found.components[0]["message"].endswith("good at another time: it comes and goes")
 
 
 def test_a_runner_that_did_not_answer_once_is_no_path():

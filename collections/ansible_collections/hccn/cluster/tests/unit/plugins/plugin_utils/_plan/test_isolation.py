@@ -154,6 +154,9 @@ def test_a_path_is_tried_again_and_its_ends_with_others():
     (again,), others = ends(found.again), ends(found.others)
     assert [{name for name, _device in pair} for pair in again] == [{"n0", "n1"}]
     assert found.again[0][0]["id"] == "p0016"
+    assert [[(entry["source"], entry["target"], entry.get("options")) for entry in one] for one in found.same] == [
+        [(entry["source"], entry["target"], None) for entry in one] for one in found.again]
+    assert found.same[0][0]["id"] == "p0019"
     named = [{name for name, _device in pair} for one in others for pair in one]
     assert len(named) == 2
     assert all(len(pair & {"n0", "n1"}) == 1 for pair in named)
@@ -172,7 +175,8 @@ def test_pairs_of_a_path_that_are_many():
         assert all(len({end for pair in one for end in pair}) == 2 * len(one) for one in ends(rounds))
     assert sum(map(len, found.again)) == 16
     assert len(found.again) <= 5
-    identifiers = [entry["id"] for one in found.again + found.others for entry in one]
+    assert ends(found.same) == ends(found.again)
+    identifiers = [entry["id"] for one in found.again + found.others + found.same for entry in one]
     assert identifiers == ["p%04d" % number for number in range(29, 29 + len(identifiers))]
 
 
