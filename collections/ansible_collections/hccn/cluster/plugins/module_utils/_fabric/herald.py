@@ -26,6 +26,8 @@ HOSTS_A_SECOND = 50
 """A reporter measures, too: with more hosts each reports more seldom."""
 SILENT_REPORTS = 4
 SLOW_SECONDS = 1.0
+SLEPT_SECONDS = 5 * CONNECT_SECONDS
+"""More than all deadlines of a call together: what took longer tells that this host stood still, and nothing of the reporter."""
 SELDOM = 10
 """A reporter whose host does not even refuse takes its time, so it is tried every tenth time only."""
 REFUSALS = 2
@@ -131,9 +133,11 @@ class Herald:
             self._mute[host], self._refusals[host] = False, 0
             return True
         except HccnError:
-            self._mute[host] = time.monotonic() - began > SLOW_SECONDS
-            if host in self._refusals:
-                self._refusals[host] = 0 if self._mute[host] else self._refusals[host] + 1
+            took = time.monotonic() - began
+            if took < SLEPT_SECONDS:
+                self._mute[host] = took > SLOW_SECONDS
+                if host in self._refusals:
+                    self._refusals[host] = 0 if self._mute[host] else self._refusals[host] + 1
             return False
 
     def end(self) -> None:

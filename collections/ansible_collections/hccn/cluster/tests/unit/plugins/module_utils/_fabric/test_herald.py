@@ -106,6 +106,25 @@ def test_a_reporter_that_takes_its_time_to_refuse_is_not_gone(tmp_path, monkeypa
     assert not teller.is_forsaken()
 
 
+@pytest.mark.parametrize("seconds, mute", [(0.5, False), (2.0, True), (60.0, False)])
+def test_a_call_in_which_this_host_stood_still_tells_nothing_of_the_reporter(tmp_path, monkeypatch, seconds, mute):
+    """Else it would be asked every tenth time only, and the host that slept would go on for half a minute with nobody there."""
+    clock = [0.0]
+    monkeypatch.setattr(herald.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(herald, "call", Reporters("there"))
+    teller = Herald(Bench("n3"), Counts("n3", 1), REPORTERS, str(tmp_path / "fabric.json"), 60.0)
+    assert teller._tell("n1")
+
+    def late(*_more):
+        clock[0] += seconds
+        raise HccnError("peer_unreachable", "gone")
+
+    monkeypatch.setattr(herald, "call", late)
+    assert not teller._tell("n1")
+    assert teller._mute["n1"] is mute
+    assert teller._refusals["n1"] == (1 if seconds < 1 else 0)
+
+
 def test_the_only_reporter_is_not_forsaken(reporter, tmp_path):
     assert not reporter.is_forsaken()
     assert not Herald(Bench("n1"), Counts("n1", 1), ["n1"], str(tmp_path / "fabric.json"), 60.0).is_forsaken()
