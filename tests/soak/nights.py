@@ -81,7 +81,8 @@ def measured(night: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 def result(host: str, measurements: list[dict[str, Any]]) -> Any:
     named = SimpleNamespace(get_name=lambda: host)
-    return SimpleNamespace(host=named, task=SimpleNamespace(loop=None, get_name=lambda: "Measure"), task_fields={}, result={"measurements": measurements})
+    task = SimpleNamespace(loop=None, action="hccn.cluster.rdma_perf", get_name=lambda: "Measure")
+    return SimpleNamespace(host=named, task=task, task_fields={}, result={"measurements": measurements})
 
 
 def spend(callback: Callback, folder: Path, night: int) -> None:
