@@ -16,7 +16,6 @@ from tests.support import ROOT, ansible_environment
 
 FILTER = """
 import gc
-import os
 
 
 class FilterModule:

@@ -182,7 +182,7 @@ def test_what_forks_are_worth(cluster: Any, figures: list[Cost], capsys: pytest.
     told(capsys, *map(line, costs))
 
 
-def test_what_gc_freeze_is_worth(cluster: Any, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_gc_freeze_is_worth(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Of the memory that 16 workers and the controller hold, and of the CPU."""
     frozen = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS)
     usual = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS, ANSIBLE_CALLBACKS_ENABLED=f"costs,{RESULTS}")

@@ -10,6 +10,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import is_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
 
 ARGUMENTS = {
@@ -36,7 +37,7 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         _validation, options = self.validate_argument_spec(ARGUMENTS)
         plan = options["plan"]
-        if not isinstance(plan.get("hosts"), dict) or not ("rounds" in plan or "schedule" in plan):
+        if not is_plan(plan):
             raise AnsibleActionFail("fabric_plan: plan is no pair plan, make it with the filter hccn.cluster.pair_plan")
         try:
             found = kept(options["run_id"], plan, options["hosts"], options["left_out"], options["text"], options["second_look_of"])

@@ -58,11 +58,12 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.packed import NEEDED, pack
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import is_plan
 
 
 def packed_plan(plan: Any) -> dict[str, str]:
     """See DOCUMENTATION."""
-    if not isinstance(plan, dict) or not isinstance(plan.get("hosts"), dict) or not {"rounds", "schedule"} & set(plan):
+    if not is_plan(plan):
         raise AnsibleFilterError(f"packed_plan: the input is no pair plan with {NEEDED[0]} and {' or '.join(NEEDED[1:])}, make it with the filter "
                                  "hccn.cluster.pair_plan")
     return pack(plan)

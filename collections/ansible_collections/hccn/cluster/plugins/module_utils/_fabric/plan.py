@@ -104,6 +104,12 @@ def check_name(what: str, value: Any) -> str:
     return value
 
 
+def is_plan(data: Any) -> bool:
+    """Has it the form of a pair plan, whatever stands in it?"""
+    whole = isinstance(data, dict) and isinstance(data.get("hosts"), dict) and isinstance(data.get("rounds", []), list)
+    return whole and ("rounds" in data or "schedule" in data)
+
+
 def parse_plan(data: Any, host: str, run_id: str) -> Plan:
     """The plan of the filter hccn.cluster.pair_plan, or the part of it that concerns ``host``: by ``schedule``, pair by pair in ``rounds``, or both,
     the listed rounds after the others.
@@ -111,8 +117,7 @@ def parse_plan(data: Any, host: str, run_id: str) -> Plan:
     Raises InputError, which names the pair: unknown host, no address, an end used twice in a round, an id twice.
     """
     check_name("run_id", run_id)
-    whole = isinstance(data, dict) and isinstance(data.get("hosts"), dict) and isinstance(data.get("rounds", []), list)
-    if not whole or not ("rounds" in data or "schedule" in data):
+    if not is_plan(data):
         raise InputError("plan is no pair plan: it needs rounds (a list) or a schedule, and hosts (a dictionary)",
                          "make it with the filter hccn.cluster.pair_plan")
     if data.get("run_id") not in (None, run_id):

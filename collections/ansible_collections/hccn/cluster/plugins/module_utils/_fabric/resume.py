@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import InputError
 from . import journal as journals
-from .packed import NEEDED
+from .packed import needed
 from .plan import Pair
 
 LAST = "last"
@@ -28,9 +28,8 @@ CONDITIONS = ("cpu_governor", "parallel", "rdma_device")
 
 def plan_hash(plan: Mapping[str, Any], tool: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     """Of what is measured and how. ``tool``: its ``describe()``; the release of the tool does not count. ``params``: with CONDITIONS."""
-    whole = {name: plan[name] for name in NEEDED if name in plan}
     how = {**tool, "tool": tool["tool"]["name"], **{name: params[name] for name in CONDITIONS}}
-    return hashlib.sha256(json.dumps([whole, how], sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([needed(plan), how], sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def earlier(state_dir: str, resume: Optional[str], run_id: str, wanted_hash: str) -> List[Dict[str, Any]]:

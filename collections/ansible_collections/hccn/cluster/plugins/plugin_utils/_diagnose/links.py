@@ -184,7 +184,8 @@ class Links:
         if len(once) <= max(MOST_ONCE, SHARE_ONCE * sum(self.layer.sent)):
             self.once = once
         pairs: dict[frozenset[str], list[Link]] = {}
-        for link in [link for link in self.left if link not in self.once]:
+        told = set(self.once)
+        for link in [link for link in self.left if link not in told]:
             if self.layer.state != SLOW or link not in self.layer.mild or self._times(link) > 1:
                 pairs.setdefault(frozenset(self.table.ends[end].host for end in link), []).append(link)
         if len(pairs) > MOST_PAIRS:
@@ -225,13 +226,12 @@ class Links:
         good = [cell for cell in cells if not self.rating.is_bad(cell)]
         if good and self.blocks.is_inferred(cells):
             return "a runner did not answer then, good at another time: it comes and goes", False
-        if self._is_good_as_it_was(link):
-            return "good at another time: it comes and goes", False
-        if len(ways) > 1:
+        as_it_was = self._is_good_as_it_was(link)
+        if len(ways) > 1 and not as_it_was:
             if good:
                 return "good with another source port or number of queue pairs: where the packets are hashed to, not the node", True
             return "bad with another source port or number of queue pairs, too: the path, not the node", True
-        if any((cell.source, cell.target) == (link[1], link[0]) for cell in good):
+        if not as_it_was and any((cell.source, cell.target) == (link[1], link[0]) for cell in good):
             return "the other way is good; both ends are good with others", True
         if good:
             return "good at another time: it comes and goes", False
