@@ -28,8 +28,8 @@ CLEARLY_MORE = 2
 """Times the bad cells that the partners of an NPU have in the middle."""
 
 MOST_ONCE, SHARE_ONCE = 2, 0.01
-"""Pairs that may have been slow once and good when measured again, and nobody is blamed: this many, or this share of all that was measured. What is slow
-now and then on more of them is no chance."""
+"""Pairs that may have been slow once and good when measured again, and nobody is blamed: this many, or this share of all that was measured, or the spread of
+a measurement where that is more, since what varies much is far out more often. What is slow now and then on more of them is no chance."""
 
 EVEN = 0.5
 """Share of the mean of a node's NPUs that each of them has at least of its bad cells."""
@@ -181,7 +181,7 @@ class Links:
     def _pairs(self) -> None:
         """What remains: a path between two NPUs, where the cell is beyond doubt or was measured twice."""
         once = [link for link in self.left if self._was_once(link)]
-        if len(once) <= max(MOST_ONCE, SHARE_ONCE * sum(self.layer.sent)):
+        if len(once) <= max(MOST_ONCE, max(SHARE_ONCE, self.rating.spread) * sum(self.layer.sent)):
             self.once = once
         pairs: dict[frozenset[str], list[Link]] = {}
         told = set(self.once)

@@ -15,7 +15,7 @@ from .ends import MOST
 from .finding import SHOWN
 from .noise import Gates, Normal, cleared_by, gates, tail
 from .rating import SLOW, Link, Rating
-from .ways import Stratum, told
+from .ways import told
 
 MISS = 0.01
 """Share of runs in which a drop of the size that is told may be missed."""
@@ -34,7 +34,7 @@ def power(rating: Rating, hosts: int, once: Sequence[Link] = ()) -> dict[str, An
 
     ``spread_percent``: of one measurement; ``samples``: measurements of an NPU; ``smallest_drop_percent`` by kind of component; ``blind``: sentences;
     ``text``: all of it as one. Empty without any measurement."""
-    stratum = _usual(rating)
+    stratum = rating.usual
     if stratum is None:
         return {}
     found, gate = rating.normals[stratum], rating.gates[stratum]
@@ -62,12 +62,6 @@ def _of_once(rating: Rating, once: Sequence[Link]) -> list[str]:
     shown = "; ".join(rating.described(*link, SLOW) for link in once[:SHOWN]) + ("; ..." if len(once) > SHOWN else "")
     pairs = "a pair was" if len(once) == 1 else f"{len(once)} pairs were"
     return [f"{pairs} slow once and good when measured again as before, so nothing is blamed for it: {shown}"]
-
-
-def _usual(rating: Rating) -> Stratum | None:
-    """The stratum of most values; a kind that has ways is judged by these."""
-    with_ways = {kind for kind, way in rating.normals if way is not None}
-    return max((key for key in rating.normals if key[1] is not None or key[0] not in with_ways), key=lambda key: rating.normals[key].count, default=None)
 
 
 def forecast(summary: Mapping[str, Any], spread: float = SPREAD, relative_floor: float = RELATIVE_FLOOR) -> dict[str, Any]:

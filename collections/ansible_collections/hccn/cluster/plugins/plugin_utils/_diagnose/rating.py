@@ -86,6 +86,17 @@ class Rating:
             self._rate_row(row)
         self._settle()
 
+    @property
+    def usual(self) -> Stratum | None:
+        """The stratum of most values; a kind that has ways is judged by these."""
+        with_ways = {kind for kind, way in self.normals if way is not None}
+        return max((key for key in self.normals if key[1] is not None or key[0] not in with_ways), key=lambda key: self.normals[key].count, default=None)
+
+    @property
+    def spread(self) -> float:
+        """Of one measurement, relative; 0 where nothing was measured."""
+        return self.normals[self.usual].spread if self.usual else 0.0
+
     def cells(self, source: int, target: int) -> list[Cell]:
         """The single records from one end to the other."""
         if not self._cells and self.table.cells:

@@ -190,6 +190,20 @@ def test_what_is_slow_once_on_many_pairs_is_no_chance(count, blamed):
     assert {part["message"].split(": ", 2)[2] for part in found.components} == ({"good at another time: it comes and goes"} if blamed else set())
 
 
+@pytest.mark.parametrize("spread, blamed", [(0.01, 6), (0.08, 0)])
+def test_what_varies_much_is_far_out_more_often(spread, blamed):
+    """Of 132 measurements six were slow once: more than 2 % of them, less than 8 %."""
+    chance = random.Random(4)
+    chosen = [(HOSTS[place + 1], HOSTS[place]) for place in range(0, 12, 2)]
+    cells = records(lambda source, target, device: 0.3 if (source, target) in chosen + [pair[::-1] for pair in chosen] and device == 0 else
+                    chance.gauss(1.0, spread))
+    slow = [cell["source"]["host"] for cell in cells if cell["samples"][0]["bandwidth_gbit_s"] == 60.0]
+    partners = {**dict(chosen), **{target: source for source, target in chosen}}
+    found = judge_records([*cells, *(record("again" + source, source, partners[source], 0, 1.0) for source in slow)], plan=topology(LEAVES))
+    assert (len(found.components), bad_hosts(found)) == (blamed, {})
+    assert any("6 pairs were slow once" in sentence for sentence in found.power["blind"]) is not bool(blamed)
+
+
 def test_a_pair_that_failed_once_is_named():
     cells = records(lambda source, target, device: "retry_exceeded" if (source, target, device) == ("n02", "n01", 0) else 1.0)
     found = judge_records([*cells, record("again", "n02", "n01", 0, 1.0), record("other", "n02", "n01", 0, 1.0, options={"qps": 4})], plan=topology(LEAVES))
