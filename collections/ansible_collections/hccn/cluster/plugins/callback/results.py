@@ -139,6 +139,7 @@ from ansible.plugins.callback import CallbackBase
 from ansible.release import __version__ as ansible_version
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import utc
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import some
+from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.task_result import part
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, retention
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import (
     FILE_VARIABLE,
@@ -201,7 +202,7 @@ class CallbackModule(CallbackBase):
             self._told(result)
             # An unreachable host is told once more, and as such, when the loop is over.
             told_later = _content(result).get("unreachable")
-            ignored = _part(result, "task_fields").get("ignore_errors") is True
+            ignored = part(result, "task_fields").get("ignore_errors") is True
             self._write(result, self._new_records(result) + ([] if told_later else [_event("failed", result, ignored)]))
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
@@ -240,14 +241,14 @@ class CallbackModule(CallbackBase):
         return wanted or new_run_id()
 
     def _told(self, result: Any) -> None:
-        self._secrets.told(_part(result, "host"), _part(result, "task"), _content(result))
+        self._secrets.told(part(result, "host"), part(result, "task"), _content(result))
 
     def _take(self, result: Any, events: list[dict[str, Any]]) -> None:
         if not _is_loop_summary(result):
             self._write(result, self._new_records(result) + events)
 
     def _new_records(self, result: Any) -> list[dict[str, Any]]:
-        host = _part(result, "host").get_name()
+        host = part(result, "host").get_name()
         fresh = []
         for record in collect.records(_content(result), host):
             key = (host, str(record.get("id")))
@@ -260,7 +261,7 @@ class CallbackModule(CallbackBase):
 
     def _write(self, result: Any, entries: list[dict[str, Any]]) -> None:
         if self._writer and entries:
-            self._secrets.before(_part(result, "host"), _part(result, "task"))
+            self._secrets.before(part(result, "host"), part(result, "task"))
             self._writer.write(map(self._redactor.entry, entries))
 
     def _finish(self, stats: Any) -> None:
@@ -297,24 +298,19 @@ class CallbackModule(CallbackBase):
             self._display.warning(f"hccn.cluster.results keeps nothing more of this run: {reason}")
 
 
-def _part(result: Any, name: str) -> Any:
-    """An attribute of a task result: public since ansible-core 2.19, with an underscore before."""
-    return getattr(result, name) if hasattr(result, name) else getattr(result, f"_{name}")
-
-
 def _content(result: Any) -> dict[str, Any]:
-    return _part(result, "result")
+    return part(result, "result")
 
 
 def _is_loop_summary(result: Any) -> bool:
     content = _content(result)
     # Without items there were no item events: the loop itself failed, and that is told.
-    return _part(result, "task").loop is not None and ("results" in content or "censored" in content)
+    return part(result, "task").loop is not None and ("results" in content or "censored" in content)
 
 
 def _event(kind: str, result: Any, ignored: bool = False) -> dict[str, Any]:
     # The task's name as it is written in the playbook: a template in it may hold what should not be kept.
-    event = collect.event(kind, _part(result, "host").get_name(), _part(result, "task").get_name(), _content(result), utc())
+    event = collect.event(kind, part(result, "host").get_name(), part(result, "task").get_name(), _content(result), utc())
     return {**event, "ignored": True} if ignored else event
 
 
