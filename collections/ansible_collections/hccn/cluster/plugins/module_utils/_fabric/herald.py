@@ -31,7 +31,7 @@ SLEPT_SECONDS = 5 * CONNECT_SECONDS
 SELDOM = 10
 """A reporter whose host does not even refuse takes its time, so it is tried every tenth time only."""
 REFUSALS = 2
-"""In a row, after which a reporter that was there is gone: it goes last of all."""
+"""In a row, after which a reporter that was there is gone: it goes last of all. To a host that stood still since, each was there: they start first."""
 LAST_TRIES = 3
 LAST_PAUSE_SECONDS = 0.5
 LINGER_LOOK_SECONDS = 0.25
@@ -55,6 +55,7 @@ class Herald:
         self._mute: Dict[str, bool] = {}
         self._over: Set[str] = set()
         self._refusals: Dict[str, int] = {}
+        self._slept = False
         self._stop = threading.Event()
         self._thread: Optional[threading.Thread] = None
         self._silent_after = SILENT_REPORTS * self._interval + CONNECT_SECONDS
@@ -85,7 +86,7 @@ class Herald:
         return host in self._over or (self.reports is not None and bool(self.reports.over_among([host])))
 
     def is_forsaken(self) -> bool:
-        """Is the run over for all others? The reporters are gone, which were there, and go when nobody else is left: this host slept meanwhile."""
+        """Is the run over for all others? The reporters are gone, which were there, and go when nobody else is left: this host stood still meanwhile."""
         return bool(self._others) and all(self._refusals.get(host, 0) >= REFUSALS for host in self._others)
 
     def is_late(self) -> bool:
@@ -104,12 +105,27 @@ class Herald:
 
     def _tell_again_and_again(self) -> None:
         turn = 0
-        while not self._stop.wait(self._interval if turn else 0.0):
+        while not self._rest(self._interval if turn else 0.0):
             for host in self._others:
                 if not self._mute.get(host) or turn % SELDOM == 0:
                     self._tell(host)
             self._keep()
             turn += 1
+
+    def _rest(self, seconds: float) -> bool:
+        """Until the next turn; True at the end."""
+        began = time.monotonic()
+        ended = self._stop.wait(seconds)
+        self._look_at_clock(time.monotonic() - began - seconds)
+        return ended
+
+    def _look_at_clock(self, seconds: float) -> bool:
+        """Did this host stand still in what took so long? Then it knows nothing of the reporters any more."""
+        if seconds < SLEPT_SECONDS:
+            return False
+        self._slept = True
+        self._mute.clear()
+        return True
 
     def _keep(self) -> None:
         if self.reports is not None:
@@ -134,10 +150,10 @@ class Herald:
             return True
         except HccnError:
             took = time.monotonic() - began
-            if took < SLEPT_SECONDS:
+            if not self._look_at_clock(took):
                 self._mute[host] = took > SLOW_SECONDS
-                if host in self._refusals:
-                    self._refusals[host] = 0 if self._mute[host] else self._refusals[host] + 1
+                if host in self._refusals or self._slept:
+                    self._refusals[host] = 0 if self._mute[host] else self._refusals.get(host, 0) + 1
             return False
 
     def end(self) -> None:

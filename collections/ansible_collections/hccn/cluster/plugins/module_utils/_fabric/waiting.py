@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from typing import Callable, Dict, Iterable, Iterator, List
 
+from .bench import CONNECT_SECONDS
 from .plan import Pair
 
 PATIENCE_SECONDS = 1.0
@@ -20,7 +21,8 @@ BACKOFF_SECONDS = (0.2, 2.0)
 SPACING_SECONDS = 0.1
 """Between calls in vain: hundreds of partners that have not started yet are not called all the time. They call, too, once they are there."""
 LOST_SHARE = 3
-"""A device with other pairs to do waits so many times as long as a call in vain took before it calls there again."""
+"""A device with other pairs to do waits so many times as long as a call in vain took before it calls there again. Of one that took longer than its
+deadline only that counts: this host stood still in it."""
 
 
 class Waiting:
@@ -57,7 +59,7 @@ class Waiting:
         """The other end was called in vain, which took ``seconds``."""
         self._failures[pair] = failures = self._failures.get(pair, 0) + 1
         least, most = BACKOFF_SECONDS
-        spent = LOST_SHARE * seconds if len(self._due) > 1 else 0.0
+        spent = LOST_SHARE * min(seconds, CONNECT_SECONDS) if len(self._due) > 1 else 0.0
         self._due[pair] = self._clock() + max(spent, min(most, least * 2 ** min(failures, 8)), SPACING_SECONDS * len(self._failures))
 
     def over(self, pair: Pair) -> None:

@@ -121,8 +121,34 @@ def test_a_call_in_which_this_host_stood_still_tells_nothing_of_the_reporter(tmp
 
     monkeypatch.setattr(herald, "call", late)
     assert not teller._tell("n1")
-    assert teller._mute["n1"] is mute
+    assert teller._mute.get("n1", False) is mute
     assert teller._refusals["n1"] == (1 if seconds < 1 else 0)
+
+
+@pytest.mark.parametrize("seconds, forsaken", [(9.0, False), (60.0, True)])
+def test_to_a_host_that_stood_still_each_reporter_was_there(tmp_path, monkeypatch, seconds, forsaken):
+    """Stopped before its first word to them, it would wait for the others until the time of the meeting is over."""
+    clock = [0.0]
+    monkeypatch.setattr(herald.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(herald, "call", Reporters(*["gone"] * 6))
+    teller = Herald(Bench("n3"), Counts("n3", 1), REPORTERS, str(tmp_path / "fabric.json"), 60.0)
+    turns = []
+
+    def wait(_seconds):
+        turns.append(_seconds)
+        clock[0] += seconds if len(turns) == 2 else _seconds
+        return len(turns) > 3
+
+    monkeypatch.setattr(teller, "_stop", types.SimpleNamespace(wait=wait))
+    teller._tell_again_and_again()
+    assert (turns, teller.is_forsaken()) == ([0.0, 2.0, 2.0, 2.0], forsaken)
+
+
+def test_a_host_that_stood_still_asks_slow_reporters_again_at_once(tmp_path):
+    teller = Herald(Bench("n3"), Counts("n3", 1), REPORTERS, str(tmp_path / "fabric.json"), 60.0)
+    teller._mute["n2"] = True
+    assert (teller._look_at_clock(3.0), teller._mute) == (False, {"n2": True})
+    assert (teller._look_at_clock(60.0), teller._mute) == (True, {})
 
 
 def test_the_only_reporter_is_not_forsaken(reporter, tmp_path):

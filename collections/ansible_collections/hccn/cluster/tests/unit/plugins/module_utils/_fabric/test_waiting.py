@@ -62,9 +62,10 @@ def test_a_partner_that_does_not_answer_is_called_ever_less_often(clock, failure
     assert waiting.ready(lost("n1")) == [ONE]
 
 
-def test_calls_in_vain_that_take_their_time_take_it_from_other_pairs(clock):
+@pytest.mark.parametrize("seconds", [3.0, 60.0])  # a call ends within 3 s; in the longer one this host stood still
+def test_calls_in_vain_that_take_their_time_take_it_from_other_pairs(clock, seconds):
     waiting = Waiting([ONE, TWO], clock)
-    waiting.failed(ONE, 3.0)
+    waiting.failed(ONE, seconds)
     clock.now += 8.9
     assert waiting.ready(lost("n1")) == [TWO]
     clock.now += 0.2
