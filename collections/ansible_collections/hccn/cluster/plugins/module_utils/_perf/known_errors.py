@@ -63,7 +63,8 @@ END = (
     known("timed_out", r"APPLICATION TIMED OUT[^\n]*|time limit for job execution has been reached", _TIMED_OUT_HINT),
     known("rank_crashed", r"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES(?:\s+=\s+PID [0-9]+ RUNNING AT \S+\s+=\s+EXIT CODE: [0-9]+)?"
           r"|noticed that process rank [0-9]+ with PID [0-9]+ on node \S+ exited on signal",
-          "a rank was killed or crashed: see dmesg and the program's own logs on the host that is named"),
+          "a rank was killed or crashed: see dmesg and the program's own logs on the host that is named; where several ranks ended, it may be one that "
+          "went down with the others, and mpirun's EXIT STRING tells how the job as a whole ended"),
     known("launch_failed", r"Launch proxy failed|unable to reliably start one or more daemons|daemon \(pid [0-9]+\) died unexpectedly",
           "a host did not start its ranks: log in to every host by ssh as the same user, without a password"),
 )
