@@ -64,4 +64,4 @@ class CallbackModule(CallbackBase):
         fields = part(result, "task_fields")
         if fields.get("action") == VALIDATION:
             # In place: the result's own copy of the task has the same arguments.
-            fields["args"].pop("argument_spec", None)
+            (fields.get("args") or {}).pop("argument_spec", None)
