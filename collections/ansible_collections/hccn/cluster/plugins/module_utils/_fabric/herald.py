@@ -55,7 +55,6 @@ class Herald:
         self._mute: Dict[str, bool] = {}
         self._over: Set[str] = set()
         self._refusals: Dict[str, int] = {}
-        self._slept = False
         self._stop = threading.Event()
         self._thread: Optional[threading.Thread] = None
         self._silent_after = SILENT_REPORTS * self._interval + CONNECT_SECONDS
@@ -123,8 +122,9 @@ class Herald:
         """Did this host stand still in what took so long? Then it knows nothing of the reporters any more."""
         if seconds < SLEPT_SECONDS:
             return False
-        self._slept = True
         self._mute.clear()
+        for host in self._others:
+            self._refusals.setdefault(host, 0)
         return True
 
     def _keep(self) -> None:
@@ -152,8 +152,8 @@ class Herald:
             took = time.monotonic() - began
             if not self._look_at_clock(took):
                 self._mute[host] = took > SLOW_SECONDS
-                if host in self._refusals or self._slept:
-                    self._refusals[host] = 0 if self._mute[host] else self._refusals.get(host, 0) + 1
+                if host in self._refusals:
+                    self._refusals[host] = 0 if self._mute[host] else self._refusals[host] + 1
             return False
 
     def end(self) -> None:

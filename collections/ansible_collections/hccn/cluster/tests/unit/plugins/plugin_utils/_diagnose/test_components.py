@@ -178,13 +178,18 @@ def test_a_pair_that_was_slow_once_is_told_and_nobody_blamed(more):
     assert found.coverage["pairs_slow"] == 1
 
 
+def slow_once(chosen, share, other=lambda: 1.0):
+    """Between these hosts npu 0 has this share, and is good when measured again; ``other``: the share of the rest."""
+    pairs = {*chosen, *(pair[::-1] for pair in chosen)}
+    cells = records(lambda source, target, device: share if (source, target) in pairs and device == 0 else other())
+    slow = [(cell["source"]["host"], cell["target"]["host"]) for cell in cells if cell["samples"][0]["bandwidth_gbit_s"] == 200.0 * share]
+    return judge_records([*cells, *(record("again%d" % number, *pair, 0, 1.0) for number, pair in enumerate(slow))], plan=topology(LEAVES))
+
+
 @pytest.mark.parametrize("count, blamed", [(2, []), (3, [("pair", False)] * 3)])
 def test_what_is_slow_once_on_many_pairs_is_no_chance(count, blamed):
     """Two pairs may be, or 1 % of all that was measured, which is one of 132 here."""
-    chosen = [("n02", "n01"), ("n04", "n03"), ("n06", "n05")][:count]
-    cells = records(lambda source, target, device: 0.8 if (source, target) in chosen + [pair[::-1] for pair in chosen] and device == 0 else 1.0)
-    slow = [(cell["source"]["host"], cell["target"]["host"]) for cell in cells if cell["samples"][0]["bandwidth_gbit_s"] == 160.0]
-    found = judge_records([*cells, *(record("again%d" % number, *pair, 0, 1.0) for number, pair in enumerate(slow))], plan=topology(LEAVES))
+    found = slow_once([("n02", "n01"), ("n04", "n03"), ("n06", "n05")][:count], 0.8)
     assert [(part["kind"], part["certain"]) for part in found.components] == blamed
     assert any("2 pairs were slow once" in sentence for sentence in found.power["blind"]) is not bool(blamed)
     assert {part["message"].split(": ", 2)[2] for part in found.components} == ({"good at another time: it comes and goes"} if blamed else set())
@@ -194,12 +199,7 @@ def test_what_is_slow_once_on_many_pairs_is_no_chance(count, blamed):
 def test_what_varies_much_is_far_out_more_often(spread, blamed):
     """Of 132 measurements six were slow once: more than 2 % of them, less than 8 %."""
     chance = random.Random(4)
-    chosen = [(HOSTS[place + 1], HOSTS[place]) for place in range(0, 12, 2)]
-    cells = records(lambda source, target, device: 0.3 if (source, target) in chosen + [pair[::-1] for pair in chosen] and device == 0 else
-                    chance.gauss(1.0, spread))
-    slow = [cell["source"]["host"] for cell in cells if cell["samples"][0]["bandwidth_gbit_s"] == 60.0]
-    partners = {**dict(chosen), **{target: source for source, target in chosen}}
-    found = judge_records([*cells, *(record("again" + source, source, partners[source], 0, 1.0) for source in slow)], plan=topology(LEAVES))
+    found = slow_once([(HOSTS[place + 1], HOSTS[place]) for place in range(0, 12, 2)], 0.3, lambda: chance.gauss(1.0, spread))
     assert (len(found.components), bad_hosts(found)) == (blamed, {})
     assert any("6 pairs were slow once" in sentence for sentence in found.power["blind"]) is not bool(blamed)
 
