@@ -16,6 +16,7 @@ from tests.support import ansible_environment, node, set_state, tools
 
 HOSTS = ("n1", "n2")
 SUBNETS = {"bring_up_subnets": [{"cidr": "10.79.0.0/16", "gateway": "10.79.0.1"}], "bring_up_tls_state": "disabled"}
+OTHER_SUBNETS = {"bring_up_subnets": [{"cidr": "10.80.0.0/16", "gateway": "10.80.0.1"}]}
 PLANNED = """address_0=10.79.0.10
 netmask_0=255.255.0.0
 gateway_0=10.79.0.1
@@ -136,18 +137,32 @@ def test_in_batches(cluster: Path) -> None:
     assert "address_0=10.79.0.10\n" in conf(cluster, "n2")
 
 
-def test_no_switch_is_touched_in_batches(cluster: Path) -> None:
-    done = bring_up(cluster, {**SUBNETS, "hccn_serial": 1, "bring_up_tls_state": "enabled"})
+def test_no_switch_is_touched_in_batches(cluster_of_three: Path) -> None:
+    cluster = cluster_of_three
+    assert bring_up(cluster, SUBNETS).returncode == 0
+    done = bring_up(cluster, {**OTHER_SUBNETS, "hccn_serial": 2, "bring_up_tls_state": "enabled"})
     assert done.returncode == 2
-    assert "n1: the TLS switch would change here while hosts of later batches keep theirs. Nothing was set." in done.stdout, done.stdout
-    assert ["tls_enable_0=1\n" in conf(cluster, name) for name in HOSTS] == [False, False]
+    assert "The TLS switch would change on n1, n2 while hosts of later batches keep theirs. Nothing was set." in done.stdout, done.stdout
+    assert ["tls_enable_0=1\n" in conf(cluster, name) for name in (*HOSTS, "n3")] == [False, False, False]
+    # What was there before is kept, also on the host that the refusal did not come from.
+    assert ["address_0=10.80." in conf(cluster, name) for name in HOSTS] == [True, True]
+    done = play(cluster, "restore", {}, "--limit", "n1,n2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ["address_0=10.79." in conf(cluster, name) for name in HOSTS] == [True, True]
+
+
+def test_batches_in_which_no_switch_changes_are_brought_up(cluster_of_three: Path) -> None:
+    assert bring_up(cluster_of_three, SUBNETS).returncode == 0
+    done = bring_up(cluster_of_three, {**SUBNETS, "hccn_serial": 2, "bring_up_settings": {"send_arp_status": 1}})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ["send_arp_status_0=1\n" in conf(cluster_of_three, name) for name in (*HOSTS, "n3")] == [True, True, True]
 
 
 def test_what_was_there_before_comes_back(cluster: Path) -> None:
     first = {**SUBNETS, "bring_up_settings": {"send_arp_status": 1}}
     assert bring_up(cluster, first).returncode == 0
     before = [sorted(conf(cluster, name).splitlines()) for name in HOSTS]
-    second = {"bring_up_subnets": [{"cidr": "10.80.0.0/16", "gateway": "10.80.0.1"}], "bring_up_settings": {"send_arp_status": 0}}
+    second = {**OTHER_SUBNETS, "bring_up_settings": {"send_arp_status": 0}}
     assert bring_up(cluster, second).returncode == 0
     assert "address_0=10.80.0.2" in conf(cluster, "n1") and "send_arp_status_0=0" in conf(cluster, "n1")
     done = play(cluster, "restore", {})

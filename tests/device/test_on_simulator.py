@@ -47,6 +47,13 @@ def test_a_host_is_read(host: Path) -> None:
     assert conf(host) == CONF + "tls_enable_0=0\ntls_enable_1=0\n"
 
 
+def test_what_was_not_asked_leaves_no_record(host: Path) -> None:
+    result = call_module("device_info", {**tools(host), "gather": []})
+    assert (result["devices"], result["measurements"]) == ([{"id": 0, "errors": []}, {"id": 1, "errors": []}], [])
+    (record, _) = call_module("device_info", {**tools(host), "gather": ["link"]})["measurements"]
+    assert (record["status"], record["source"], record["samples"]) == ("ok", {"device": 0}, [{"link": "up"}])
+
+
 def test_check_mode_leaves_the_file_byte_for_byte(host: Path) -> None:
     result = call_module("device_info", tools(host), check=True)
     assert [device["tls"]["reason"] for device in result["devices"]] == ["would_write", "would_write"]

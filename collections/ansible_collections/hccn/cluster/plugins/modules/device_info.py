@@ -205,7 +205,7 @@ side_effects:
   type: list
   elements: dict
 measurements:
-  description: The same as records of kind C(device), for the history.
+  description: The same as records of kind C(device), for the history. Devices of which nothing was read, with an empty O(gather), have none.
   returned: always
   type: list
   elements: dict

@@ -211,13 +211,15 @@ def sentence(results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def records(results: Sequence[Mapping[str, Any]], host: Host, started: float) -> List[Dict[str, Any]]:
-    """Records of kind ``device``, one a device: what the history keeps of a look."""
+    """Records of kind ``device``, one a device: what the history keeps of a look. A device of which nothing was asked has none."""
     context = {key: value for key, value in (("product", host.product), ("chip", host.chip)) if value is not None}
     kept = []
     for result in results:
         sample = {key: value for key, value in result.items() if key not in ("id", "errors", "tls")}
         if "tls" in result:
             sample["tls"] = result["tls"]["enabled"]
+        if not sample and not result["errors"]:
+            continue
         source = {"device": result["id"]}
         if result.get("address"):
             source["address"] = result["address"]
