@@ -36,6 +36,13 @@ def inventory(count: int) -> dict[str, Any]:
     return {"npu": {"hosts": hosts, "vars": variables}}
 
 
+def idle() -> list[dict[str, Any]]:
+    """A play with as many tasks as bring_up has on a host, of the same kinds, that do nothing: what they cost is what Ansible takes for any task."""
+    sent: dict[str, Any] = {"name": "Send a module that does nothing", "ansible.builtin.ping": {}}
+    said = {"name": "Say nothing", "ansible.builtin.debug": {"msg": ""}}
+    return [{"name": "Do nothing", "hosts": "npu", "gather_facts": False, "tasks": [*[sent] * 5, *[{**sent, "when": False}] * 3, *[said] * 2]}]
+
+
 def write(folder: Path, count: int) -> None:
     """The answers below ``folder``: module.json for all hosts, HOST/module.json for one."""
     real = node(folder / "real", "--address-template", f"{NETWORK}1{{device}}", "--netmask", "255.0.0.0", devices=DEVICES)
