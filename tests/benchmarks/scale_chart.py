@@ -59,12 +59,11 @@ def draw(figures: dict[str, Any]) -> str:
         parts.append(f'<text class="dim" x="{x(count):.1f}" y="{HEIGHT - BOTTOM + 22}" text-anchor="middle">{count:,}</text>')
     parts.append(f'<text class="dim" x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 10}" text-anchor="middle">hosts</text>')
     labels: list[float] = []
-    for name in sorted(STYLES, key=lambda name: -costs[name, counts[-1]]):
-        measured = [count for count in counts if (name, count) in costs]
-        points = [(x(count), y(costs[name, count])) for count in measured]
+    for name in sorted((name for name in STYLES if (name, counts[-1]) in costs), key=lambda name: -costs[name, counts[-1]]):
+        points = [(x(count), y(costs[name, count])) for count in counts]
         line = " L".join(f"{across:.1f} {down:.1f}" for across, down in points)
         parts.append(f'<path class="{STYLES[name]}" d="M{line}"/>')
-        for count, (across, down) in zip(measured, points):
+        for count, (across, down) in zip(counts, points):
             told = f"<title>{name}, {count} hosts: {costs[name, count]:.0f} ms</title>"
             parts.append(f'<circle class="{STYLES[name]}" cx="{across:.1f}" cy="{down:.1f}" r="4">{told}</circle>')
         at = max(points[-1][1] + 4, labels[-1] + 18 if labels else 0)
