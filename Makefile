@@ -96,10 +96,11 @@ molecule: .venv/.lint ## scenarios on real small hosts (tests/testbed); root onl
 simulate: .venv/.test ## the brain of the fabric check against thousands of simulated nodes with known faults
 	PYTHONPATH=collections python -m ansible_collections.hccn.cluster.plugins.plugin_utils._simulate
 
-soak: .venv/.test ## a million inputs that are not quite true for the parsers, 500 nights, every playbook under every fault (root; two hours on two cores)
+soak: .venv/.test ## a million inputs that are not quite true for the parsers, 500 nights, every playbook under every fault, a thousand hosts (root; two hours on two cores)
 	PYTHONPATH=collections:. python -m tests.fuzz.run $${HCCN_INPUTS:-1000000}
 	python -m pytest -n 0 tests/soak/long_nights.py
 	$(MAKE) fault-matrix
+	$(MAKE) bench-scale
 
 fault-matrix: .venv/.test ## every playbook under every fault on real small hosts (root; HCCN_FAULTS=tls,bring_up/garbage)
 	python -m pytest -n 0 -v tests/harness/long_matrix.py
