@@ -180,7 +180,8 @@ def test_a_job_whose_ansible_is_killed_has_failed(killed: Outcome) -> None:
     assert killed.named("playbook_on_stats") == []
 
 
-@pytest.mark.parametrize(("job", "number", "kinds"), [("silent", 102, {"device": 4}), ("killed", 103, {"device": 4, "plan": 1})])
+# bring_up had asked no NPU anything yet when a tool hung: the run is there, without a record.
+@pytest.mark.parametrize(("job", "number", "kinds"), [("silent", 102, {}), ("killed", 103, {"device": 4, "plan": 1})])
 def test_what_a_cut_job_found_is_kept(awx: Controller, job: str, number: int, kinds: dict[str, int], request: pytest.FixtureRequest) -> None:
     request.getfixturevalue(job)
     kept = awx.kept(number)
