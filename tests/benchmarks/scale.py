@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import pytest
@@ -38,8 +39,10 @@ USUAL_FORKS, FORKS_HOSTS = 16, min(256, max(COUNTS))
 PLAYBOOKS = ("bring_up", "rank_table", "check_fabric")
 IDLE = "idle"
 """A play whose tasks do nothing: what a task costs on a host is Ansible's own, and it grows with the hosts."""
-MOST_GROWTH = 1.1
-"""Of CPU a host, the most hosts against the fewest, as a multiple of what idle tasks grow. What walks over all hosts from each of them makes it 10."""
+MOST_GROWTH = 1.3
+"""CPU a host, of the most hosts against the fewest. What walks over all hosts from each of them makes it 10."""
+MOST_GROWTH_OF_IDLE = 1.1
+"""The same, as a multiple of what idle tasks grow."""
 MOST_MEMORY_MIB = 512
 """With all workers; 16 of them and the controller held 441 MiB."""
 MOST_LEAN = 0.75
@@ -172,21 +175,22 @@ def null(folder: Path, playbook: str, count: int, forks: int, **more: str) -> Co
 def side_by_side(cluster: Any, playbook: str) -> list[Cost]:
     """What it costs on each number of hosts. On the fewer ones it runs over and over beside the most: a machine's pace may differ by half from one minute to
     the next, and so all have the same of it."""
-    found: dict[int, list[Cost]] = {count: [] for count in COUNTS[:-1]}
+    *fewer, largest = [(cluster(count), playbook, count, USUAL_FORKS) for count in COUNTS]  # made before anything is measured
+    found: list[list[Cost]] = [[] for _play in fewer]
     with ThreadPoolExecutor(1) as pool:
-        most = pool.submit(null, cluster(COUNTS[-1]), playbook, COUNTS[-1], USUAL_FORKS)
+        most = pool.submit(null, *largest)
         while not most.done():
-            for count, costs in found.items():
-                cost = null(cluster(count), playbook, count, USUAL_FORKS)
+            for smaller, costs in zip(fewer, found):
+                cost = null(*smaller)
                 if not costs or not most.done():  # what it had the machine to itself for is another figure
                     costs.append(cost)
-    return [*map(mean, found.values()), most.result()]
+    return [*map(mean, found), most.result()]
 
 
 def mean(costs: list[Cost]) -> Cost:
-    tasks = {name: sum(cost.tasks.get(name, 0.0) for cost in costs) / len(costs) for name in costs[0].tasks}
     return costs[0]._replace(
-        cpu=sum(cost.cpu for cost in costs) / len(costs), wall=sum(cost.wall for cost in costs) / len(costs), tasks=tasks,
+        cpu=fmean(cost.cpu for cost in costs), wall=fmean(cost.wall for cost in costs),
+        tasks={name: fmean(cost.tasks.get(name, 0.0) for cost in costs) for name in costs[0].tasks},
         main_mib=max(cost.main_mib for cost in costs), all_mib=max(cost.all_mib for cost in costs))
 
 
@@ -205,9 +209,10 @@ def test_no_host_costs_more_for_there_being_others(
     few, many = costs[0], costs[-1]
     growth, idle_growth = many.a_host / few.a_host, idle[-1].a_host / idle[0].a_host
     told(capsys, *map(line, (*idle, *costs)),
-         f"{playbook}: growth of CPU a host {growth:.2f}, of idle tasks {idle_growth:.2f} (reference: {MOST_GROWTH} times that)",
+         f"{playbook}: growth of CPU a host {growth:.2f} (reference {MOST_GROWTH}), of idle tasks {idle_growth:.2f} (at most {MOST_GROWTH_OF_IDLE} times it)",
          *(f"    {1000 * few.tasks.get(name, 0) / few.hosts:6.1f} -> {1000 * cpu / many.hosts:6.1f} ms a host: {name}" for name, cpu in many.tasks.items()))
-    assert growth <= MOST_GROWTH * idle_growth
+    assert growth <= MOST_GROWTH
+    assert growth <= MOST_GROWTH_OF_IDLE * idle_growth
     assert many.all_mib <= MOST_MEMORY_MIB
 
 

@@ -59,7 +59,7 @@ def draw(figures: dict[str, Any]) -> str:
         parts.append(f'<text class="dim" x="{x(count):.1f}" y="{HEIGHT - BOTTOM + 22}" text-anchor="middle">{count:,}</text>')
     parts.append(f'<text class="dim" x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 10}" text-anchor="middle">hosts</text>')
     labels: list[float] = []
-    for name in sorted((name for name in STYLES if (name, counts[-1]) in costs), key=lambda name: -costs[name, counts[-1]]):
+    for name in sorted({name for name, _hosts in costs}, key=lambda name: -costs[name, counts[-1]]):
         points = [(x(count), y(costs[name, count])) for count in counts]
         line = " L".join(f"{across:.1f} {down:.1f}" for across, down in points)
         parts.append(f'<path class="{STYLES[name]}" d="M{line}"/>')
