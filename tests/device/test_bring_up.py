@@ -165,3 +165,38 @@ def test_what_was_there_before_comes_back(cluster: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert [sorted(conf(cluster, name).splitlines()) for name in HOSTS] == before
     assert changed(play(cluster, "restore", {})) == ["0", "0"]
+
+
+LEFTOVER = "gateway_0=10.99.0.1\n"
+"""Of another network; hccn_tool refuses it by hand, so a file from elsewhere brought it."""
+
+
+def test_a_leftover_gateway_outside_of_the_declared_network_is_healed(cluster: Path) -> None:
+    assert bring_up(cluster, SUBNETS).returncode == 0
+    path = cluster / "n2/etc/hccn.conf"
+    path.write_text(path.read_text().replace("gateway_0=10.79.0.1\n", LEFTOVER))
+    set_state(cluster / "n2", "0.gateway=10.99.0.1")
+    predicted = bring_up(cluster, SUBNETS, "--check")
+    assert (predicted.returncode, LEFTOVER in conf(cluster, "n2")) == (0, True), predicted.stdout
+    done = bring_up(cluster, SUBNETS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(conf(cluster, "n2").splitlines()) == sorted(PLANNED.splitlines())
+    assert "hccn.conf with 0 problems" in done.stdout
+    assert changed(done) == ["0", "1"]
+    assert changed(bring_up(cluster, SUBNETS)) == ["0", "0"]
+
+
+def test_a_move_to_a_network_without_gateway_leaves_no_old_one(cluster: Path) -> None:
+    (cluster / "n2/etc/hccn.conf").write_text("address_0=10.79.0.10\nnetmask_0=255.255.0.0\n" + LEFTOVER)
+    set_state(cluster / "n2", "0.ip=10.79.0.10", "0.netmask=255.255.0.0", "0.gateway=10.99.0.1")
+    done = bring_up(cluster, {"bring_up_subnets": [{"cidr": "10.80.0.0/16"}]})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "address_0=10.80.0." in conf(cluster, "n2") and "gateway_0" not in conf(cluster, "n2")
+
+
+def test_problems_that_no_declared_address_replaces_still_fail_the_host(cluster: Path) -> None:
+    (cluster / "n2/etc/hccn.conf").write_text("send_arp_status_0=7\n" + LEFTOVER)
+    done = bring_up(cluster, SUBNETS)
+    assert done.returncode == 2
+    assert "has 1 problem(s) left, the first: line 1, send_arp_status_0: '7' is neither 0 nor 1" in done.stdout, done.stdout
+    assert "address_0" not in conf(cluster, "n2")

@@ -24,6 +24,8 @@ MNT_DETACH = 2
 KEPT_FLAGS = 2 | 4 | 8  # nosuid, nodev, noexec: a user namespace may not take them from a mount; statvfs and mount have the same numbers
 CAPABILITY_VERSION_3 = 0x20080522
 CONF = Path("/etc/hccn.conf")
+NPUS = {"davinci0": "/dev/null", "davinci7": "/dev/zero", "davinci12": "/dev/full"}
+"""Character devices of every machine that stand for the NPUs of this one."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -57,7 +59,9 @@ def fill(root: Path, wish: dict[str, Any]) -> None:
     for name in ("dev", "etc"):
         (root / name).mkdir()
     for npu in wish["npus"]:
-        bind("/dev/null", root / "dev" / npu)
+        bind(NPUS.get(npu, "/dev/random"), root / "dev" / npu)
+    for name in wish.get("files", []):
+        (root / "dev" / name).touch()
     conf = root / "etc/hccn.conf"
     if wish.get("mount"):
         bind(wish["mount"], conf, wish.get("read_only", False))

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._device import conf_file, mounts
 
+from tests.mounts.container import NPUS
 from tests.support import call_module, skip
 
 CONF = "address_0=10.78.1.10\n"
@@ -60,8 +61,14 @@ class Container:
 
 
 class Host:
+    """``dev``: its /dev, with NPUs that are other character devices of this machine (container.NPUS)."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.dev = folder / "dev"
+        self.dev.mkdir()
+        for name, device in NPUS.items():
+            (self.dev / name).symlink_to(device)
         self.path = folder / "hccn.conf"
         self.path.write_text(CONF)
         self.cdi = folder / "cdi"
@@ -80,8 +87,11 @@ class Host:
 
     def look(self, **options: Any) -> list[dict[str, Any]]:
         """What the logic tells of the containers of this test, in the order of their start."""
+        return self.own(self.manage(**options))
+
+    def manage(self, **options: Any) -> dict[str, Any]:
         params = {**self.options, "container_path": "/etc/hccn.conf", "state": None, "fail_on": "never", **options}
-        return self.own(mounts.manage(params, check_mode=True))
+        return mounts.manage(params, check_mode=True, dev=str(self.dev))
 
     def own(self, result: dict[str, Any]) -> list[dict[str, Any]]:
         found = {one["pid"]: one for one in result["containers"]}
@@ -152,8 +162,7 @@ def test_a_replace_that_keeps_the_old_file_is_told_from_a_file_of_the_image(host
     mapped, image = host.start_mapped(), host.start(content=CONF + "\n")
     host.path.rename(host.folder / "hccn.conf.bak")
     host.path.write_text(NEWER)
-    params = {**host.options, "container_path": "/etc/hccn.conf", "state": None, "fail_on": "never"}
-    result = mounts.manage(params, check_mode=True)
+    result = host.manage()
     assert [one["state"] for one in host.own(result)] == ["stale", "stale"]
     assert host.problem(result, mapped)["message"] == (
         f"/etc/hccn.conf is an older file: the host's {host.path} was replaced (by rename) or removed after the container had started")
@@ -177,13 +186,13 @@ def test_the_right_to_read_is_what_the_kernel_says(host: Host, powerless: bool, 
     container = host.start_mapped(powerless=powerless)
     content = mounts.host_file(str(host.path))
     host.path.chmod(mode)
-    finding = mounts.look(one_of(container), content, mounts.Ends(str(host.path), "/etc/hccn.conf"), "/proc")
+    finding = mounts.look(one_of(host, container), content, mounts.Ends(str(host.path), "/etc/hccn.conf"), "/proc")
     assert finding is not None
     assert (finding.state, container.reads()) == (state, reads)
 
 
-def one_of(container: Container) -> mounts.containers.Container:
-    (found,) = [one for one in mounts.containers.scan().containers if container.pid in one.pids]
+def one_of(host: Host, container: Container) -> mounts.containers.Container:
+    (found,) = [one for one in mounts.containers.scan(dev=str(host.dev)).containers if container.pid in one.pids]
     return found
 
 
@@ -199,11 +208,18 @@ def test_containers_without_npus_and_private_namespaces_are_left_out(host: Host)
     assert host.look() == []
 
 
+def test_a_file_of_a_user_that_has_the_name_of_an_npu_is_none(host: Host) -> None:
+    """In a user namespace anybody may have a root of his own."""
+    user = host.start(npus=[], files=["davinci0"], held=["davinci0"])
+    result = host.manage(fail_on="error")
+    assert (host.own(result), [one for one in result["problems"] if str(user.pid) in one["where"]]) == ([], [])
+
+
 def test_the_task_names_each_container_with_what_to_do(host: Host) -> None:
     stale, missing = host.start_mapped(), host.start()
     host.replace()
     mapped = host.start_mapped(held=["davinci0"])
-    result = call_module("hccn_conf_mount", {**host.options, "fail_on": "error"})
+    result = host.manage(fail_on="error")
     assert [one["state"] for one in host.own(result)] == ["stale", "missing", "mapped"]
     assert " problem(s) with hccn.conf in containers, the first: " in result["msg"]
     assert host.problem(result, stale)["hint"] == (

@@ -12,17 +12,24 @@ author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
   - Used by the playbook C(hccn.cluster.restore).
-positional: _input, settings
+positional: _input, settings, devices
 options:
   _input:
     description:
-      - What was saved, with C(schema) (V(hccn.cluster/restore/1)), C(saved_at), C(network) (RV(hccn.cluster.device_network#module:previous)), C(tls)
-        (a list of C(id) and C(enabled)) and C(hccn_conf) (the text of the file). The last three may be missing.
-    type: dict
+      - What O(hccn.cluster.hccn_conf#module:keep_previous=true) saved, with C(schema) (V(hccn.cluster/restore/2)), C(saved_at), C(network) (entries of
+        O(hccn.cluster.device_network#module:config), V(null) where an option was not set), C(tls) (a list of C(id) and C(enabled)) and
+        C(hccn_conf) (the text of the file). The last three may be missing. The text of the JSON file is taken, too.
+    type: raw
     required: true
   settings:
     description:
       - What the file holds now, as in RV(hccn.cluster.hccn_conf#module:settings).
+    type: list
+    elements: dict
+    default: []
+  devices:
+    description:
+      - What the devices have now, as in RV(hccn.cluster.device_info#module:devices). Needed for C(missing).
     type: list
     elements: dict
     default: []
@@ -35,17 +42,18 @@ seealso:
 EXAMPLES = r"""
 - name: Put the addresses back
   hccn.cluster.device_network:
-    config: "{{ (lookup('ansible.builtin.file', 'npu1.json') | from_json | hccn.cluster.restored).network }}"
+    config: "{{ (record.content | b64decode | hccn.cluster.restored).network }}"
 """
 
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(saved_at), C(network), C(tls), C(present), C(absent) and C(problems).
+    - A dictionary with C(saved_at), C(network), C(tls), C(present), C(absent), C(problems) and C(missing).
     - C(network) is the C(config) of M(hccn.cluster.device_network).
     - C(tls) has C(enabled) and C(disabled), the C(devices) that M(hccn.cluster.device_tls) switches to that state.
     - C(present) and C(absent) are the C(config) of M(hccn.cluster.hccn_conf) for each of its states, C(absent) with keys that were not in the file.
-    - C(problems) are settings of the file that cannot be put back.
+    - C(problems) are settings that cannot be put back.
+    - C(missing) are sentences, one for each NPU whose address was changed and not saved.
   type: dict
 """
 
@@ -56,12 +64,13 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.restored import restore
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
-def restored(saved: Any, settings: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def restored(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devices: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
-        return restore(saved, settings)
+        return restore(saved, settings, devices)
     except InputError as error:
         raise AnsibleFilterError(f"restored: {error.sentence()}") from None
 
@@ -71,4 +80,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        return {"restored": restored}
+        return guard.filters({"restored": restored})

@@ -110,7 +110,7 @@ devices:
           description: The switch, V(null) when it could not be read.
           type: bool
         reason:
-          description: Why RV(devices[].tls.enabled) is V(null), for example V(would_write) or V(no_final_newline).
+          description: Why RV(devices[].tls.enabled) is V(null), for example V(would_write), V(no_final_newline) or V(nul_bytes).
           type: str
         preset_certificate:
           description: Is the factory's certificate loaded? V(null) for tools that do not tell.

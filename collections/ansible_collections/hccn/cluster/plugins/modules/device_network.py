@@ -26,6 +26,7 @@ extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.conf
   - hccn.cluster._devices.busy
+  - hccn.cluster._devices.previous
   - hccn.cluster._attributes
   - hccn.cluster._attributes.devices_group
 attributes:
@@ -218,7 +219,8 @@ def entry_spec() -> dict:
 
 def main() -> None:
     config = {"type": "list", "elements": "dict", "required": True, "options": entry_spec()}
-    module = AnsibleModule(argument_spec=session.options("any", config=config, allow_busy=session.ALLOW_BUSY), supports_check_mode=True)
+    spec = session.options("any", config=config, allow_busy=session.ALLOW_BUSY, keep_previous=session.KEEP_PREVIOUS)
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
         with Guard():
             result = network.configure(module.params, module.check_mode)

@@ -26,6 +26,7 @@ extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.conf
   - hccn.cluster._devices.busy
+  - hccn.cluster._devices.previous
   - hccn.cluster._attributes
   - hccn.cluster._attributes.devices_group
 attributes:
@@ -134,7 +135,8 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import sessio
 def main() -> None:
     state = {"type": "str", "choices": ["enabled", "disabled"], "required": True}
     only_look = {"type": "bool", "default": False}
-    module = AnsibleModule(argument_spec=session.options("any", state=state, only_look=only_look, allow_busy=session.ALLOW_BUSY), supports_check_mode=True)
+    spec = session.options("any", state=state, only_look=only_look, allow_busy=session.ALLOW_BUSY, keep_previous=session.KEEP_PREVIOUS)
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
         with Guard():
             result = switch.switch(module.params, module.check_mode)

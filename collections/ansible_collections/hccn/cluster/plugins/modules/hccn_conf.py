@@ -16,11 +16,13 @@ author:
 description:
   - C(/etc/hccn.conf) is what the driver sets on the NPUs at every boot. This module declares keys of it and reports the problems of the whole file.
   - The file is edited in place under C(flock), as C(hccn_tool) does, so its inode stays and containers that mount it see the change.
-    Lines that are not declared stay as they are, byte for byte. The file ends in a newline afterwards.
+    Lines that are not declared stay as they are, byte for byte. The file ends in a newline afterwards, and NUL bytes, which a write that was cut off
+    may have left in it, are gone.
   - The devices themselves are not touched, unless O(recover=true). A change of the file alone takes effect at the next boot.
 extends_documentation_fragment:
   - hccn.cluster._devices
   - hccn.cluster._devices.busy
+  - hccn.cluster._devices.previous
   - hccn.cluster._attributes
   - hccn.cluster._attributes.devices_group
 attributes:
@@ -59,6 +61,14 @@ options:
           - As O(settings).
         type: dict
         required: true
+  pending_network:
+    description:
+      - What M(hccn.cluster.device_network) will set after this, in the form of its option O(hccn.cluster.device_network#module:config).
+      - Problems of the file that end with it, such as a gateway outside of the network of an address that is about to change, do not fail this module.
+        Verify the file again afterwards where RV(pending) is not empty.
+    type: list
+    elements: dict
+    default: []
   state:
     description:
       - V(present) writes the keys, V(absent) removes them. Only the exact key is removed.
@@ -87,7 +97,7 @@ options:
     default: false
   fail_on:
     description:
-      - V(any) and V(all) fail when problems of severity error are left in the file, V(none) does not.
+      - V(any) and V(all) fail when problems of severity error are left in the file that are not in RV(pending), V(none) does not.
       - With O(recover=true) V(any) also fails when a device could not be recovered, V(all) when none could.
     default: any
 notes:
@@ -140,6 +150,12 @@ problems:
       severity: error
       message: "the last line has no newline: hccn_tool glues the next key to it"
       where: line 7
+pending:
+  description: Those of RV(problems) that end when O(pending_network) is set.
+  returned: success, or failed with problems
+  type: list
+  elements: dict
+  sample: []
 recovered:
   description: One entry for each device that was compared with the file.
   returned: O(recover=true)
@@ -174,6 +190,13 @@ previous:
   description: Text of the file before the change.
   returned: when the file was changed, or would be in check mode
   type: str
+saved:
+  description:
+    - Where O(keep_previous=true) saves. C(path) is the file, C(marker) the one that exists while a change is unfinished, and C(exists) and C(unfinished)
+      are whether the two exist now.
+  returned: O(keep_previous=true)
+  type: dict
+  sample: {path: /etc/hccn.conf.restore.json, marker: /etc/hccn.conf.restore.unfinished, exists: true, unfinished: true}
 backup_file:
   description: The copy.
   returned: changed and O(backup=true)
@@ -194,11 +217,12 @@ def argument_spec() -> dict:
         settings={"type": "dict"},
         config={"type": "list", "elements": "dict",
                 "options": {"id": {"type": "int", "required": True}, "settings": {"type": "dict", "required": True}}},
+        pending_network={"type": "list", "elements": "dict", "default": []},
         state={"type": "str", "choices": ["present", "absent"], "default": "present"},
         backup={"type": "bool", "default": False},
         create={"type": "bool", "default": False},
         recover={"type": "bool", "default": False},
-        allow_busy=session.ALLOW_BUSY,
+        allow_busy=session.ALLOW_BUSY, keep_previous=session.KEEP_PREVIOUS,
     )
     del spec["hccn_conf"]
     return spec

@@ -17,7 +17,7 @@ description:
   - In a container, LLM-DataDist without C(OPTION_LOCAL_COMM_RES) reads C(/etc/hccn.conf), which must be that of the host.
     C(ascend-docker-runtime) mounts neither C(hccn.conf) nor C(hccn_tool), so the file is mapped by whoever starts the container.
   - This module looks at every running container that has NPUs and tells what it sees at that path. A container has NPUs when one of its processes holds
-    C(/dev/davinci<N>) open or when such device files are in its C(/dev).
+    C(/dev/davinci<N>) open or when such device files are in its C(/dev). They must be the same character devices as those of the host.
   - It reads C(/proc) only. No container engine is asked, no namespace is entered, no container is touched.
   - With O(state) it also writes or removes the mapping as a spec of the Container Device Interface (CDI). The arguments for C(docker) and the volume for
     Kubernetes are returned in any case.

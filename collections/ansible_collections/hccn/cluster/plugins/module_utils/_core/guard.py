@@ -72,6 +72,15 @@ def marked(mark: str) -> List[int]:
     return found
 
 
+def is_own(pid: int) -> bool:
+    """Return True for a process that this process's guard would end: a child of the same run."""
+    mark = os.environ.get(MARK)
+    try:
+        return mark is not None and ("%s=%s" % (MARK, mark)).encode() in _environment(str(pid)).split(b"\0")
+    except OSError:
+        return False
+
+
 def end_marked(mark: str) -> None:
     """Kills what carries the mark until two looks in a row find nothing: a child may be between fork and exec at the first."""
     deadline = time.monotonic() + _SCAN_SECONDS
@@ -86,6 +95,14 @@ def end_marked(mark: str) -> None:
         quiet = 0 if pids else quiet + 1
         if quiet < 2:
             time.sleep(0.1)
+
+
+def run_quietly(argv: Sequence[str]) -> None:
+    """Run a cleanup command, with its own deadline and without temporary files. Whether it succeeds is not known."""
+    try:
+        subprocess.run(list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=_CLEANUP_TIMEOUT, check=False)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        pass
 
 
 class Guard:
@@ -138,12 +155,11 @@ class Guard:
 
     def _run_cleanup(self) -> None:
         for action in self._cleanup:
+            if not callable(action):
+                run_quietly(action)
+                continue
             try:
-                if callable(action):
-                    action()
-                    continue
-                subprocess.run(list(action), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                               timeout=_CLEANUP_TIMEOUT, check=False)
+                action()
             except (OSError, ValueError, subprocess.SubprocessError):
                 continue
 

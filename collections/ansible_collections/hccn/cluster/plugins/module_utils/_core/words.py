@@ -1,17 +1,23 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Lists of names: their order, and how a sentence has them."""
+"""Names and texts: lists of names, their order and how a sentence has them, and what others chose, made fit to be shown or quoted."""
 
 from __future__ import annotations
 
 import re
-from typing import List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 from .numbers import is_count
 
 SHOWN = 8
+LONGEST_NAME, LONGEST_TEXT = 64, 2000
+"""Characters of a name, and of a sentence, that others chose and that is shown."""
+CUT = "..."
+"""In the place of what was cut off."""
 _NUMBER = re.compile(r"([0-9]+)")
+_BETWEEN_WORDS = re.compile(r"[\s\u3000-\u303f\uff00-\uffef]")
+"""White space, and the punctuation of languages that are written without it."""
 
 
 def some(names: Sequence[str], shown: int = SHOWN, count: Optional[int] = None) -> str:
@@ -23,3 +29,53 @@ def some(names: Sequence[str], shown: int = SHOWN, count: Optional[int] = None) 
 def natural(name: str) -> List[Tuple[int, int, str]]:
     """A key by which n2 comes before n10, and numbers before letters."""
     return [(0, int(part), "") if is_count(part) else (1, 0, part) for part in _NUMBER.split(name) if part]
+
+
+def printable(text: Any, most: int = LONGEST_NAME) -> str:
+    """Return what others chose (a host, a switch, a process) as one line that a terminal shows as it is, of ``most`` characters at most.
+
+    Control characters, line ends, escape sequences and the marks that turn the direction of writing become ``?``. A text that is cut ends with a word.
+    """
+    shown = str(text)
+    if len(shown) > most:
+        cut = shown[:most - 3]
+        shown = (cut.rpartition(" ")[0] or cut) + "..."
+    return shown if shown.isprintable() else "".join(character if character.isprintable() else "?" for character in shown)
+
+
+def all_printable(value: Any, most: int = LONGEST_TEXT) -> Any:
+    """The value with every text in its lists and dictionaries made ``printable``."""
+    if isinstance(value, str):
+        return printable(value, most)
+    if isinstance(value, dict):
+        return {all_printable(key, most): all_printable(inner, most) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [all_printable(inner, most) for inner in value]
+    return value
+
+
+def beginning(text: str, limit: int) -> str:
+    """Return the first ``limit`` characters at most, cut between two words.
+
+    A word is kept whole or not at all: the half of a key or a token would not be recognised where secrets are hidden.
+    """
+    if len(text) <= limit:
+        return text
+    end = limit
+    while end and not (_BETWEEN_WORDS.match(text[end]) or _BETWEEN_WORDS.match(text[end - 1])):
+        end -= 1
+    return _or_its_length(text[:end].rstrip() + " " + CUT, text)
+
+
+def ending(text: str, limit: int) -> str:
+    """Return the last ``limit`` characters at most, cut as ``beginning`` does."""
+    if len(text) <= limit:
+        return text
+    start = len(text) - limit
+    while start < len(text) and not (_BETWEEN_WORDS.match(text[start - 1]) or _BETWEEN_WORDS.match(text[start])):
+        start += 1
+    return _or_its_length(CUT + " " + text[start:].lstrip(), text)
+
+
+def _or_its_length(quoted: str, text: str) -> str:
+    return "(%d characters without a space)" % len(text) if quoted.strip() == CUT else quoted

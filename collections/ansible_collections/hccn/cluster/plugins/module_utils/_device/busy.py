@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import os
 import re
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError
+from .._core.guard import is_own
 from .._core.numbers import count_of
 from .containers import place_of
 from .host import Host, has_device_files
@@ -25,6 +28,18 @@ from .smi import NpuSmi
 from .tool import HccnTool
 
 BUSY_HINT = "wait for the job to end, or set allow_busy: true"
+
+NOT_IDLE = frozenset({"device_busy", "busy_unknown"})
+"""Codes of the errors with which a device is left alone."""
+
+MAX_AGE_S = 1.0
+"""How old an answer of BusyProbe may be. All devices of a host share one call of npu-smi, so a run of thousands of pairs makes at most one a second."""
+
+PROBE_TIMEOUT_S = 10.0
+"""Between two tests npu-smi has less time than elsewhere: the other end of the pair waits."""
+
+SETTLE_S = 2.0
+_SETTLE_PAUSE_S = 0.2
 
 _QP_COUNT = re.compile(r"^total_qp_count:\s*(\d+)", re.MULTILINE)
 
@@ -128,3 +143,76 @@ def refusals(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int], al
         device: HccnError("device_busy", "device %d is at work: %s" % (device, doing.sentence), BUSY_HINT).as_dict()
         for device, doing in work.items() if doing.sentence
     }
+
+
+class _Recent:
+    """The answer to one question, an error too, kept for MAX_AGE_S after it came. Threads that ask meanwhile wait for it and share it."""
+
+    def __init__(self, ask: Callable[[], Any], now: Callable[[], float]) -> None:
+        self._ask = ask
+        self._now = now
+        self._lock = threading.Lock()
+        self._came: Optional[float] = None
+        self._answer: Any = None
+        self._error: Optional[HccnError] = None
+
+    def get(self) -> Any:
+        arrived = self._now()
+        with self._lock:
+            if self._came is None or self._came < arrived - MAX_AGE_S:
+                self._answer = self._error = None
+                try:
+                    self._answer = self._ask()
+                except HccnError as error:
+                    self._error = error
+                self._came = self._now()
+            if self._error is not None:
+                raise HccnError(self._error.code, self._error.message, self._error.hint)
+            return self._answer
+
+
+class BusyProbe:
+    """Tells a run again and again whether its devices have other work. Used by several threads; ``now`` and ``sleep`` are replaced in tests."""
+
+    def __init__(self, tool: HccnTool, smi: NpuSmi, host: Host, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._tool = tool
+        self._smi = smi
+        self._host = host
+        self._now = now
+        self._sleep = sleep
+        hurried = smi.within(PROBE_TIMEOUT_S)
+        self._running = _Recent(lambda: processes_by_device(host, hurried.processes()), now)
+        self._pairs: Dict[int, _Recent] = {}
+
+    @property
+    def npu_smi(self) -> str:
+        """The path of npu-smi. Raises HccnError ``tool_missing``."""
+        return self._smi.path
+
+    def refusals(self, devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
+        """Return the error of each of ``devices`` that has other work now, as ``refusals``."""
+        return refusals(self._tool, self._smi, self._host, devices, False)
+
+    def require_idle(self, device: int, own_test: bool = False) -> None:
+        """Raise HccnError ``device_busy`` or ``busy_unknown`` unless the device had no other work at most MAX_AGE_S ago.
+
+        Processes of this run do not count, nor do queue pairs with ``own_test``: a test of this run may hold them.
+        """
+        try:
+            running = self._running.get()
+        except HccnError as error:
+            raise _unknown(error) from None
+        others = tuple(one for one in running.get(device, ()) if not is_own(one.pid))
+        work = Work(others, None if others or own_test else self._queue_pairs(device))
+        if work.sentence:
+            raise HccnError("device_busy", "device %d is at work: %s" % (device, work.sentence), BUSY_HINT)
+
+    def _queue_pairs(self, device: int) -> Optional[int]:
+        """Those that stay: after a reset the device may need a moment to give up the queue pairs of the test before."""
+        recent = self._pairs.setdefault(device, _Recent(lambda: _queue_pairs(self._tool, device), self._now))
+        found: Optional[int] = recent.get()
+        end = self._now() + SETTLE_S
+        while found and self._now() < end:
+            self._sleep(_SETTLE_PAUSE_S)
+            found = _queue_pairs(self._tool, device)
+        return found

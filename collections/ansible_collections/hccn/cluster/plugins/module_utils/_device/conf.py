@@ -16,6 +16,12 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 REPEATABLE_KEYS = ("arp", "ip_rule", "ip_route", "IPv6neigh", "IPv6route_address")
 """Keys that may stand on several lines; all others count once, first line wins."""
 
+NUL_BYTES = "nul_bytes"
+"""Code of what a write leaves that was cut off: the file is as long as its new text, and NUL bytes fill what was not written."""
+
+_NULS = re.compile(r"\0+\n?")
+_NULS_FIRST = re.compile(r"^\0+\n?", re.MULTILINE)
+
 MIN_LINE = 3
 """Shorter lines are ignored by the tool."""
 
@@ -42,8 +48,8 @@ def lines_of(text: str) -> List[str]:
 
 
 def parse_line(line: str, number: int = 0) -> Optional[Setting]:
-    """A setting, or None for a comment, a blank or a line that the tool would ignore."""
-    content = line.rstrip("\r\n")
+    """A setting, or None for a comment, a blank or a line that the tool would ignore. A NUL byte ends it: the tool takes lines as C strings."""
+    content = line.partition("\0")[0].rstrip("\r\n")
     if content.startswith("#") or len(content) < MIN_LINE:
         return None
     found = _LINE.match(content)
@@ -71,17 +77,29 @@ def ends_well(text: str) -> bool:
     return not text or text.endswith("\n")
 
 
+def end_fault(text: str) -> Optional[str]:
+    """Return what is wrong with the end: ``nul_bytes``, ``no_final_newline``, or None."""
+    if ends_well(text):
+        return None
+    return NUL_BYTES if text.endswith("\0") else "no_final_newline"
+
+
+def without_nuls(text: str) -> str:
+    """Return the text without NUL bytes. In mid-line they become the end of the line: the last line may have had none when it was written behind."""
+    return _NULS.sub("\n", _NULS_FIRST.sub("", text)) if "\0" in text else text
+
+
 Wishes = Mapping[Tuple[int, str], Sequence[str]]
 """(device, key) -> its values; more than one only for a repeatable key, none to remove it."""
 
 
 def edit(text: str, wishes: Wishes) -> str:
-    """The text with exactly these values for these keys; everything else stays as it is, byte for byte.
+    """The text with exactly these values for these keys; everything else stays as it is, byte for byte, but NUL bytes, which go.
 
     A key keeps the place of its first line, further lines of it go; new keys come at the end. The result ends in a newline.
     """
-    lines = lines_of(text)
-    if lines and not ends_well(text):
+    lines = lines_of(without_nuls(text))
+    if lines and not ends_well(lines[-1]):
         lines[-1] += "\n"
     left: Dict[Tuple[int, str], List[str]] = {key: list(values) for key, values in wishes.items()}
     kept: List[str] = []

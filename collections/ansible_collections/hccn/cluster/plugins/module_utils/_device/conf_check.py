@@ -16,7 +16,8 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .._core.numbers import is_count
 from .._core.problems import Problem
-from .conf import MIN_LINE, REPEATABLE_KEYS, Setting, ends_well, lines_of, settings
+from .._core.words import beginning
+from .conf import MIN_LINE, NUL_BYTES, REPEATABLE_KEYS, Setting, ends_well, lines_of, settings, without_nuls
 from .network_config import MTU
 
 MAX_LINE = 384
@@ -25,6 +26,12 @@ MAX_LINE = 384
 _BLANKS = re.compile(r"^([^=#\s]+_\d+)(\s+=\s*|=\s+)")
 _GLUED = re.compile(
     r"(?:address|netmask|gateway|netdetect|tls_enable|send_arp_status|send_arp_period|mtu|xsfp_reset_max_times|xsfp_reset_wait_times)_\d+=")
+
+
+def _nul_bytes(text: str) -> Iterator[Problem]:
+    if "\0" in text:
+        yield Problem(NUL_BYTES, "error", "%d NUL bytes, left by a write that was cut off: hccn_tool does not read what follows them in their line"
+                      % text.count("\0"), where="line %d" % (text[:text.index("\0")].count("\n") + 1), hint="hccn.cluster.hccn_conf removes them")
 
 
 def _no_final_newline(text: str) -> Iterator[Problem]:
@@ -54,7 +61,7 @@ def _lines(text: str) -> Iterator[Problem]:
             yield Problem("blank_around_equals", "error", "blank beside '=': the key %s is ignored without a word" % blank.group(1),
                           where=where, hint="write key=value without blanks")
         elif not re.match(r"^[^=\s]+_\d+=", line):
-            yield Problem("ignored_line", "warning", "not of the form key_<device>=value, so it is ignored: %r" % line[:60], where=where)
+            yield Problem("ignored_line", "warning", "not of the form key_<device>=value, so it is ignored: %r" % beginning(line, 60), where=where)
 
 
 def _glued(setting: Setting) -> Iterator[Problem]:
@@ -189,9 +196,13 @@ def _absent_devices(found: Sequence[Setting], present: Sequence[int]) -> Iterato
 
 
 def check(text: str, present: Optional[Sequence[int]] = None) -> List[Problem]:
-    """All problems of a file, by rule and then by line; ``present``: the devices of the host, None where not known."""
+    """All problems of a file, by rule and then by line; ``present``: the devices of the host, None where not known.
+
+    Beside NUL bytes the others are those of the text without them, which is what an edit makes of it.
+    """
+    nuls, text = list(_nul_bytes(text)), without_nuls(text)
     found = settings(text)
-    problems = list(_no_final_newline(text)) + list(_carriage_returns(text)) + list(_lines(text))
+    problems = nuls + list(_no_final_newline(text)) + list(_carriage_returns(text)) + list(_lines(text))
     for setting in found:
         glued = list(_glued(setting))
         problems += glued or [*_value(setting), *_misspelt(setting)]

@@ -12,8 +12,10 @@ import errno
 import fcntl
 import os
 import time
-from typing import Callable, Optional
+from contextlib import contextmanager
+from typing import Callable, Iterator, Optional
 
+from .._core import locks
 from .._core.errors import HccnError
 from . import conf
 
@@ -34,17 +36,20 @@ def read(path: str) -> Optional[str]:
         raise HccnError("conf_unreadable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
 
 
-def no_final_newline(path: str, consequence: str) -> HccnError:
-    """The error of a file whose last line is not ended: hccn_tool glues the next key to it."""
+def bad_end(path: str, text: str, consequence: str) -> HccnError:
+    """Return the error of a text that does not end well: hccn_tool glues the next key to its last line."""
+    if conf.end_fault(text) == conf.NUL_BYTES:
+        return HccnError(conf.NUL_BYTES, "%s ends in NUL bytes, left by a write that was cut off: %s" % (path, consequence),
+                         "hccn.cluster.hccn_conf removes them")
     return HccnError("no_final_newline", "%s has no final newline: %s" % (path, consequence), "hccn.cluster.hccn_conf adds the newline")
 
 
 def require_end(path: str, text: Optional[str]) -> None:
-    """Can hccn_tool write down what it sets? Raises HccnError ``conf_missing``, ``no_final_newline`` or ``conf_unwritable``."""
+    """Can hccn_tool write down what it sets? Raises HccnError ``conf_missing``, ``no_final_newline``, ``nul_bytes`` or ``conf_unwritable``."""
     if text is None:
         raise _missing(path)
     if not conf.ends_well(text):
-        raise no_final_newline(path, "hccn_tool would glue what it sets to its last line")
+        raise bad_end(path, text, "hccn_tool would glue what it sets to its last line")
     if not os.access(path, os.W_OK):
         raise HccnError("conf_unwritable", "%s cannot be written: the device would change, and change back at the next boot" % path,
                         "run as root (become: true), and see whether the file is mounted read-only or immutable")
@@ -71,40 +76,75 @@ def _lock(descriptor: int, path: str, timeout: float) -> None:
             if error.errno not in (errno.EWOULDBLOCK, errno.EINTR):
                 raise
         if time.monotonic() >= end:
-            raise HccnError("conf_locked", "%s stayed locked by another process for %.0f s" % (path, timeout), "an hccn_tool may hang: look for it")
+            raise HccnError("conf_locked", "%s stayed locked for %.0f s by %s" % (path, timeout, locks.holder_of(descriptor)),
+                            "wait for that process, or end it if it hangs")
         time.sleep(_PAUSE)
 
 
-def _overwrite(descriptor: int, before: bytes, after: bytes) -> None:
-    """One write, then the length. A shorter text is first filled up with newlines, which the tool ignores, so that a kill
-    between the two calls leaves no half line of the old text."""
-    if len(after) > len(before):
-        os.posix_fallocate(descriptor, 0, len(after))
-    filled = after + b"\n" * (len(before) - len(after))
+@contextmanager
+def locked(path: str, timeout: float, flags: int = os.O_RDONLY, refused: str = "conf_unreadable") -> Iterator[int]:
+    """Hold the lock of hccn.conf, as hccn_tool does while it writes, and yield the descriptor. ``refused``: the code where the file cannot be opened.
+
+    Raises HccnError ``conf_missing``, ``conf_locked`` or ``refused``.
+    """
     try:
-        if os.pwrite(descriptor, filled, 0) != len(filled):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        descriptor = os.open(path, flags | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise _missing(path) from None
+    except OSError as error:
+        raise HccnError(refused, "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
+    try:
+        _lock(descriptor, path, timeout)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _write(descriptor: int, content: bytes, offset: int) -> None:
+    while content:
+        written = os.pwrite(descriptor, content, offset)
+        content, offset = content[written:], offset + written
+
+
+def _overwrite(descriptor: int, before: bytes, after: bytes) -> None:
+    """Write the new text over the old one, so that between two system calls the file is one of both, but for empty lines, which the tool ignores.
+
+    A file that grows gets empty lines first: there the disk may be full. One that shrinks gets them at the end of its text, and is cut last.
+    """
+    same = len(os.path.commonprefix([before, after]))
+    try:
+        _write(descriptor, b"\n" * (len(after) - len(before)), len(before))
+        _write(descriptor, after[same:] + b"\n" * (len(before) - len(after)), same)
+        os.fsync(descriptor)
         os.ftruncate(descriptor, len(after))
+    except BaseException:
+        _put_back(descriptor, before)
+        raise
+
+
+def _put_back(descriptor: int, before: bytes) -> None:
+    try:
+        _write(descriptor, before, 0)
+        os.ftruncate(descriptor, len(before))
         os.fsync(descriptor)
     except OSError:
-        os.pwrite(descriptor, before, 0)
-        os.ftruncate(descriptor, len(before))
-        raise
+        pass  # what the file holds then is read and reported
+
+
+def _failure(descriptor: int, path: str, before: bytes, error: OSError) -> HccnError:
+    held = os.pread(descriptor, MAX_BYTES + 1, 0)
+    if held == before:
+        return HccnError("conf_unwritable", "%s: %s; the file holds its old content" % (path, error.strerror), "see the file system")
+    return HccnError("conf_damaged", "%s: %s, and the old content could not be put back: the file holds %d bytes that are neither the old nor the new text"
+                     % (path, error.strerror, len(held)), "repair the file system, then write the file again, for instance from a backup")
 
 
 def change(path: str, edit: Callable[[str], str], timeout: float, before_write: Optional[Callable[[str], None]] = None) -> bool:
     """Reads, edits and writes the file under one lock; was it changed? ``before_write`` is given the old text (for a backup).
 
-    Raises HccnError ``conf_missing``, ``conf_locked``, ``conf_unwritable`` (the old text stands then) or ``conf_too_large``.
+    Raises HccnError ``conf_missing``, ``conf_locked``, ``conf_unwritable`` (the file holds the old text then), ``conf_damaged`` or ``conf_too_large``.
     """
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise _missing(path) from None
-    except OSError as error:
-        raise HccnError("conf_unwritable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
-    try:
-        _lock(descriptor, path, timeout)
+    with locked(path, timeout, os.O_RDWR, "conf_unwritable") as descriptor:
         before = os.pread(descriptor, MAX_BYTES + 1, 0)
         text = _decode(before, path)
         after = edit(text).encode("utf-8", "surrogateescape")
@@ -116,10 +156,8 @@ def change(path: str, edit: Callable[[str], str], timeout: float, before_write: 
         try:
             _overwrite(descriptor, before, after)
         except OSError as error:
-            raise HccnError("conf_unwritable", "%s: %s; the old content stands" % (path, error.strerror), "see the file system") from None
+            raise _failure(descriptor, path, before, error) from None
         return True
-    finally:
-        os.close(descriptor)
 
 
 def create(path: str, mode: int = 0o644) -> None:

@@ -31,9 +31,10 @@ _KERNEL_THREAD = 0x00200000
 """PF_KTHREAD (include/linux/sched.h), a bit of the field ``flags`` of /proc/PID/stat."""
 
 _GONE = (FileNotFoundError, ProcessLookupError)
-_NPU = "davinci"
-_NPU_NAME = re.compile("^%s[0-9]+$" % _NPU)
-_NPU_FILE = re.compile(r"/dev/(%s[0-9]+)(?: \(deleted\))?$" % _NPU)
+_NPU_NAME = re.compile("^davinci[0-9]+$")
+_NPU_FILE = re.compile(r"/dev/davinci[0-9]+(?: \(deleted\))?$")
+_HOST_NAME = re.compile("^v?davinci([0-9]+)$")
+"""vdavinci100 of the host is a virtual NPU; the engine maps it as davinci100."""
 
 
 @dataclass(frozen=True)
@@ -108,58 +109,57 @@ def _number(entry: os.stat_result) -> int:
     return entry.st_rdev if stat.S_ISCHR(entry.st_mode) else 0
 
 
-def _npus_in(directory: int) -> Dict[str, int]:
-    """``{"davinci0": device number}`` of the entries of /dev, open as ``directory``."""
-    return {name: _number(os.stat(name, dir_fd=directory, follow_symlinks=False)) for name in os.listdir(directory) if _NPU_NAME.match(name)}
+def _npus_in(directory: int) -> Set[int]:
+    """Device numbers of the character devices in a container's /dev, open as ``directory``, that have the name of an NPU."""
+    names = filter(_NPU_NAME.match, os.listdir(directory))
+    return {_number(os.stat(name, dir_fd=directory, follow_symlinks=False)) for name in names} - {0}
 
 
-def ids(nodes: Mapping[str, int], host: Mapping[str, int]) -> Set[int]:
-    """The host's ids of device files. The number of a name counts only where the host has no such device: engines may rename."""
-    numbers = {number: name for name, number in host.items() if number}
-    return {int(numbers.get(number, name)[len(_NPU):]) for name, number in nodes.items()}
+def ids(numbers: Iterable[int], host: Mapping[int, int]) -> Set[int]:
+    """The host's ids of device numbers. Others are no NPUs: who has a user namespace may make files of any name, but no device files."""
+    return {host[number] for number in numbers if number in host}
 
 
-def _host_npus(dev: str) -> Dict[str, int]:
-    try:
-        directory = os.open(dev, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return {}
-    try:
-        return _npus_in(directory)
-    finally:
-        os.close(directory)
-
-
-def _open_npus(process: str) -> Dict[str, int]:
-    """The NPUs that a process holds open. Raises OSError."""
+def host_npus(dev: str) -> Dict[int, int]:
+    """The ids of the host's NPUs by device number."""
     found = {}
-    for descriptor in os.listdir(process + "/fd"):
-        path = "%s/fd/%s" % (process, descriptor)
+    for name in os.listdir(dev) if os.path.isdir(dev) else ():
+        named = _HOST_NAME.match(name)
         try:
-            named = _NPU_FILE.search(os.readlink(path))
-        except _GONE:
+            number = _number(os.stat(os.path.join(dev, name))) if named else 0
+        except OSError:
             continue
-        if named:
-            try:
-                found[named.group(1)] = _number(os.stat(path))
-            except OSError:
-                found[named.group(1)] = 0
+        if named and number:
+            found[number] = int(named.group(1))
     return found
 
 
-def _visible_npus(process: str) -> Dict[str, int]:
-    """The NPUs in the /dev that a process sees. Raises OSError."""
+def _open_npus(process: str) -> Set[int]:
+    """Device numbers of the NPUs that a process holds open. Raises OSError."""
+    found = set()
+    for descriptor in os.listdir(process + "/fd"):
+        path = "%s/fd/%s" % (process, descriptor)
+        try:
+            if _NPU_FILE.search(os.readlink(path)):
+                found.add(_number(os.stat(path)))
+        except _GONE:
+            continue
+    return found - {0}
+
+
+def _visible_npus(process: str) -> Set[int]:
+    """Device numbers of the NPUs in the /dev that a process sees. Raises OSError."""
     root = os.open(process + "/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         place = inside.walk(root, "/dev")
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return set()
     finally:
         os.close(root)
     try:
         directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place)
     except NotADirectoryError:
-        return {}
+        return set()
     finally:
         os.close(place)
     try:
@@ -202,7 +202,7 @@ def _same_root(proc: str, process: str) -> bool:
 class _Finder:
     """One pass over /proc, process by process."""
 
-    def __init__(self, proc: str, host: Mapping[str, int]) -> None:
+    def __init__(self, proc: str, host: Mapping[int, int]) -> None:
         self._proc = proc
         self._host = host
         self._own = self._host_namespaces()
@@ -266,8 +266,8 @@ def _pids(proc: str) -> Iterable[int]:
 
 
 def scan(proc: str = "/proc", dev: str = "/dev") -> Scan:
-    """The running containers that hold NPUs open or have them in their /dev. Only reads. Raises HccnError ``proc_unreadable``."""
-    finder = _Finder(proc, _host_npus(dev))
+    """The running containers that hold NPUs of the host open or have them in their /dev. Only reads. Raises HccnError ``proc_unreadable``."""
+    finder = _Finder(proc, host_npus(dev))
     pids = list(_pids(proc))
     for pid in pids:
         finder.look(pid)

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts
-from . import conf, conf_check, conf_file, host, recover, session
+from . import conf, conf_check, conf_file, conf_pending, host, previous, recover, session
 from .host import MAX_DEVICE_ID, expand
 from .read import failed, sentence
 from .smi import NpuSmi
@@ -93,9 +93,16 @@ def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callab
     path = params["path"]
     if params["create"]:
         conf_file.create(path)
-    kept: List[str] = []
-    conf_file.change(path, edit, float(params["timeout"]), (lambda _text: kept.append(backup(path))) if params["backup"] else None)
-    return kept[0] if kept else None
+    copies: List[str] = []
+
+    def keep(text: str) -> None:
+        if params.get("keep_previous"):
+            previous.save(path, text)
+        if params["backup"]:
+            copies.append(backup(path))
+
+    conf_file.change(path, edit, float(params["timeout"]), keep)
+    return copies[0] if copies else None
 
 
 def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], str]) -> Dict[str, Any]:
@@ -116,14 +123,18 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
         result["recovered"] = recover.recover(here, after, conf_check.check(after, present), params["allow_busy"], check_mode)
         after = after if check_mode else _text(path, False) or ""
     problems = conf_check.check(after, present)
+    pending = conf_pending.pending(problems, after, params["pending_network"])
     result.update(
+        pending=as_dicts(pending),
         changed=after != before or missing or any(one["changed"] for one in result.get("recovered", ())), problems=as_dicts(problems),
         settings=[{"device": setting.device, "key": setting.key, "value": setting.value} for setting in conf.settings(after)],
         diff={"before_header": "%s, which does not exist" % path if missing else path, "after_header": path, "before": before, "after": after},
     )
     if after != before:
         result["previous"] = before
-    return _judged(result, problems, path, params["fail_on"])
+    if params.get("keep_previous"):
+        result["saved"] = previous.state_of(path)
+    return _judged(result, [problem for problem in problems if problem not in pending], path, params["fail_on"])
 
 
 def _judged(result: Dict[str, Any], problems: Sequence[Problem], path: str, fail_on: str) -> Dict[str, Any]:

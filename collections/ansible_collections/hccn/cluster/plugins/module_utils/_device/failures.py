@@ -13,6 +13,7 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 from .._core.errors import HccnError
 from .._core.process import Result
+from .._core.words import beginning
 
 SUCCESS = "Cmd executed successfully!"
 BUSY = "tool_busy"
@@ -103,8 +104,7 @@ MESSAGE_LIMIT = 200
 
 
 def _cut(line: str) -> str:
-    line = line.strip()
-    return line if len(line) <= MESSAGE_LIMIT else line[:MESSAGE_LIMIT] + "..."
+    return beginning(line.strip(), MESSAGE_LIMIT)
 
 
 def _spoken(result: Result) -> Optional[HccnError]:

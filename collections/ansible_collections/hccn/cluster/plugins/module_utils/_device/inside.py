@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import FrozenSet, List, Optional, Tuple
 
 from .._core.errors import ParseError
+from .._core.words import beginning
 
 _MAX_LINKS = 40
 """As the kernel's own limit (MAXSYMLINKS, include/linux/namei.h)."""
@@ -74,7 +75,7 @@ EVERYONE = ((0, 2 ** 32),)
 
 def unlike_proc(name: str, content: str) -> ParseError:
     """For a file of /proc/PID that is not as proc(5) describes it."""
-    return ParseError("/proc/PID/%s is not as proc(5) says: %r" % (name, content[:120]))
+    return ParseError("/proc/PID/%s is not as proc(5) says: %r" % (name, beginning(content, 120)))
 
 
 def parse_status(status: str, uids: Tuple[Tuple[int, int], ...] = EVERYONE, gids: Tuple[Tuple[int, int], ...] = EVERYONE) -> User:

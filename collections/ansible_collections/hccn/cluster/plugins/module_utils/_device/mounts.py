@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts, fails
+from .._core.words import printable
 from . import cdi, conf_file, containers, inside
 
 MAX_PIDS = 100
@@ -112,11 +113,6 @@ def host_file(path: str) -> HostFile:
     return HostFile((entry.st_dev, entry.st_ino), text.encode("utf-8", "surrogateescape"))
 
 
-def _printable(name: str) -> str:
-    """A process may call itself anything."""
-    return "".join(character if character.isprintable() else "?" for character in name)
-
-
 def _where(one: containers.Container, pid: int, command: str) -> str:
     name = one.container[:12] if len(one.container) == 64 else one.container
     pod = " of pod %s" % one.pod_uid if one.pod_uid else ""
@@ -167,7 +163,7 @@ def _see(one: containers.Container, pid: int, host: HostFile, ends: Ends, proc: 
 def _look(one: containers.Container, pid: int, host: HostFile, ends: Ends, proc: str) -> Finding:
     """Raises FileNotFoundError or ProcessLookupError where the process has ended."""
     seen = None
-    command = _printable(inside.text("%s/%d/comm" % (proc, pid)).rstrip("\n"))
+    command = printable(inside.text("%s/%d/comm" % (proc, pid)).rstrip("\n"))
     try:
         seen = _see(one, pid, host, ends, proc)
         state, message, remedy = _verdict(seen, host, ends, one)

@@ -65,15 +65,11 @@ class Port:
         return {"before_header": header, "after_header": header, "before": lines(self.shown(self.was, self.was_kept)),
                 "after": lines(self.shown(self.now, self.kept))}
 
-    def previous(self) -> Dict[str, Any]:
-        """The entry of ``config`` that puts the device back; what cannot be set by it (nothing, or outside the limits) is left out."""
-        options = {option for item in self.touched for option in item.options}
+    def had(self, items: Sequence[Item]) -> Dict[str, Any]:
+        """The device's id and what it had before ``items`` are set, which may take a gateway along; None where nothing was set."""
+        options = {option for item in items for option in item.options}
         options |= {gateway for address, gateway in BOUND if address in options}
-        entry = {option: part(self.wanted.get(option), self.was[option]) for option in network_config.OPTIONS
-                 if option in options and self.was[option] is not None}
-        bad = {option for option, _wrong in network_config.faults(entry)}
-        spoiled = {option for item in self.items if bad & set(item.options) for option in item.options}
-        return dict({option: value for option, value in entry.items() if option not in spoiled}, id=self.device)
+        return dict({option: part(self.wanted.get(option), self.was[option]) for option in network_config.OPTIONS if option in options}, id=self.device)
 
 
 def _kept(items: Sequence[Item], text: Optional[str], device: int) -> Values:
@@ -127,6 +123,17 @@ def spare_busy(here: Session, ports: Sequence[Port], allow_busy: bool) -> None:
             port.foreseen = None
 
 
+def save_previous(here: Session, ports: Sequence[Port]) -> None:
+    """What the devices have is saved before any of them is set. Where that fails, they stay as they are; that is their error."""
+    try:
+        here.save_previous(network=[port.had(port.foreseen.items) for port in ports if port.foreseen])
+    except HccnError as error:
+        for port in ports:
+            if port.foreseen:
+                port.errors.append(error.as_dict())
+                port.foreseen = None
+
+
 def predict(tool: HccnTool, ports: Sequence[Port]) -> List[List[str]]:
     """Check mode: the devices as they would be, and the sets that would be run."""
     commands: List[List[str]] = []
@@ -140,14 +147,19 @@ def predict(tool: HccnTool, ports: Sequence[Port]) -> List[List[str]]:
 class Setter:
     """Sets devices one after the other; remembers what it ran, and what hccn_tool took out of hccn.conf besides."""
 
-    def __init__(self, here: Session) -> None:
+    def __init__(self, here: Session, allow_busy: bool) -> None:
         self._here = here
+        self._allow_busy = allow_busy
         self.commands: List[List[str]] = []
         self.side_effects: List[Dict[str, Any]] = []
 
     def apply(self, ports: Sequence[Port]) -> None:
-        """Every device that needs it. A device stops at its first failure, the others go on. Each is read again."""
+        """Set every device that needs it. A device stops at its first failure, the others go on. Each is read again.
+
+        Whether a device is busy is asked right before its first set and not again: one that was set in part is not abandoned.
+        """
         for port in ports:
+            spare_busy(self._here, [port], self._allow_busy)
             if port.foreseen:
                 before = self._text(port)
                 self._device(port)
@@ -217,17 +229,22 @@ def configure(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     wanted = network_config.wanted(params["config"], here.host.devices, text, here.path)
     ports = look(here.tool, {device: values for device, values in wanted.items() if device in here.devices}, text)
     plan(ports, here.path, text)
-    spare_busy(here, ports, params["allow_busy"])
-    setter = Setter(here)
-    commands = predict(here.tool, ports) if check_mode else setter.commands
-    if not check_mode:
+    setter = Setter(here, params["allow_busy"])
+    commands = setter.commands
+    if check_mode:
+        spare_busy(here, ports, params["allow_busy"])
+        commands = predict(here.tool, ports)
+    else:
+        if params.get("keep_previous"):
+            spare_busy(here, ports, params["allow_busy"])
+            save_previous(here, ports)
         setter.apply(ports)
     return _result(ports, commands, setter.side_effects, params["fail_on"])
 
 
 def _result(ports: Sequence[Port], commands: List[List[str]], lost: List[Dict[str, Any]], fail_on: str) -> Dict[str, Any]:
     devices = [port.as_dict() for port in ports]
-    previous = [port.previous() for port in ports if port.touched]
+    previous = [network_config.settable(port.had(port.touched))[0] for port in ports if port.touched]
     result: Dict[str, Any] = {
         "devices": devices, "commands": commands, "previous": [entry for entry in previous if len(entry) > 1], "side_effects": lost,
         "changed": any(port.changed for port in ports), "diff": [port.diff() for port in ports if port.changed],

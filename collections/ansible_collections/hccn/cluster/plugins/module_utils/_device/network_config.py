@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from .._core.errors import InputError
 from .._core.numbers import is_count
 from . import conf
-from .network_items import Values, canonical
+from .network_items import ITEMS, Values, canonical
 from .parse_qos import DSCPS, PRIORITIES
 
 # Limits: the help texts of hccn_tool and hicann/driver, src/custom/network/hccn/ascend910B.
@@ -152,6 +152,15 @@ def faults(values: Values) -> List[Fault]:
         if not bad & set(family):
             found += _family_faults(values, family)
     return found
+
+
+def settable(entry: Values) -> Tuple[Values, List[Fault]]:
+    """What a device had, as an entry of ``config`` that puts it back, and what cannot be set: options that were not set are left out without a fault."""
+    given = {option: value for option, value in entry.items() if value is not None}
+    found = faults(given)
+    bad = {option for option, _wrong in found}
+    spoiled = {option for item in ITEMS if bad & set(item.options) for option in item.options}
+    return {option: value for option, value in given.items() if option not in spoiled}, found
 
 
 def normalized(values: Values) -> Values:

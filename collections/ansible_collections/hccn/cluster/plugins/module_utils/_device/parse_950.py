@@ -16,6 +16,7 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import ParseError
 from .._core.numbers import count_of, is_count
+from .._core.words import beginning
 from .parse_network import search
 
 _DIALECT = re.compile(r"^\s*hccn_tool -mode -cmd -npu_info\b", re.MULTILINE)
@@ -42,7 +43,7 @@ def _rows(text: str, head: Sequence[str], query: str) -> List[List[str]]:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     for row in rows[1:]:
         if len(row) != len(head) or not all(is_count(cell) for cell in row[:3]):
-            raise ParseError("%s printed an unknown row: %r" % (query, " | ".join(row)[:120]))
+            raise ParseError("%s printed an unknown row: %r" % (query, beginning(" | ".join(row), 120)))
     return rows[1:]
 
 
@@ -72,7 +73,7 @@ def parse_link_changes(text: str) -> LinkChanges:
     rows = _rows(text, _CHANGES_HEAD, query)
     for row in rows:
         if row[3] not in _CHANGES:
-            raise ParseError("%s printed an unknown link status: %r" % (query, row[3][:120]))
+            raise ParseError("%s printed an unknown link status: %r" % (query, beginning(row[3], 120)))
     return LinkChanges(count_of(ups.group(1)), count_of(downs.group(1)), tuple((_port(row), row[4], _CHANGES[row[3]]) for row in rows))
 
 
@@ -116,7 +117,7 @@ def parse_device_ports(text: str) -> Tuple[DevicePort, ...]:
         if not line.strip().startswith("|") or row[0] in ("UDie ID", ""):
             continue
         if len(row) != len(_PORTS_HEAD) or not all(is_count(cell) for cell in row[:3]) or row[4] not in _PORT_LINKS:
-            raise ParseError("%s printed an unknown row: %r" % (query, line.strip()[:120]))
+            raise ParseError("%s printed an unknown row: %r" % (query, beginning(line.strip(), 120)))
         ports.append(DevicePort(int(row[0]), int(row[1]), int(row[2]), row[3], _PORT_LINKS[row[4]], row[5]))
     return tuple(ports)
 
@@ -191,6 +192,6 @@ def parse_ub_connect(text: str) -> UbConnect:
     ports: Dict[int, str] = {}
     for number, said in _CONNECT_PORT.findall(text):
         if said not in _CONNECT_STATES:
-            raise ParseError("%s printed an unknown state of port %s: %r" % (query, number, said[:120]))
+            raise ParseError("%s printed an unknown state of port %s: %r" % (query, number, beginning(said, 120)))
         ports[count_of(number)] = _CONNECT_STATES[said]
     return UbConnect(_CONNECT_STATES[link], ports)

@@ -15,6 +15,7 @@ from typing import Match, Optional, Pattern, Tuple
 
 from .._core.errors import ParseError
 from .._core.numbers import count_of
+from .._core.words import beginning
 
 UNSET_ADDRESSES = ("0.0.0.0", "::")
 
@@ -54,7 +55,7 @@ def search(pattern: Pattern[str], text: str, query: str) -> Match[str]:
     found = pattern.search(text)
     if found is None:
         first = text.strip().splitlines()
-        raise ParseError("%s printed something unknown: %s" % (query, repr(first[0][:120]) if first else "nothing"))
+        raise ParseError("%s printed something unknown: %s" % (query, repr(beginning(first[0], 120)) if first else "nothing"))
     return found
 
 

@@ -15,6 +15,7 @@ from typing import Dict, List, Optional, Tuple
 
 from .._core.errors import HccnError, ParseError
 from .._core.numbers import count_of, is_count
+from .._core.words import beginning, ending
 
 _IN_USE = re.compile(r"because the device is used|ret is -8020\b")
 """DCMI_ERR_CODE_RESOURCE_OCCUPIED (source: hicann/driver, npu_smi.c)."""
@@ -50,9 +51,10 @@ def parse_chips(text: str) -> Chips:
     rows = [_COLUMNS.split(line.strip()) for line in text.splitlines() if line.strip()]
     heads = [row for row in rows if {"NPU ID", "Chip Name", "Chip ID"} <= set(row) and {"Chip Phy-ID", "Chip Logic ID"} & set(row)]
     if not heads and _IN_USE.search(text):
-        raise HccnError("device_busy", "npu-smi info -m cannot look at the NPUs, since a program holds them: %r" % text.strip()[-120:], "wait for it to end")
+        raise HccnError("device_busy", "npu-smi info -m cannot look at the NPUs, since a program holds them: %r" % ending(text.strip(), 120),
+                        "wait for it to end")
     if not heads:
-        raise HccnError("no_device", "npu-smi info -m shows no NPU: %r" % text.strip()[:120], "is the driver loaded?")
+        raise HccnError("no_device", "npu-smi info -m shows no NPU: %r" % beginning(text.strip(), 120), "is the driver loaded?")
     head = heads[0]
     npu, chip, name = head.index("NPU ID"), head.index("Chip ID"), head.index("Chip Name")
     device = head.index("Chip Phy-ID" if "Chip Phy-ID" in head else "Chip Logic ID")
@@ -130,7 +132,7 @@ def parse_super_pod(text: str) -> SuperPod:
     try:
         return SuperPod(*(count_of(fields[label]) for label in ("SDID", "Super Pod Size", "Super Pod ID", "Server Index")))
     except (KeyError, ValueError):
-        raise ParseError("npu-smi info -t spod-info printed something unknown: %r" % text.strip()[:120]) from None
+        raise ParseError("npu-smi info -t spod-info printed something unknown: %r" % beginning(text.strip(), 120)) from None
 
 
 @dataclass(frozen=True)
@@ -146,5 +148,5 @@ def parse_board(text: str) -> Board:
     fields = _fields(text)
     board = Board(fields.get("Software Version"), fields.get("Firmware Version"))
     if board == Board(None, None):
-        raise ParseError("npu-smi info -t board printed no version: %r" % text.strip()[:120])
+        raise ParseError("npu-smi info -t board printed no version: %r" % beginning(text.strip(), 120))
     return board

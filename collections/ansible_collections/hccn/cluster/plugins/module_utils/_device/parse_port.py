@@ -14,6 +14,7 @@ from typing import Dict, Mapping, Optional, Tuple, Union
 
 from .._core.errors import ParseError
 from .._core.numbers import count_of
+from .._core.words import beginning
 from .parse_network import search
 
 _SPEED = re.compile(r"^Speed:\s*(?:(\d+)\s*Mb/s|Unknown!)\s*$", re.MULTILINE)
@@ -118,7 +119,7 @@ def parse_neighbour(text: str) -> Neighbour:
     """``-lldp -g``."""
     tlvs = _tlvs(text)
     if not tlvs:
-        raise ParseError("-lldp -g printed no TLV: %r" % text.strip()[:120])
+        raise ParseError("-lldp -g printed no TLV: %r" % beginning(text.strip(), 120))
     description = tlvs.get("System Description")
     return Neighbour(_value(tlvs.get("System Name")), _value(tlvs.get("Port ID")), _value(tlvs.get("Chassis ID")),
                      _value(tlvs.get("Management Address")), " ".join(description.split()) if description else None)

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from .._core.errors import HccnError
 from .._core.record import record, utc
-from . import conf, conf_file
+from . import conf, conf_file, foreign_names
 from .host import Host
 from .parse_network import parse_address, parse_gateway, parse_health, parse_link, parse_netdetect
 from .parse_port import parse_counters, parse_link_changes, parse_mac, parse_mtu, parse_neighbour, parse_optical, parse_speed, parse_vnic
@@ -58,6 +58,7 @@ SMI_TOPICS = ("processes", "versions", "super_pod")
 DEFAULT_TOPICS = ("address", "gateway", "netdetect", "tls", "link", "health")
 TOPICS = DEFAULT_TOPICS + tuple(name for name in QUERIES if name not in DEFAULT_TOPICS) + SMI_TOPICS
 
+WOULD_WRITE = "would_write"
 _TLS_UNKNOWN: Dict[str, Any] = {"enabled": None, "preset_certificate": None, "alarm_days": None, "certificates": []}
 
 
@@ -143,18 +144,16 @@ class TlsReader:
         self._check_mode = check_mode
 
     def _hindrance(self, device: int) -> Optional[str]:
-        """Why the query is not made: ``no_final_newline``, ``would_write``, or None."""
+        """Why the query is not made: ``no_final_newline``, ``nul_bytes``, ``would_write``, or None."""
         if self._text is None or conf.value_of(self._text, device, "tls_enable") is not None:
             return None
-        if not conf.ends_well(self._text):
-            return "no_final_newline"
-        return "would_write" if self._check_mode else None
+        return conf.end_fault(self._text) or (WOULD_WRITE if self._check_mode else None)
 
     def read(self, device: int) -> Dict[str, Any]:
         """``{tls: {...}, errors: [...]}``; ``tls.reason`` tells why ``enabled`` is null."""
         hindrance = self._hindrance(device)
-        if hindrance == "no_final_newline":
-            error = conf_file.no_final_newline(self._path, "the TLS query would glue tls_enable_%d to its last line" % device)
+        if hindrance and hindrance != WOULD_WRITE:
+            error = conf_file.bad_end(self._path, self._text or "", "the TLS query would glue tls_enable_%d to its last line" % device)
             return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": [failure_entry("tls", error)]}
         if hindrance:
             return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": []}
@@ -171,7 +170,7 @@ def read_devices(tool: HccnTool, devices: Sequence[int], topics: Sequence[str], 
     if not devices:
         return []
     with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:
-        found = list(pool.map(lambda device: smi.read(read_plain(tool, device, topics)), devices))
+        found = list(pool.map(lambda device: foreign_names.refused(smi.read(read_plain(tool, device, topics))), devices))
     if "tls" in topics:
         for result in found:
             answer = tls.read(result["id"])

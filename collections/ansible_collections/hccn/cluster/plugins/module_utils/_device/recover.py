@@ -113,10 +113,10 @@ def recover(here: Session, text: str, problems: Sequence[Problem], allow_busy: b
     for device, seen in looks.items():
         hindrance = _hindrance(problems, device) if seen.differences and not seen.errors else None
         seen.errors += [hindrance] if hindrance else []
-    refusals = here.refusals([device for device, seen in looks.items() if seen.differences and not seen.errors], allow_busy)
     results = []
     for device, seen in looks.items():
-        seen.errors += [refusals[device]] if device in refusals else []
+        if seen.differences and not seen.errors:  # asked right before the device's turn: a recovery takes seconds
+            seen.errors += here.refusals([device], allow_busy).values()
         if seen.errors or not seen.differences:
             results.append(_result(device, False, seen, seen.differences, seen.errors))
         elif check_mode:

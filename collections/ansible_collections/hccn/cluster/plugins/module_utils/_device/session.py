@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import InputError
-from . import busy, conf_file, host
+from . import busy, conf_file, host, previous
 from .parse_950 import is_950_help
 from .smi import NpuSmi
 from .tool import DRIVER_TOOLS, HccnTool, HccnTool950, find_program
@@ -18,6 +18,9 @@ FAIL_ON = ("any", "all", "none")
 
 ALLOW_BUSY = {"type": "bool", "default": False}
 """Option of every member that sets something or measures (documented in the fragment hccn.cluster._devices.busy)."""
+
+KEEP_PREVIOUS = {"type": "bool", "default": False}
+"""Option of the members that the role bring_up changes a host with (documented in the fragment hccn.cluster._devices.previous)."""
 
 
 def options(fail_on: str, **own: Any) -> Dict[str, Any]:
@@ -51,6 +54,12 @@ class Session:
     def conf_text(self) -> Optional[str]:
         """hccn.conf as it is now, None where there is none. Raises HccnError."""
         return conf_file.read(self.path)
+
+    def save_previous(self, network: previous.Entries = (), tls: previous.Entries = ()) -> None:
+        """Saves what devices have before they are set, for the role restore. Raises HccnError: nothing may be set then."""
+        if network or tls:
+            with conf_file.locked(self.path, self.tool.timeout):
+                previous.save(self.path, self.conf_text(), network, tls)
 
 
 def start(params: Mapping[str, Any]) -> Session:

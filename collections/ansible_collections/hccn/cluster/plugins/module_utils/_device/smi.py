@@ -21,19 +21,29 @@ TIMEOUT = 60.0
 class NpuSmi:
     """One host's npu-smi; ``run`` is replaced in tests. Every method raises HccnError: tool_missing, timeout, unexpected_output."""
 
-    def __init__(self, name: str, run: Runner = process.run, find: Callable[[str, Sequence[str]], str] = find_program) -> None:
+    def __init__(self, name: str, run: Runner = process.run, find: Callable[[str, Sequence[str]], str] = find_program, timeout: float = TIMEOUT) -> None:
         self._name = name
         self._run = run
         self._find = find
+        self._timeout = timeout
         self._path: Optional[str] = None
 
-    def _ask(self, *arguments: str) -> str:
+    def within(self, timeout: float) -> "NpuSmi":
+        """Return the same npu-smi with ``timeout`` seconds for a call."""
+        return type(self)(self._name, self._run, self._find, timeout)
+
+    @property
+    def path(self) -> str:
+        """Where it is. Raises HccnError ``tool_missing``."""
         if self._path is None:
             self._path = self._find(self._name, FOLDERS)
-        argv = (self._path,) + arguments
-        result = self._run(argv, TIMEOUT)
+        return self._path
+
+    def _ask(self, *arguments: str) -> str:
+        argv = (self.path,) + arguments
+        result = self._run(argv, self._timeout)
         if result.timed_out:
-            raise HccnError("timeout", "no answer within %.0f s: %s" % (TIMEOUT, " ".join(argv)), "see dmesg and /var/log/npu")
+            raise HccnError("timeout", "no answer within %.0f s: %s" % (self._timeout, " ".join(argv)), "see dmesg and /var/log/npu")
         return result.stdout
 
     def chips(self) -> Chips:

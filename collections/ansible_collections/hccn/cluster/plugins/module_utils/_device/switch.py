@@ -24,6 +24,15 @@ def _word(value: Any) -> str:
     return {True: "on", False: "off"}.get(value, "unknown")
 
 
+def _save_previous(here: session.Session, changes: Sequence[tls.Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
+    """What the devices have is saved before any of them is set. Where that fails, they stay as they are; that is their error."""
+    tls.spare_busy(changes, refusals)
+    try:
+        here.save_previous(tls=[{"id": change.device, "enabled": change.before.enabled} for change in changes if change.needed])
+    except HccnError as error:
+        tls.refuse_all(changes, error)
+
+
 def switch(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """The return values of device_tls. Raises HccnError where nothing could be done."""
     wanted = params["state"] == "enabled"
@@ -38,9 +47,16 @@ def switch(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
         conf_file.require_end(here.path, text)
     except HccnError as error:
         tls.refuse_all(changes, error)
-    tls.spare_busy(changes, here.refusals([change.device for change in changes if change.needed], params["allow_busy"]))
-    if not (check_mode or only_look):
-        tls.apply(here.tool, changes, wanted)
+
+    def refusals(devices: Sequence[int]) -> Mapping[int, Dict[str, Any]]:
+        return here.refusals(devices, params["allow_busy"])
+
+    if check_mode or only_look:
+        tls.spare_busy(changes, refusals([change.device for change in changes if change.needed]))
+    else:
+        if params.get("keep_previous"):
+            _save_previous(here, changes, refusals([change.device for change in changes if change.needed]))
+        tls.apply(here.tool, changes, wanted, refusals)
         text = here.conf_text()
         tls.verify(TlsReader(here.tool, text, here.path, False), text, changes, wanted)
     last = first if check_mode else here.conf_text()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
 from . import conf
@@ -101,9 +101,11 @@ def spare_busy(changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]
             change.needed, change.after = False, change.before
 
 
-def apply(tool: HccnTool, changes: Sequence[Change], wanted: bool) -> None:
-    """Sets every device that needs it; a failure is kept with its device, and the others go on."""
+def apply(tool: HccnTool, changes: Sequence[Change], wanted: bool, refusals: Callable[[Sequence[int]], Mapping[int, Dict[str, Any]]]) -> None:
+    """Set every device that needs it and is idle right before its set; a failure is kept with its device, and the others go on."""
     for change in changes:
+        if change.needed:
+            spare_busy([change], refusals([change.device]))
         if not change.needed:
             continue
         try:

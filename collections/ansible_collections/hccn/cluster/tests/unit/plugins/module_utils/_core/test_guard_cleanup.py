@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 
-from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
+from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard, is_own, run_quietly
 
 
 def broken():
@@ -35,3 +36,20 @@ def test_the_guard_calls_them_when_the_worker_is_killed(tmp_path):
         assert time.monotonic() < end
         time.sleep(0.02)
     assert file.read_text() == "by %s" % guard
+
+
+def test_processes_of_the_same_run_are_known():
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        assert not is_own(other.pid), "without a guard nothing is"
+        with Guard():
+            mine = subprocess.Popen(["sleep", "60"])
+            assert [is_own(pid) for pid in (mine.pid, other.pid, 2 ** 22 + 1)] == [True, False, False]
+        assert mine.wait(30) == -signal.SIGKILL
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_a_cleanup_that_cannot_be_run_is_no_error():
+    run_quietly(["/nowhere/hccn_tool"])

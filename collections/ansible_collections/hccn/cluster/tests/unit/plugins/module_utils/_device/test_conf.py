@@ -167,6 +167,7 @@ def test_a_locked_file_is_waited_for_and_then_an_error(path):
         with pytest.raises(HccnError) as caught:
             conf_file.change(path, lambda text: "", 0.2)
         assert (caught.value.code, text_of(path)) == ("conf_locked", TEXT)
+        assert caught.value.message.startswith("%s stayed locked for 0 s by pid %d (" % (path, os.getpid()))
         release = threading.Timer(0.3, lambda: fcntl.flock(holder, fcntl.LOCK_UN))
         release.start()
         assert conf_file.change(path, lambda text: text + "mtu_0=1500\n", 10) is True
@@ -198,36 +199,127 @@ def test_a_file_too_large_is_refused(path, monkeypatch):
     assert caught.value.code == "conf_too_large"
 
 
-@pytest.mark.parametrize("name", ["posix_fallocate", "pwrite", "ftruncate"])
-def test_a_full_disk_leaves_the_old_text(path, monkeypatch, name):
-    true = getattr(os, name)
-    calls = []
-
-    def full(*arguments):
-        calls.append(arguments)
-        if len(calls) == 1:
-            raise OSError(28, "No space left on device")
-        return true(*arguments)
-
-    monkeypatch.setattr(os, name, full)
-    with pytest.raises(HccnError) as caught:
-        conf_file.change(path, lambda text: text + "mtu_0=1500\n", 5)
-    assert caught.value.message == path + ": No space left on device; the old content stands"
-    assert text_of(path) == TEXT
+LONGER, SHORTER = TEXT.replace("gateway_0=10.78.1.1\n", "gateway_0=10.78.1.254\nmtu_0=4200\n") + "mtu_1=4200\n", "address_0=10.78.1.10\nmtu_0=1500\n"
+CALLS = ("posix_fallocate", "pwrite", "ftruncate", "fsync")
+"""Of the system calls by which a file may be written."""
 
 
-def test_a_short_write_is_undone(path, monkeypatch):
+def before_each_call(monkeypatch, action):
+    """``action(number)`` is called before each of them, counted from 1."""
+    numbers = []
+
+    def instead_of(true):
+        def call(*arguments):
+            numbers.append(len(numbers) + 1)
+            action(len(numbers))
+            return true(*arguments)
+        return call
+
+    for name in CALLS:
+        monkeypatch.setattr(os, name, instead_of(getattr(os, name)))
+    return numbers
+
+
+@pytest.mark.parametrize("text", [LONGER, SHORTER, TEXT + "mtu_1=4200\n", TEXT.replace("10.78.1.1\n", "10.79.1.1\n"), ""])
+@pytest.mark.parametrize("old", [TEXT, TEXT.rstrip("\n")])
+def test_between_two_system_calls_the_file_is_the_old_or_the_new_one(path, monkeypatch, old, text):
+    """A SIGKILL may come there. Empty lines are nothing to hccn_tool."""
+    with open(path, "w") as stream:
+        stream.write(old)
+    seen = []
+    numbers = before_each_call(monkeypatch, lambda number: seen.append(text_of(path)))
+    conf_file.change(path, lambda _old: text, 5)
+    assert (text_of(path), len(numbers) >= 3) == (text, True)
+    for content in seen:
+        assert content.rstrip("\n") in (old.rstrip("\n"), text.rstrip("\n"))
+
+
+@pytest.mark.parametrize("text", [LONGER, SHORTER])
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()])
+def test_any_failure_of_any_call_leaves_the_old_text(path, monkeypatch, text, failure):
+    """The first call fails, then the second, and so on, each time with a disk that is full from then on where it has to grow."""
+    with open(path, "rb") as stream:
+        before = stream.read()
+    fails_at = 1
+    while True:
+        def fail(number, at=fails_at):
+            if number == at:
+                raise failure
+
+        with monkeypatch.context() as patch:
+            numbers = before_each_call(patch, fail)
+            try:
+                assert conf_file.change(path, lambda _old: text, 5) is True
+                break
+            except HccnError as error:
+                assert (error.code, error.message) == ("conf_unwritable", path + ": No space left on device; the file holds its old content")
+                assert isinstance(failure, OSError)
+            except (KeyboardInterrupt, MemoryError) as error:
+                assert error is failure
+        assert len(numbers) >= fails_at
+        with open(path, "rb") as stream:
+            assert stream.read() == before
+        fails_at += 1
+    assert (fails_at > 3, text_of(path)) == (True, text)
+
+
+def test_what_a_full_disk_leaves_is_not_denied(path, monkeypatch):
+    """A file system that fails to put back the old text as well."""
     true = os.pwrite
-    calls = []
 
-    def short(descriptor, content, offset):
-        calls.append(content)
-        return true(descriptor, content[:5] if len(calls) == 1 else content, offset)
+    def fail(descriptor, content, offset):
+        if len(content) > 5:
+            true(descriptor, content[:5], offset)
+        raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(os, "pwrite", short)
-    with pytest.raises(HccnError):
+    monkeypatch.setattr(os, "pwrite", fail)
+    with pytest.raises(HccnError) as caught:
         conf_file.change(path, lambda text: "mtu_0=1500\n" + text, 5)
-    assert text_of(path) == TEXT
+    monkeypatch.undo()
+    assert (caught.value.code, caught.value.message) == (
+        "conf_damaged", "%s: Input/output error, and the old content could not be put back: the file holds %d bytes that are neither the old nor the new text"
+        % (path, os.stat(path).st_size))
+
+
+def test_a_short_write_is_gone_on_with(path, monkeypatch):
+    true = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda descriptor, content, offset: true(descriptor, content[:5], offset))
+    assert conf_file.change(path, lambda text: "mtu_0=1500\n" + text, 5) is True
+    assert text_of(path) == "mtu_0=1500\n" + TEXT
+
+
+DAMAGED = "address_0=10.78.1.10\nnetmask_0=255.255.255.0\n" + "\0" * 4000
+"""As an earlier release left it on a full disk."""
+
+
+def test_nul_bytes_are_no_content():
+    assert [setting.full_key for setting in conf.settings(DAMAGED + "mtu_0=4200\n")] == ["address_0", "netmask_0"], "a C string ends there"
+    assert conf.value_of("address_0=10.78.1.10\0\0", 0, "address") == "10.78.1.10"
+    assert (conf.ends_well(DAMAGED), conf.ends_well(DAMAGED + "mtu_0=4200\n")) == (False, True)
+
+
+@pytest.mark.parametrize("text, repaired", [
+    ("mtu_0=1500\n\0\0\0", "mtu_0=1500\n"), ("mtu_0=1500\0\0", "mtu_0=1500\n"), ("\0\0", ""), ("\0\0mtu_0=1500\n", "mtu_0=1500\n"),
+    ("mtu_0=1500\n\0\0mtu_1=1500\n\0", "mtu_0=1500\nmtu_1=1500\n"), ("mtu_0=1500\0\0\nmtu_1=1500\n", "mtu_0=1500\nmtu_1=1500\n"),
+    ("mtu_0=1500\0mtu_1=1500\n", "mtu_0=1500\nmtu_1=1500\n"), ("mtu_0=1500\n\n", "mtu_0=1500\n\n")])
+def test_an_edit_removes_nul_bytes_and_nothing_else(text, repaired):
+    assert conf.edit(text, {}) == repaired
+    assert conf.edit(repaired, {}) == repaired
+
+
+@pytest.mark.parametrize("text, where", [(DAMAGED, "line 3"), (DAMAGED + "mtu_0=4200\n", "line 3"), (DAMAGED.replace("0\n\0", "0\0"), "line 2")])
+def test_nul_bytes_are_a_problem_of_their_own(text, where):
+    (problem,) = conf_check.check(text)
+    assert (problem.rule, problem.severity, problem.where, problem.hint) == ("nul_bytes", "error", where, "hccn.cluster.hccn_conf removes them")
+    assert problem.message == "4000 NUL bytes, left by a write that was cut off: hccn_tool does not read what follows them in their line"
+
+
+def test_nothing_is_set_into_a_file_that_ends_in_nul_bytes(path):
+    with pytest.raises(HccnError) as caught:
+        conf_file.require_end(path, DAMAGED)
+    assert (caught.value.code, caught.value.message, caught.value.hint) == (
+        "nul_bytes", path + " ends in NUL bytes, left by a write that was cut off: hccn_tool would glue what it sets to its last line",
+        "hccn.cluster.hccn_conf removes them")
 
 
 def test_an_error_of_the_lock_itself_is_shown(path, monkeypatch):

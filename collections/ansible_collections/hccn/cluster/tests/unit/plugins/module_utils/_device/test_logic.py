@@ -264,7 +264,8 @@ def conf(tmp_path, monkeypatch):
 
 def settle(path, check_mode=False, **given):
     params = {"path": str(path), "devices": ["all"], "npu_smi": "npu-smi", "settings": None, "config": None, "state": "present", "create": False,
-              "backup": False, "timeout": 5, "fail_on": "any", "recover": False, "allow_busy": False}
+              "backup": False, "timeout": 5, "fail_on": "any", "recover": False, "allow_busy": False,
+              "pending_network": []}
     params.update(given)
     return declare.declare(params, check_mode, lambda name: name + ".backup")
 

@@ -30,16 +30,24 @@ class Machine:
         self.path = folder / "host" / "hccn.conf"
         for one in (self.proc, self.dev, self.path.parent):
             one.mkdir()
+        for device in range(4):
+            self.npu(device)
         self.path.write_text(CONF)
         self.process(1, namespace="mnt:[1]", root=folder)
         (self.proc / "self").symlink_to("1")
+
+    def npu(self, device):
+        """The path of an NPU of the host. Its inode stands for its device number: a container's hard link of it is the same device."""
+        path = self.dev / ("davinci%d" % device)
+        path.touch()
+        return path
 
     def root(self, name):
         """An empty root of a container, with an NPU."""
         root = self.folder / name
         (root / "dev").mkdir(parents=True)
         (root / "etc").mkdir()
-        (root / "dev/davinci0").touch()
+        os.link(str(self.npu(0)), str(root / "dev/davinci0"))
         (root / "dev/davinci_manager").touch()
         return root
 
@@ -81,7 +89,8 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path):
+def machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(containers, "_number", lambda entry: entry.st_ino)
     return Machine(tmp_path)
 
 
@@ -120,17 +129,36 @@ def test_the_state_of_a_process():
 
 
 def test_device_numbers_tell_the_ids_of_the_host():
-    host = {"davinci0": 60416, "davinci4": 60420}
-    assert containers.ids({"davinci0": 60420}, host) == {4}
-    assert containers.ids({"davinci0": 60420, "davinci1": 60416}, host) == {0, 4}
-    assert containers.ids({"davinci100": 60516, "davinci3": 0}, host) == {3, 100}
-    assert containers.ids({"davinci0": 0}, {"davinci4": 0}) == {0}
+    host = {60416: 0, 60420: 4, 60516: 100}
+    assert containers.ids({60420, 60416}, host) == {0, 4}
+    assert containers.ids({60516, 1}, host) == {100}
+    assert containers.ids({60420}, {}) == set()
+
+
+def test_the_npus_of_the_host_are_its_device_files(tmp_path):
+    """Links to character devices that are everywhere stand for them."""
+    for name, target in (("davinci3", "null"), ("vdavinci100", "zero"), ("davinci_manager", "full"), ("davinci5", "nowhere")):
+        (tmp_path / name).symlink_to("/dev/" + target)
+    (tmp_path / "davinci4").write_text("")
+    assert containers.host_npus(str(tmp_path)) == {os.makedev(1, 3): 3, os.makedev(1, 5): 100}
+    assert containers.host_npus(str(tmp_path / "nowhere")) == {}
+
+
+def test_a_file_that_a_user_named_like_an_npu_is_none(tmp_path):
+    """Whoever has a user namespace may have /dev/davinci0 there, but no device file."""
+    machine = Machine(tmp_path)
+    (machine.dev / "davinci0").unlink()
+    (machine.dev / "davinci0").symlink_to("/dev/null")
+    for pid, held in ((100, []), (101, [str(machine.dev / "davinci1")]), (102, ["/dev/davinci0"])):
+        root = machine.container(pid, "c%d" % pid, held=held)
+        (root / "dev/davinci1").symlink_to("/dev/null")
+    assert (machine.scan().containers, machine.manage()["problems"]) == ((), [])
 
 
 def test_processes_are_grouped_by_container(machine):
     root = machine.container(200, "one")
     machine.process(90, "mnt:[200]", root)
-    machine.process(210, "mnt:[200]", root, held=["/dev/null", "/dev/davinci3", "/dev/davinci_manager", "socket:[7]"])
+    machine.process(210, "mnt:[200]", root, held=["/dev/null", str(machine.npu(3)), "/dev/davinci_manager", "socket:[7]"])
     machine.container(150, "two", cgroup=POD)
     found = machine.scan()
     assert [(one.container, one.runtime, one.pod_uid, one.namespace, one.pids, one.devices) for one in found.containers] == [
@@ -141,10 +169,9 @@ def test_processes_are_grouped_by_container(machine):
 
 
 def test_what_is_not_a_container_with_npus(machine):
-    (machine.dev / "davinci0").touch()
-    machine.process(20, "mnt:[1]", machine.folder, held=["/dev/davinci0"], cgroup="0::/user.slice\n")  # the host's own job
+    machine.process(20, "mnt:[1]", machine.folder, held=[str(machine.npu(0))], cgroup="0::/user.slice\n")  # the host's own job
     machine.process(21, "mnt:[2]", machine.folder, cgroup="0::/system.slice/chronyd.service\n")  # a service with PrivateTmp=
-    machine.process(22, "mnt:[3]", machine.folder, flags=0x200040, held=["/dev/davinci0"])  # a kernel thread
+    machine.process(22, "mnt:[3]", machine.folder, flags=0x200040, held=[str(machine.npu(0))])  # a kernel thread
     without = machine.folder / "plain"
     without.mkdir()
     machine.process(23, "mnt:[4]", without)
@@ -156,16 +183,20 @@ def test_what_is_not_a_container_with_npus(machine):
 
 
 def test_a_holder_in_a_namespace_of_its_own_is_named_by_it(machine):
-    machine.process(21, "mnt:[2]", machine.folder, cgroup="0::/system.slice/train.service\n", held=["/dev/davinci11 (deleted)"])
+    deleted = machine.dev / "davinci11 (deleted)"
+    os.link(str(machine.npu(11)), str(deleted))
+    machine.process(21, "mnt:[2]", machine.folder, cgroup="0::/system.slice/train.service\n", held=[str(deleted)])
     machine.container(22, "c", cgroup="0::/user.slice\n")
     assert [(one.container, one.runtime, one.devices) for one in machine.scan().containers] == [
         ("mnt:[2]", "unknown", (11,)), ("mnt:[22]", "unknown", (0,))]
 
 
-def test_a_host_without_dev_is_looked_at_all_the_same(machine):
-    machine.dev.rmdir()
+def test_a_host_without_npus_has_no_containers_with_them(machine):
     machine.container()
-    assert [one.devices for one in machine.scan().containers] == [(0,)]
+    for npu in machine.dev.iterdir():
+        npu.unlink()
+    machine.dev.rmdir()
+    assert machine.scan().containers == ()
 
 
 DENIED = PermissionError(13, "Permission denied")
@@ -230,10 +261,10 @@ def test_without_proc_there_is_no_answer(tmp_path):
 
 
 def test_a_file_that_closes_meanwhile(machine, monkeypatch):
-    machine.container(held=["/dev/davinci1", "/dev/davinci2"])
+    machine.container(held=[str(machine.npu(1)), str(machine.npu(2)), str(machine.npu(3))])
     refuse(monkeypatch, [machine.proc / "100/fd/0"], FileNotFoundError(2, "gone"))
     refuse(monkeypatch, [machine.proc / "100/fd/1"], FileNotFoundError(2, "gone"), "stat")
-    assert [one.devices for one in machine.scan().containers] == [(0, 2)]
+    assert [one.devices for one in machine.scan().containers] == [(0, 3)]
 
 
 def only(result):
@@ -373,7 +404,7 @@ def test_a_file_that_cannot_be_looked_at(machine, monkeypatch, error, hint):
 
 
 def test_the_next_process_tells_where_the_first_has_ended(machine):
-    root = machine.container(held=["/dev/davinci0"])
+    root = machine.container(held=[str(machine.npu(0))])
     machine.map(root)
     machine.process(101, "mnt:[100]", root)
     scan = machine.scan()

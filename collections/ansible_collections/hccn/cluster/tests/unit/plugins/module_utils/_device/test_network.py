@@ -53,6 +53,7 @@ class Npus:
         return Result(tuple(argv), rc, stdout, stderr, False, 0.0, 0.1)
 
     def npu_smi(self, argv, timeout):
+        self.calls.append((0, "npu-smi info"))
         return Result(tuple(argv), 0, self.table, "", False, 0.0, 0.1)
 
     def answer(self, device, arguments):
@@ -149,7 +150,7 @@ def test_nothing_is_set_where_device_and_file_agree(npus):
 
 def test_only_what_is_named_is_read(npus):
     configure({"id": 0, "mtu": 1500}, check_mode=True)
-    assert npus.calls == [(0, "-mtu -g"), (0, "-qp_info -g")]
+    assert npus.calls == [(0, "-mtu -g"), (0, "npu-smi info"), (0, "-qp_info -g")]
 
 
 def test_a_value_that_is_not_in_the_file_is_set_again(npus):
@@ -339,7 +340,7 @@ def test_a_gateway_that_cannot_be_read_again_stops_the_device(npus):
     port = network.Port(0, {"address": "10.79.1.10", "netmask": "255.255.255.0", "mtu": 4200}, network.items_of(["address", "mtu"]), {}, {})
     port.now = {"address": "10.78.1.10", "netmask": "255.255.255.0", "gateway": "10.78.1.1", "mtu": 1500}
     port.was, port.foreseen = dict(port.now), network.forecast(port.named, port.wanted, port.now, dict.fromkeys(port.now))
-    network.Setter(here).apply([port])
+    network.Setter(here, False).apply([port])
     assert [error["topic"] for error in port.errors] == ["address", "gateway"]
     assert npus.sets == [(0, "-ip -s address 10.79.1.10 netmask 255.255.255.0")]
 
@@ -396,6 +397,15 @@ def test_a_device_at_work_is_left_alone(npus):
 def test_a_device_at_work_that_needs_nothing_is_no_error(npus):
     npus.table = AT_WORK
     assert configure(dict(SAME, id=1, address="10.78.1.11"))["devices"][0]["errors"] == []
+
+
+def test_each_device_that_differs_is_asked_about_once_right_before_its_first_set(npus):
+    npus.values[1]["mtu"] = "4200"
+    npus.keep(1, "mtu", "4200")
+    configure({"id": 0, "mtu": 4200, "netdetect": "10.78.1.1"}, {"id": 1, "mtu": 4200})
+    assert [words for device, words in npus.calls if device == 0 and not words.endswith("t -g")] == [
+        "-mtu -g", "npu-smi info", "-qp_info -g", "-netdetect -s address 10.78.1.1", "-mtu -s size 4200", "-mtu -g"]
+    assert {words for device, words in npus.calls if device == 1} == {"-mtu -g"}
 
 
 def test_the_other_dialect_is_refused(npus):

@@ -83,7 +83,8 @@ def npus(tmp_path, monkeypatch):
 
 def settle(npus, check_mode=False, **given):
     params = {"path": str(npus.path), "devices": ["all"], "npu_smi": "npu-smi", "settings": None, "config": None, "state": "present", "create": False,
-              "backup": False, "timeout": 30, "fail_on": "any", "recover": True, "allow_busy": False}
+              "backup": False, "timeout": 30, "fail_on": "any", "recover": True, "allow_busy": False,
+              "pending_network": []}
     params.update(given)
     return declare.declare(params, check_mode, lambda name: name + ".backup")
 

@@ -53,8 +53,9 @@ def test_a_new_text_is_shown_as_it_is():
 
 
 def test_a_flood_does_not_become_a_message():
-    assert failures.failure_of(run_result(77, "x" * 1000000)).message == "x" * 200 + "..."
-    assert failures.failure_of(run_result(1, "", "Command execute failed!" + "x" * 1000000)).message == "Command execute failed!" + "x" * 177 + "..."
+    assert failures.failure_of(run_result(77, "x" * 1000000)).message == "(1000000 characters without a space)"
+    assert failures.failure_of(run_result(77, "x y " * 1000000)).message == "x y " * 50 + "..."
+    assert failures.failure_of(run_result(1, "", "Command execute failed!" + "x" * 1000000)).message == "Command execute ..."
 
 
 def test_each_text_stands_once():

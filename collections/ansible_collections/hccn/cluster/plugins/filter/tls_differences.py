@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of the filter tls_differences; the logic is in plugin_utils/_plan."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: tls_differences
+short_description: Find the hosts whose TLS flags differ from those of the others
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Compares the TLS flags of all NPUs over the hosts. NPUs with different flags cannot connect.
+  - A host differs where its NPUs do not all have the flag that most hosts have. Without a majority all hosts differ. Hosts that were not read are left out.
+  - Walks over all hosts. Use it in a task that runs once.
+positional: _input, hostvars
+options:
+  _input:
+    description:
+      - The names of the hosts.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description:
+      - The variables of all hosts, as Ansible has them under this name. They are read one by one.
+    type: dict
+    required: true
+  register_name:
+    description:
+      - The variable under which the hosts registered what M(hccn.cluster.device_info) returned.
+    type: str
+    required: true
+seealso:
+  - module: hccn.cluster.device_info
+  - module: hccn.cluster.device_tls
+"""
+
+EXAMPLES = r"""
+- name: Which hosts differ?
+  ansible.builtin.debug:
+    msg: "{{ ansible_play_hosts | hccn.cluster.tls_differences(hostvars, register_name='npus') }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - A dictionary with C(hosts), those that differ, and C(enabled), those with a flag that is on.
+  type: dict
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleError, AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import brought_up
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
+
+
+def tls_differences(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], register_name: str) -> dict[str, Any]:
+    """See DOCUMENTATION."""
+    try:
+        return brought_up.tls_differences(hosts, HostVars(hostvars).of, register_name)
+    except AnsibleError as error:
+        raise AnsibleFilterError(f"tls_differences: a variable of a host cannot be read: {error}") from error
+
+
+class FilterModule:
+    """Ansible's filter plugin."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return guard.filters({"tls_differences": tls_differences})

@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Text that a host, a tool or a neighbour of a switch chose: what must never reach a template engine."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List, Tuple
+
+TEMPLATE_MARKS = ("{{", "{%", "{#")
+"""What Ansible and inventories read as the start of a template, which can run code."""
+
+
+def has_template(text: str) -> bool:
+    """Return True if a template engine would evaluate a part of ``text``."""
+    return any(mark in text for mark in TEMPLATE_MARKS)
+
+
+def without_templates(value: Any, is_kept: Callable[[str], bool] = lambda key: False, where: str = "") -> Tuple[Any, List[str]]:
+    """Return ``value`` with None in place of each text that holds a template, and the paths of these texts (``lldp.system_name``).
+
+    A key of a dictionary that holds a template is left out with its value. What is below a key for which ``is_kept`` is true stays as it is.
+    """
+    if isinstance(value, str):
+        return (None, [where]) if has_template(value) else (value, [])
+    if isinstance(value, (list, tuple)):
+        cleaned = [without_templates(item, is_kept, "%s[%d]" % (where, place)) for place, item in enumerate(value)]
+        return [item for item, _places in cleaned], [place for _item, places in cleaned for place in places]
+    if not isinstance(value, dict):
+        return value, []
+    made, refused = {}, []  # type: Tuple[dict, List[str]]
+    for key, item in value.items():
+        if isinstance(key, str) and has_template(key):
+            refused.append("a key of %s" % (where or "the answer"))
+        elif is_kept(key):
+            made[key] = item
+        else:
+            made[key], places = without_templates(item, is_kept, "%s.%s" % (where, key) if where else str(key))
+            refused += places
+    return made, refused

@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Who holds the flock of a file. /proc/locks does not show locks of processes outside of this PID namespace, or shows them with pid 0."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Iterable, List, NamedTuple, Sequence, Tuple
+
+from .words import printable
+
+UNSEEN = "a process that cannot be seen from here: it runs in another PID namespace (a container), on another host, or has ended"
+
+# "2: FLOCK  ADVISORY  WRITE 3172 fe:01:2270407 0 EOF"; one that waits has "->" before its kind (fs/locks.c, lock_get_status).
+_FLOCK = re.compile(r"^\d+: FLOCK +\S+ +\S+ +(\d{1,10}) ([0-9a-f]{1,7}):([0-9a-f]{1,7}):(\d{1,20}) ", re.ASCII)
+_MOUNT_ID = re.compile(r"^mnt_id:\s*(\d+)$", re.MULTILINE | re.ASCII)
+_MOUNT = re.compile(r"^(\d+) \d+ (\d{1,7}):(\d{1,7}) ", re.MULTILINE | re.ASCII)
+
+
+class Lock(NamedTuple):
+    """A flock that is held. ``pid`` is 0 where the process cannot be seen from here."""
+
+    pid: int
+    device: int
+    inode: int
+
+
+def parse_locks(text: str) -> Tuple[Lock, ...]:
+    """Return the flocks of /proc/locks that are held; other kinds, and processes that wait, are left out."""
+    found = filter(None, map(_FLOCK.match, text.splitlines()))
+    return tuple(Lock(int(one.group(1)), os.makedev(int(one.group(2), 16), int(one.group(3), 16)), int(one.group(4))) for one in found)
+
+
+def holders_in(text: str, devices: Sequence[int], inode: int) -> List[int]:
+    """Return the pids that hold a flock of this file, by the text of /proc/locks."""
+    return [lock.pid for lock in parse_locks(text) if lock.inode == inode and lock.device in devices]
+
+
+def named(pid: int, proc: str = "/proc") -> str:
+    """Return ``pid 4711 (hccn_tool)``, without the name where the process is gone."""
+    name = printable(_text("%s/%d/comm" % (proc, pid)).rstrip("\n"))
+    return "pid %d (%s)" % (pid, name) if name else "pid %d" % pid
+
+
+def holder_of(descriptor: int, proc: str = "/proc") -> str:
+    """Return who holds the flock of an open file, as words for a sentence."""
+    pids = holders_in(_text(proc + "/locks"), list(_devices(descriptor, proc)), os.fstat(descriptor).st_ino)
+    return ", ".join(named(pid, proc) for pid in pids if pid) or UNSEEN
+
+
+def _devices(descriptor: int, proc: str) -> Iterable[int]:
+    """Yield the device numbers by which /proc/locks may know the file: that of stat, and that of its mount, which differs on btrfs for instance."""
+    yield os.fstat(descriptor).st_dev
+    mount = _MOUNT_ID.search(_text("%s/self/fdinfo/%d" % (proc, descriptor)))
+    for found in _MOUNT.finditer(_text(proc + "/self/mountinfo")):
+        if mount and found.group(1) == mount.group(1):
+            yield os.makedev(int(found.group(2)), int(found.group(3)))
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except OSError:
+        return ""

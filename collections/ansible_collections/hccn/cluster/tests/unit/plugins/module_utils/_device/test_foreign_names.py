@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from ansible_collections.hccn.cluster.plugins.module_utils._device.foreign_names import refused
+
+
+def test_a_neighbour_whose_name_is_a_template_has_no_name():
+    earlier = {"topic": "link", "code": "timeout", "message": "{{ printed by the tool }}"}
+    device = {"id": 3, "address": "10.0.0.1", "lldp": {"system_name": "{{ lookup('pipe', 'id') }}", "port": "1/1"},
+              "processes": [{"pid": "1", "name": "{% x %}"}],
+              "errors": [earlier]}
+    hint = "rename it where it comes from: for lldp, the switch"
+    assert refused(device) == {
+        "id": 3, "address": "10.0.0.1", "lldp": {"system_name": None, "port": "1/1"},
+        "processes": [{"pid": "1", "name": None}],
+        "errors": [
+            earlier,
+            {"topic": "lldp", "code": "template_in_name", "hint": hint,
+             "message": "lldp.system_name holds {{, {% or {#, which Ansible could run as code, and is not used"},
+            {"topic": "processes", "code": "template_in_name", "hint": hint,
+             "message": "processes[0].name holds {{, {% or {#, which Ansible could run as code, and is not used"}]}
+
+
+def test_other_names_stay():
+    device = {"id": 3, "lldp": {"system_name": "leaf-1"}, "errors": []}
+    assert refused(device) == device
