@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,12 @@ FAILED = 2
 
 
 def play(cluster: Cluster, tmp_path: Path, playbook: str = "check_fabric", lost: str | None = None, code: int | None = None,
-         **variables: Any) -> str:
-    """What it says. ``lost``: a host whose port nobody listens on. ``code``: the exit that is expected, where it is not 0 or UNREACHABLE."""
-    hosts = {entry["host"]: {"root": cluster.root(entry["host"]), "check_fabric_control_port": entry["control_port"]} for entry in cluster.hosts()}
+         environment: Mapping[str, str] | None = None, of_hosts: Mapping[str, Mapping[str, Any]] | None = None, **variables: Any) -> str:
+    """What it says. ``lost``: a host whose port nobody listens on. ``code``: the exit that is expected, where it is not 0 or UNREACHABLE. ``of_hosts``: the
+    hosts of the play with variables of their own, without it all."""
+    hosts: dict[str, dict[str, Any]] = {
+        entry["host"]: {"root": cluster.root(entry["host"]), "check_fabric_control_port": entry["control_port"], **(of_hosts or {}).get(entry["host"], {})}
+        for entry in cluster.hosts() if of_hosts is None or entry["host"] in of_hosts}
     if lost is not None:
         hosts[lost] |= {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1, "ansible_ssh_retries": 0}
     common = {
@@ -33,6 +37,6 @@ def play(cluster: Cluster, tmp_path: Path, playbook: str = "check_fabric", lost:
     }
     (tmp_path / "hosts.json").write_text(json.dumps({"npu": {"hosts": hosts, "vars": common}}))
     done = subprocess.run([str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.json", f"hccn.cluster.{playbook}"], cwd=tmp_path,
-                          capture_output=True, text=True, timeout=240, env=ansible_environment())
+                          capture_output=True, text=True, timeout=240, env=ansible_environment(**(environment or {})))
     assert done.returncode == (code if code is not None else UNREACHABLE if lost else 0), done.stdout + done.stderr
     return re.sub(r"\n {8}", " ", done.stdout)

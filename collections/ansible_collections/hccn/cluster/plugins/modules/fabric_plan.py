@@ -57,9 +57,8 @@ options:
         type: str
         required: true
       device:
-        description: Physical id.
+        description: Physical id. Without it the host as a whole was left out.
         type: int
-        required: true
       code:
         description: Why, as a word, such as V(device_busy) or V(address_not_set).
         type: str

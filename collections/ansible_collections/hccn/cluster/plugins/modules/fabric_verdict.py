@@ -27,6 +27,10 @@ description:
     bad; at the links of one leaf, where that holds for nearly all other leaves; at one direction of an NPU; or at what comes and goes.
     What was measured again with another source port or number of queue pairs tells a path from a place where packets are hashed to. A pair that was slow
     once, and good when it was measured again as before, is told in RV(power) and nobody is blamed.
+  - An answer or a record that cannot be understood is dropped, and so is a record of another host than the one that returned it, or of a pair that O(plan)
+    does not have. Each is a problem of its host, in RV(problems), and costs no other host its verdict.
+  - The source of a pair alone reports it. A bandwidth above the line rate is no measurement. What a single host reports, and the other hosts contradict, does
+    not tell what is normal. Such values are dropped, and their host is not good.
   - The gates are set so that one run in a thousand names something without cause. RV(power) tells how small a drop the run would have seen.
 extends_documentation_fragment:
   - hccn.cluster._attributes
@@ -96,10 +100,19 @@ options:
   start_register_name:
     description:
       - Name under which the hosts registered the result of M(hccn.cluster.rdma_perf) with C(wait=false). Where that failed, it tells why.
+      - With several names in O(register_name), one for each of them, in the same order.
+    type: list
+    elements: str
+    default: []
+  probe_register_name:
+    description:
+      - Name under which the hosts registered the result of a task before the measurement, such as M(hccn.cluster.device_info). A host that was unreachable
+        then, and has no other result, is V(unreachable).
     type: str
   left_out:
     description:
-      - NPUs that were kept out of the plan. Their host is not good. It is V(busy) where all of them have the C(code) V(device_busy), else V(failed).
+      - NPUs that were kept out of the plan, and hosts. Such a host is not good. It is V(busy) where all of them have the C(code) V(device_busy),
+        V(not_measured) where they have V(tool_missing) or V(answer_not_understood), else V(failed).
     type: list
     elements: dict
     default: []
@@ -109,9 +122,8 @@ options:
         type: str
         required: true
       device:
-        description: Physical id.
+        description: Physical id. Without it the host as a whole was left out.
         type: int
-        required: true
       code:
         description: Why, as a word, such as V(device_busy) or V(address_not_set).
         type: str
@@ -271,6 +283,37 @@ second_look:
     pairs: 1
     text: "A second look, 1 pairs of NPUs over 2 hosts in 1 more round: 1 NPU has not met a proven good one."
     plan: {plan: pairs, rounds: [], hosts: {}, topology: {}}
+problems:
+  description:
+    - What was dropped of the answers of the hosts. The rules are V(answer_not_understood), V(record_not_understood), V(above_line_rate),
+      V(contradicted_by_others) and V(line_rates_differ). A host with any but the last is V(not_measured) where it would be V(good).
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    rule:
+      description: The rule.
+      type: str
+    severity:
+      description: V(error) or V(warning).
+      type: str
+    host:
+      description: The host that reported it.
+      type: str
+    message:
+      description: What was dropped and why, in a sentence.
+      type: str
+    hint:
+      description: What to do.
+      type: str
+  sample:
+    - rule: above_line_rate
+      severity: error
+      host: n3
+      message: >-
+        it reported 234 Gbit/s from n3 npu 0 to n5 npu 0, whose line rate is 200 Gbit/s (16 such values): no measurement can be above it, so these are
+        dropped
+      hint: compare the clock, the tool and its version with those of the other hosts, then check again
 coverage:
   description: How much the verdicts rest on. Numbers of hosts, of measured pairs of NPUs by their state, and of pairs of hosts.
   returned: always
@@ -289,6 +332,12 @@ run_id:
   description: The run.
   returned: always
   type: str
+foreign_records:
+  description:
+    - By host, in whose name it returned records that were not used, and how many. A host answers only for pairs that it measured itself as their source.
+  returned: when there are such records
+  type: dict
+  sample: {n1: {n3: 2}}
 measurements:
   description: One record of kind C(verdict) for each host, and for each component of the fabric that is bad.
   returned: always

@@ -295,7 +295,7 @@ limit_gbyte_s:
   type: float
   sample: 120.4
 findings:
-  description: What makes it slow, each also as a record of the kind C(verdict).
+  description: What makes it slow, each also as a record of the kind C(finding).
   returned: as RV(slow)
   type: list
   elements: dict

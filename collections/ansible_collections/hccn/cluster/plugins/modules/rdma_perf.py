@@ -21,8 +21,16 @@ description:
   - A host or NPU that had no answer for two partners is left out for the time being, and the others tell each other so. When all else is measured, one
     that is proven good tries it again. If there is an answer, all its pairs are measured after all, otherwise the rest is C(not_run) with
     C(peer_suspended).
+  - With O(tool=roce_test) an NPU is asked about before each reset and each test, unless O(allow_busy=true). Where a job has started on it, the pair is
+    C(not_run) with C(device_busy), and the NPU is not reset. An answer may be one second old and serves all NPUs of the host, so however many pairs there
+    are, C(npu-smi info) runs at most once a second. Each pair adds one C(hccn_tool -qp_info) at its responder and two at its initiator.
+  - With O(tool=roce_test) a pair that failed is asked whether its NPUs still have the addresses of the plan. Where one has another, another run changes the
+    host, and the pair is C(not_run) with C(address_changed), which says nothing about its link.
   - A guard, which is a process of its own, ends all tools and resets the NPUs when the runner dies, also by SIGKILL. What is left where the guard was
     killed, too, the next call on the host puts right.
+  - One run measures on a host at a time. A run that meets another one there fails with C(host_in_use), says which run it is, who began it and when, and
+    leaves the host as it is. The lock is in O(state_dir), where other users cannot take it, and goes with the process of the run, however that ends.
+    M(hccn.cluster.rdma_perf_info) without a run waits until the host is free.
   - Results are written to a journal in O(state_dir) pair by pair. M(hccn.cluster.rdma_perf_info) reads them, also while the run goes on.
     Journals are removed after seven days.
 extends_documentation_fragment:
@@ -55,6 +63,7 @@ options:
     description:
       - V(present) works the plan.
       - V(absent) ends a run on this host. Its runner and all its tools are killed, its NPUs are reset. It does nothing where the run is over.
+        NPUs on which a job has started meanwhile are not reset.
       - A run that is at work in another container of the host, whose processes cannot be seen, is left alone, and V(absent) fails.
     type: str
     choices: [present, absent]
@@ -113,7 +122,8 @@ options:
     description:
       - Hosts of the plan that all others tell how far they are, for M(hccn.cluster.fabric_progress). Give the same to all hosts, best two of them, should one
         die.
-      - With O(wait=false) a reporter goes on listening until all others are over, or were silent for a while. The next call on the host ends it.
+      - With O(wait=false) a reporter goes on listening until all others are over, or were silent for a while. Its host is in use until all that have begun
+        are over, then the next call on the host ends it.
     type: list
     elements: str
     default: []
@@ -219,6 +229,7 @@ options:
       - Whether the module waits for the end of this host's part and returns its measurements.
       - With V(false) the runner goes on in the background. Do so when there are more hosts than Ansible has forks, since hosts that wait for each
         other must all be there.
+      - With V(true), a host that stops answering is found out by the keepalive of ssh only. With other connections, set the keyword C(timeout) of the task.
     type: bool
     default: true
   state_dir:
@@ -339,6 +350,10 @@ not_returned:
   description: Numbers of pairs by status that are in the journal only, since a result has 256 kB at the most.
   returned: when there are any
   type: dict
+odd_lines:
+  description: Number of lines in the journal that are not as M(hccn.cluster.rdma_perf) writes them. They are left out, with a warning.
+  returned: when there are any
+  type: int
 commands:
   description: The command lines that this host would run, servers and clients, in the order of the plan.
   returned: in check mode

@@ -16,15 +16,16 @@ author:
 description:
   - Reads the journal of a run that M(hccn.cluster.rdma_perf) has started on this host, while it goes on or afterwards.
   - A run whose runner died is V(failed), with the measurements that it had made.
+  - Without O(run_id) it returns which run is at work on this host, whoever began it, or waits until none is.
 extends_documentation_fragment:
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info
 options:
   run_id:
     description:
-      - Name of the run.
+      - Name of the run. Without it, whichever is at work on this host.
+      - Required with O(fabric).
     type: str
-    required: true
   state_dir:
     description:
       - Folder of the journals, as given to M(hccn.cluster.rdma_perf).
@@ -33,6 +34,8 @@ options:
   wait:
     description:
       - Seconds to wait for the end of the run on this host. The run's state is returned then, whatever it is.
+      - Without O(run_id), seconds to wait until no run is at work on this host. That holds nothing, so another run may begin first.
+      - A playbook asks every ten seconds meanwhile. A host that does not answer within 30 seconds more is unreachable.
     type: float
     default: 0
   fabric:
@@ -64,23 +67,36 @@ EXAMPLES = r"""
     run_id: 20260104-1
     wait: 600
   register: rdma
+
+- name: Wait until nobody measures on the host, ten minutes at the most
+  hccn.cluster.rdma_perf_info:
+    wait: 600
+  register: other
 """
 
 RETURN = r"""
 run_id:
   description: The run.
-  returned: always
+  returned: with O(run_id), and when a run is at work on this host
   type: str
   sample: 20260104-1
+holder:
+  description:
+    - Which run is at work on this host, as far as it is known. C(run_id), C(pid) of its runner, C(user) who began it and C(controller), the address from which
+      that user came by ssh, and C(since).
+  returned: without O(run_id), when RV(state) is V(running)
+  type: dict
+  sample: {run_id: 20260104-1, pid: 4711, user: ops, controller: 192.0.2.7, since: "2026-01-04T10:00:00.000Z"}
 state:
   description:
     - V(running), V(finished), V(failed) when the runner could not end its part, V(unknown) when this host has no such run.
+    - Without O(run_id) V(running), or V(idle) when no run is at work on this host.
   returned: success
   type: str
   sample: finished
 progress:
   description: C(pairs_total), C(pairs_done) and C(pairs_failed) of the pairs that this host measures, and C(seconds) since its start.
-  returned: success
+  returned: success, with O(run_id)
   type: dict
   sample: {pairs_total: 16, pairs_done: 9, pairs_failed: 0, seconds: 17.5}
 measurements:
@@ -92,6 +108,10 @@ not_returned:
   description: Numbers of pairs by status that are in the journal only, since a result has 256 kB at the most.
   returned: when there are any
   type: dict
+odd_lines:
+  description: Number of lines in the journal that are not as M(hccn.cluster.rdma_perf) writes them. They are left out, with a warning.
+  returned: when there are any
+  type: int
 alive:
   description: Whether the runner of this host is there.
   returned: with O(fabric)
@@ -134,16 +154,17 @@ from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal impor
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "run_id": {"type": "str", "required": True},
+            "run_id": {"type": "str"},
             "state_dir": {"type": "path", "default": DEFAULT_STATE_DIR},
             "wait": {"type": "float", "default": 0},
             "fabric": {"type": "bool", "default": False},
             "all_started": {"type": "bool", "default": False},
         },
+        required_if=[("fabric", True, ("run_id",))],
         supports_check_mode=True,
     )
     try:
-        look = results.look_at_all if module.params["fabric"] else results.look_until_over
+        look = results.look_at_all if module.params["fabric"] else results.look_until_over if module.params["run_id"] is not None else results.look_at_host
         module.exit_json(changed=False, **look({**module.params, "all_started": module.params["all_started"] and not module.check_mode}))
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), run_id=module.params["run_id"], measurements=[])

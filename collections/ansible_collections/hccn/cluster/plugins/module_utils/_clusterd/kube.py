@@ -1,28 +1,69 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Reading objects of Kubernetes over its API: lists only, by label, with a deadline. Nothing is ever written."""
+"""Reading objects of Kubernetes over its API: lists only, by label. Nothing is ever written.
+
+A list comes in pages, each of which says where the next one begins. Whoever answers decides how many there are, so the time, the pages, the objects and
+the bytes of a whole list are bounded, and no page may be asked for twice.
+"""
 
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import socket
 import ssl
 import time
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from .._core.errors import HccnError, InputError
+from .._core.words import beginning
 from . import kube_access
 
+MESSAGE_LIMIT = 200
+"""Characters of what the API says of a refusal."""
 PAGE = 500
 """Objects a request."""
-MAX_BODY = 512 * 1024 * 1024
-"""Bytes of one answer: an object has 1.5 MiB at most (etcd's limit), and most have little."""
+MAX_PAGES = 1000
+MAX_ITEMS = 50000
+"""Objects of a list: there is one for each job, or for each pod of a job, and ClusterD serves 10,000 jobs."""
+MAX_BYTES = 512 * 1024 * 1024
+"""Of all pages of a list: an object has 1.5 MiB at most (etcd's limit), and most have little."""
+MAX_TOKEN = 8192
+"""Characters of what says where the next page begins; that of the API server has some hundred."""
 CHUNK = 1024 * 1024
 
 _RIGHTS = "the account needs the verbs get and list on it"
+_NARROW = "name a namespace, or raise timeout where the cluster is that large; is it the right kubeconfig and context?"
+
+
+class _Stream(io.RawIOBase):
+    """What a socket sends until a moment of the monotonic clock, and then socket.timeout; a socket's own timeout begins anew with each byte."""
+
+    def __init__(self, sock: socket.socket, until: float) -> None:
+        self._sock = sock
+        self._content = sock.makefile("rb", 0)  # which keeps the socket open when http.client lets go of it
+        self._until = until
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> Optional[int]:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise socket.timeout()
+        self._sock.settimeout(left)
+        return self._content.readinto(buffer)
+
+    def close(self) -> None:
+        self._content.close()
+        super().close()
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """As http.client asks a socket for it."""
+        return io.BufferedReader(self)
 
 
 class Api:
@@ -38,21 +79,30 @@ class Api:
         self._parts = parts
         self.namespace = self._access.namespace or "default"
 
-    def _connection(self) -> http.client.HTTPConnection:
-        host = self._parts.hostname or ""
+    def _connection(self, until: float) -> http.client.HTTPConnection:
+        host, timeout = self._parts.hostname or "", max(0.001, until - time.monotonic())
         if self._access.context is not None:
-            return http.client.HTTPSConnection(host, self._parts.port or 443, timeout=self._timeout, context=self._access.context)
-        return http.client.HTTPConnection(host, self._parts.port or 80, timeout=self._timeout)
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                host, self._parts.port or 443, timeout=timeout, context=self._access.context)
+        else:
+            connection = http.client.HTTPConnection(host, self._parts.port or 80, timeout=timeout)
 
-    def _get(self, path: str) -> Dict[str, Any]:
+        def response(sock: socket.socket, *args: Any, **others: Any) -> http.client.HTTPResponse:
+            return http.client.HTTPResponse(_Stream(sock, until), *args, **others)  # type: ignore[arg-type]
+
+        connection.response_class = response  # type: ignore[assignment]
+        return connection
+
+    def _get(self, path: str, query: Mapping[str, str], until: float, room: int) -> Tuple[Dict[str, Any], int]:
+        """The answer, of ``room`` bytes at most, and how many it has."""
         headers = {"Accept": "application/json", "User-Agent": "hccn.cluster"}
         if self._access.token:
             headers["Authorization"] = "Bearer " + self._access.token
-        connection = self._connection()
+        connection = self._connection(until)
         try:
-            connection.request("GET", self._parts.path.rstrip("/") + path, headers=headers)
+            connection.request("GET", "%s%s?%s" % (self._parts.path.rstrip("/"), path, urlencode(query)), headers=headers)
             with connection.getresponse() as answer:
-                body = self._body(answer)
+                body = self._body(answer, path, room)
         except (OSError, http.client.HTTPException) as error:
             raise HccnError("kubernetes_unreachable", "the Kubernetes API at %s does not answer: %s" % (self._access.server, _why(error)),
                             "is it the right kubeconfig and context?") from error
@@ -65,46 +115,85 @@ class Api:
         except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
-            raise HccnError("kubernetes_unexpected", "the Kubernetes API at %s answered %s with no JSON object" % (self._access.server, path))
-        return document
+            raise self._unexpected("answered %s with no JSON object" % path)
+        return document, len(body)
 
-    def _body(self, answer: http.client.HTTPResponse) -> bytes:
-        """All of it, within the time of the whole request. Raises HccnError for what no list of the API is."""
-        until = time.monotonic() + self._timeout
+    def _body(self, answer: http.client.HTTPResponse, path: str, room: int) -> bytes:
         parts: List[bytes] = []
         size = 0
-        while size <= MAX_BODY:
+        while size <= room:
             part = answer.read1(CHUNK)
             if not part:
                 return b"".join(parts)
             parts.append(part)
             size += len(part)
-            if time.monotonic() > until:
-                raise socket.timeout()
-        raise HccnError("kubernetes_unexpected", "the Kubernetes API at %s sends more than %d MiB in one answer" % (self._access.server, MAX_BODY >> 20))
+        raise self._unexpected("sends more than %d MiB for the list %s" % (MAX_BYTES >> 20, path), _NARROW)
+
+    def _unexpected(self, what: str, hint: str = "") -> HccnError:
+        return HccnError("kubernetes_unexpected", "the Kubernetes API at %s %s" % (self._access.server, what), hint)
 
     def _refused(self, status: int, body: bytes, path: str) -> HccnError:
         try:
             message = str(json.loads(body.decode("utf-8"))["message"])
         except (ValueError, KeyError, TypeError, RecursionError):
-            message = body.decode("utf-8", "replace")[:200]
+            message = body[:4096].decode("utf-8", "replace")
+        message = beginning(message, MESSAGE_LIMIT)
         code = {401: "kubernetes_unauthorized", 403: "kubernetes_forbidden", 404: "kubernetes_not_found"}.get(status, "kubernetes_refused")
         return HccnError(code, "the Kubernetes API refuses %s: %d %s" % (path, status, message), _RIGHTS if status in (401, 403) else "")
 
     def items(self, group: str, plural: str, namespace: str = "", labels: str = "") -> List[Dict[str, Any]]:
-        """All objects of a kind: ``group`` is ``v1`` or such as ``scheduling.volcano.sh/v1beta1``; in all namespaces where none is named."""
+        """All objects of a kind: ``group`` is ``v1`` or such as ``scheduling.volcano.sh/v1beta1``; in all namespaces where none is named.
+
+        Raises HccnError, also where the list does not come to its end within the timeout and the bounds above.
+        """
         place = "/namespaces/%s" % quote(namespace, safe="") if namespace else ""
+        path = "/%s/%s%s/%s" % ("apis" if "/" in group else "api", group, place, plural)
         query = {"limit": str(PAGE)}
         if labels:
             query["labelSelector"] = labels
+        until = time.monotonic() + self._timeout
         found: List[Dict[str, Any]] = []
+        tokens: Set[str] = set()
+        room = MAX_BYTES
         while True:
-            page = self._get("/%s/%s%s/%s?%s" % ("apis" if "/" in group else "api", group, place, plural, urlencode(query)))
-            found += [item for item in page.get("items") or () if isinstance(item, dict)]
-            more = (page.get("metadata") or {}).get("continue")
-            if not more:
+            try:
+                page, size = self._get(path, query, until, room)
+            except HccnError as error:
+                if tokens and time.monotonic() >= until:
+                    raise self._late(path, len(tokens), len(found)) from error
+                raise
+            room -= size
+            items, token = _contents(page)
+            found += items
+            if not token:
                 return found
-            query["continue"] = more
+            self._check_going_on(path, token, tokens, len(found))
+            tokens.add(token)
+            if time.monotonic() >= until:
+                raise self._late(path, len(tokens), len(found))
+            query["continue"] = token
+
+    def _late(self, path: str, pages: int, count: int) -> HccnError:
+        return self._unexpected("did not come to the end of the list %s within %g s: %d pages with %d objects so far" % (path, self._timeout, pages, count),
+                                _NARROW)
+
+    def _check_going_on(self, path: str, token: str, tokens: Set[str], count: int) -> None:
+        """May the page be asked for that ``token`` names, after those of ``tokens``?"""
+        if len(token) > MAX_TOKEN:
+            raise self._unexpected("sends a continue token of %d characters for the list %s" % (len(token), path))
+        if token in tokens:
+            raise self._unexpected("sends the same continue token twice for the list %s, which so has no end" % path)
+        if count > MAX_ITEMS:
+            raise self._unexpected("has more than %d objects in the list %s" % (MAX_ITEMS, path), _NARROW)
+        if len(tokens) + 1 >= MAX_PAGES:
+            raise self._unexpected("has more than %d pages in the list %s: %d objects so far" % (MAX_PAGES, path, count), _NARROW)
+
+
+def _contents(page: Dict[str, Any]) -> Tuple[List[Dict[str, Any]], str]:
+    """The objects of a page, and what names the next one; empty for the last page."""
+    items, metadata = page.get("items"), page.get("metadata")
+    token = metadata.get("continue") if isinstance(metadata, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else [], token if isinstance(token, str) else ""
 
 
 def _why(error: Exception) -> str:

@@ -19,6 +19,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from .._core import process
 from .._core.errors import HccnError, InputError
+from .._core.words import ending
 
 try:
     import yaml
@@ -94,7 +95,7 @@ def _credential(plugin: Mapping[str, Any], timeout: float) -> Dict[str, Any]:
             return status
     except (ValueError, KeyError, TypeError):
         pass
-    said = done.stderr.strip()[-200:] or "rc %d" % done.rc
+    said = ending(done.stderr.strip(), 200) or "rc %d" % done.rc
     raise HccnError("no_credential", "the credential plugin %s of the kubeconfig gave none: %s" % (done.argv[0], said),
                     "log in as it wants, then try kubectl get pods")
 

@@ -8,29 +8,38 @@
     prepare attempt  ->  resets the device, starts the server, waits until it is up
                      <-  ready line rate | failed error
     (runs the client)
+    check            ->  (after a failure) does the device have its planned address?
+                     <-  ready | failed error
     done ok          ->  ends the server, resets the device
                      <-  noted, only where it was the trial of one that is left out
 
 Each line also carries who is left out (``left_out``). A broken connection ends the pair on both sides.
-A device is reset before a test and after it, however the test ended.
+A device is reset before a test and after it, however the test ended. Before each reset and launch of a test it must be idle: one with other work is neither
+reset nor tested, and its pair ends with ``device_busy``.
 """
 
 from __future__ import annotations
 
+import mmap
 import threading
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional, Sequence, Set, Tuple
 
 from .._core.errors import HccnError
+from .._core.guard import run_quietly
 from .._core.process import Child
+from .._device.busy import NOT_IDLE, BusyProbe
+from .._device.failures import BUSY
 from .agenda import Agenda
 from .channel import Body, Channel
 from .left_out import LeftOut, host_of
 from .outcome import LINE_RATE
-from .plan import Pair, Plan
+from .plan import Endpoint, Pair, Plan
 from .suspension import deadline
 from .tools import PairTool
 
+IN_USE = NOT_IDLE | {BUSY}
+"""Errors of a test that say why it failed: somebody else uses the device, or the tool."""
 CONNECT_SECONDS = 3.0
 CLAIM_SECONDS = 5.0
 """How long a source keeps its own device for a target that is in use; then it lets others have it and asks again."""
@@ -61,11 +70,32 @@ class Settings:
         return self.pair_timeout if self.expected is None else min(self.pair_timeout, max(LEAST_DEADLINE, deadline(self.expected)))
 
 
+class OwnTests:
+    """The devices on which a test of this run was started and not reset since, in memory shared with the guard, which resets them if the runner dies."""
+
+    def __init__(self, devices: Sequence[int]) -> None:
+        self._places = {device: place for place, device in enumerate(devices)}
+        self._flags = mmap.mmap(-1, max(1, len(self._places)))
+
+    def began(self, device: int) -> None:
+        self._flags[self._places[device]] = 1
+
+    def ended(self, device: int) -> None:
+        self._flags[self._places[device]] = 0
+
+    def __contains__(self, device: int) -> bool:
+        return bool(self._flags[self._places[device]])
+
+    def devices(self) -> Sequence[int]:
+        return [device for device in self._places if device in self]
+
+
 class Bench:
     """What both ends need: the tool, the devices' state, the agenda."""
 
-    def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, told: Optional[Mapping[int, Mapping[str, Any]]] = None) -> None:
-        """``told``: what is known of this host's devices beside what the tool tells, for the context of records."""
+    def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, told: Optional[Mapping[int, Mapping[str, Any]]] = None,
+                 busy: Optional[BusyProbe] = None) -> None:
+        """``told``: what is known of this host's devices beside what the tool tells, for the context of records; ``busy`` None: busy devices are used too."""
         self.plan = plan
         self.tool = tool
         self._told = told or {}
@@ -74,7 +104,9 @@ class Bench:
         self.key = key
         self.left_out = LeftOut(plan.host)
         self.agenda = Agenda(plan, settings.parallel, left_out=self.left_out.holds)
-        self._dirty: Set[int] = set(plan.devices)
+        self._busy = busy
+        self._never_reset: Set[int] = set(plan.devices)
+        self._own_tests = OwnTests(plan.devices)
         self._lock = threading.Lock()
         self._closed = False
 
@@ -98,14 +130,41 @@ class Bench:
         with self._lock:
             if self._closed:
                 raise HccnError("run_ended", "the run was ended")
-            self._dirty.add(device)
+            self._own_tests.began(device)
             return Child(argv, timeout)
 
+    def require_idle(self, device: int) -> None:
+        """Raise HccnError ``device_busy`` or ``busy_unknown`` unless the device has no other work."""
+        if self._busy is not None:
+            self._busy.require_idle(device, device in self._own_tests)
+
+    def cause(self, end: Endpoint, error: HccnError) -> HccnError:
+        """Return why a test failed at an end of this host: ``address_changed`` where the device does not have its planned address any more, else ``error``."""
+        return error if error.code in IN_USE else self.tool.moved(end.device, end.address) or error
+
+    def prepare(self, device: int) -> None:
+        """Make an idle device ready for a test: reset it unless this run has done so since its last test. Raises HccnError, as ``require_idle``."""
+        self.require_idle(device)
+        if device in self._never_reset:
+            self._reset(device)
+        self.reset(device)
+
     def reset(self, device: int) -> None:
-        """Resets a device unless nothing was started on it since it last was. Raises HccnError."""
-        if device in self._dirty:
-            self.tool.reset(device)
-            self._dirty.discard(device)
+        """End the test that this run has started on a device, if there is one. Raises HccnError."""
+        if device in self._own_tests:
+            self._reset(device)
+
+    def _reset(self, device: int) -> None:
+        self.tool.reset(device)
+        self._own_tests.ended(device)
+        self._never_reset.discard(device)
+
+    def end_tests(self) -> None:
+        """End what this run has started and not reset; called by the guard too, when the runner is gone."""
+        for device in self._own_tests.devices():
+            argv = self.tool.cleanup(device)
+            if argv:
+                run_quietly(argv)
 
     def say(self, channel: Channel, body: Body) -> None:
         """Sends a line, and with it who is left out, and who of those was there before: nobody waits for them to start. Raises HccnError."""

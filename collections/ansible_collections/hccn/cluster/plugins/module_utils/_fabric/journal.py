@@ -3,8 +3,8 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """The journal of a run on one host: STATE_DIR/RUN_ID/journal.jsonl, a line a pair, each on disk before the next pair starts.
 
-Lines: ``{"type": "start", ...}``, ``{"type": "record", "record": {...}}``, ``{"type": "end", "state": ...}``. Readable while the run
-goes on and after it; a line without its newline is not written yet. The run's key never stands in it.
+Lines: ``{"type": "start", ...}``, ``{"type": "record", "record": {...}}``, ``{"type": "end", "state": ...}``, checked by journal_lines.py. Readable
+while the run goes on and after it; a line without its newline is not written yet. The run's key is never in it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Optional
 
 from .._core.errors import HccnError, InputError
+from .journal_lines import END, FAILED, FINISHED, RECORD, RUNNING, START, UNKNOWN, Lines, parse
 from .plan import check_name
 from .witness import identity, is_locked, is_out_of_sight, lock, namespace
 
@@ -30,7 +31,7 @@ FABRIC = "fabric.json"
 STARTED = "started"
 """Stands beside it as soon as the run was started on all hosts that could be reached, see herald.py."""
 
-RUNNING, FINISHED, FAILED, UNKNOWN = "running", "finished", "failed", "unknown"
+__all__ = ["FAILED", "FINISHED", "RUNNING", "UNKNOWN"]
 
 
 def path_of(state_dir: str, run_id: str) -> str:
@@ -95,14 +96,14 @@ class Journal:
 
     def start(self, **fields: Any) -> None:
         """The first line, by the process that works the run."""
-        self._write({"type": "start", "pid": os.getpid(), "identity": identity(os.getpid()), "pid_namespace": namespace(), "locked": self._locked,
+        self._write({"type": START, "pid": os.getpid(), "identity": identity(os.getpid()), "pid_namespace": namespace(), "locked": self._locked,
                      "started_at": time.time(), **fields})
 
     def record(self, record: Mapping[str, Any]) -> None:
-        self._write({"type": "record", "record": record})
+        self._write({"type": RECORD, "record": record})
 
     def end(self, state: str, **fields: Any) -> None:
-        self._write({"type": "end", "state": state, "ended_at": time.time(), **fields})
+        self._write({"type": END, "state": state, "ended_at": time.time(), **fields})
 
     def _write(self, fields: Mapping[str, Any]) -> None:
         """A line or nothing of it: what a full disk took only half of would spoil the next one too. Raises OSError."""
@@ -120,13 +121,15 @@ class Journal:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A journal as it is now. ``start`` and ``end`` are those lines, empty where they are not written yet."""
+    """A journal as it is now. ``start`` and ``end`` are those lines, empty where they are not written yet; any field of ``start`` may be missing.
+    ``odd_lines``: how many lines are not as rdma_perf writes them; they were left out, a start in part."""
 
     state: str
     start: Mapping[str, Any]
     records: List[Dict[str, Any]]
     end: Mapping[str, Any]
     path: str
+    odd_lines: int = 0
 
     @property
     def alive(self) -> bool:
@@ -140,24 +143,35 @@ class Snapshot:
         """Does it live, with the number that the journal tells?"""
         if not self.start or self.start.get("pid_namespace") not in (None, namespace()):
             return False
-        return bool(identity(self.start["pid"]) == self.start["identity"])
+        pid, known = self.start.get("pid"), self.start.get("identity")
+        return pid is not None and known is not None and identity(pid) == known
 
     def progress(self) -> Dict[str, Any]:
         """Counts of the pairs that this host measures, and seconds since the start."""
         failed = sum(1 for record in self.records if record["status"] != "ok")
+        now = self.end.get("ended_at", time.time())
         return {
             "pairs_total": self.start.get("pairs_total", 0), "pairs_done": len(self.records), "pairs_failed": failed,
-            "seconds": round(max(0.0, self.end.get("ended_at", time.time()) - self.start["started_at"]), 1) if self.start else 0.0,
+            "seconds": round(max(0.0, now - self.start.get("started_at", now)), 1),
         }
 
     def error(self) -> Optional[Dict[str, Any]]:
         """Why the run failed as a whole, None where it did not."""
         if self.state != FAILED:
             return None
-        if "error" in self.end:
+        if self.end.get("error"):
             return dict(self.end["error"])
-        return HccnError("runner_died", "the runner ended in mid-run: %d of %d pairs are in the journal" % (
-            len(self.records), self.start.get("pairs_total", 0)), "its guard has reset the devices; see the host's log for what killed it").as_dict()
+        return self.died("its guard has reset the devices; see the host's log for what killed it").as_dict()
+
+    def died(self, hint: str) -> HccnError:
+        """The error of a run whose runner is gone."""
+        return HccnError("runner_died", "the runner ended in mid-run: %d of %d pairs are in the journal%s" % (
+            len(self.records), self.start.get("pairs_total", 0), " (%s)" % self.left_out if self.odd_lines else ""), hint)
+
+    @property
+    def left_out(self) -> str:
+        """How many lines were not understood, as a part of a sentence."""
+        return "1 line is not as rdma_perf writes it" if self.odd_lines == 1 else "%d lines are not as rdma_perf writes them" % self.odd_lines
 
 
 def read(state_dir: str, run_id: str) -> Snapshot:
@@ -173,25 +187,21 @@ def read(state_dir: str, run_id: str) -> Snapshot:
 def _snapshot(state_dir: str, run_id: str) -> Snapshot:
     """As far as the journal itself tells: ``running`` until it has an end."""
     path = path_of(state_dir, run_id)
-    lines = _lines(path)
-    start = next((line for line in lines if line["type"] == "start"), {})
-    end = next((line for line in lines if line["type"] == "end"), {})
-    records = [line["record"] for line in lines if line["type"] == "record"]
-    return Snapshot(end.get("state", RUNNING if start else UNKNOWN), start, records, end, path)
+    lines, odd = _lines(path)
+    start = next((line for line in lines if line["type"] == START), {})
+    end = next((line for line in lines if line["type"] == END), {})
+    records = [line["record"] for line in lines if line["type"] == RECORD]
+    return Snapshot(end.get("state", RUNNING if start else UNKNOWN), start, records, end, path, odd)
 
 
-def _lines(path: str) -> List[Dict[str, Any]]:
+def _lines(path: str) -> Lines:
     try:
         with open(path, "rb") as journal:
-            text = journal.read()
+            return parse(journal.read())
     except FileNotFoundError:
-        return []
+        return Lines([], 0)
     except OSError as error:
         raise HccnError("journal_unreadable", "%s: %s" % (path, error.strerror), "read it as the user who ran rdma_perf") from None
-    try:
-        return [json.loads(line) for line in text.split(b"\n")[:-1]]
-    except ValueError:
-        raise HccnError("journal_unreadable", "%s is damaged: a line is no JSON" % path, "this run cannot be read; remove its folder") from None
 
 
 def end_dead(state_dir: str, run_id: str, error: HccnError) -> None:

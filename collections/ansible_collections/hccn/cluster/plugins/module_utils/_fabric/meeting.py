@@ -12,6 +12,8 @@ import time
 from typing import Callable, Dict, Optional, Tuple
 
 from .._core.errors import HccnError
+from .._core.words import some
+from .._perf.listening import listeners
 from . import strangers
 from .channel import HELLO_SECONDS, Body, Channel, shut
 from .plan import Control
@@ -134,7 +136,16 @@ class Meeting:
 
 def _cannot_listen(control: Control, error: OSError) -> HccnError:
     if error.errno == errno.EADDRINUSE:
-        return HccnError("control_port_in_use", "%s is in use on this host: another run, or another program, listens there" % control,
-                         "end the other run (rdma_perf with state: absent), or take another control_port")
+        return HccnError("control_port_in_use", "%s is in use on this host by %s" % (control, _listener(control)),
+                         "end that process, or take another control_port (check_fabric_control_port)")
     return HccnError("control_address_unusable", "this host cannot listen at %s: %s" % (control, (error.strerror or str(error)).lower()),
                      "control_address must be an address of this host")
+
+
+def _listener(control: Control) -> str:
+    try:
+        address = str(socket.getaddrinfo(control.address, control.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][4][0])
+        found = listeners(address, control.port)
+    except (OSError, ValueError):
+        found = []
+    return some([str(one) for one in found], 3) if found else "a process that cannot be seen from here"

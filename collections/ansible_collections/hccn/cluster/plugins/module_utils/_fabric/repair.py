@@ -8,20 +8,26 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
 from .._core.guard import end_marked
+from .._device import host
+from .._device.busy import processes_by_device
+from .._device.smi import NpuSmi
 from .._device.tool import HccnTool
 from .._perf import governor
 from .._perf.roce_test import Options, RoceTest
 from . import journal as journals
+from . import reports
 from .journal import Snapshot
 from .witness import identity
 
 RESET_SECONDS = 30.0
 GUARD_SECONDS = 60.0
 DISMISS_SECONDS = 5.0
+STALE_SECONDS = 60.0
+"""A reporter writes every second; see herald.py."""
 
 
 def saved_governor(state_dir: str, run_id: str) -> str:
@@ -48,12 +54,26 @@ def _is_dead(state_dir: str, run_id: str) -> bool:
 
 
 def dismiss(state_dir: str, run_id: Optional[str] = None) -> List[str]:
-    """Ends the reporters that only wait for others, of one run or of all, since they hold the port; returns their runs."""
-    names = [name for name in ([run_id] if run_id else journals.listed(state_dir)) if _reported(state_dir, name)]
+    """Ends the reporters that wait for nothing any more, since they hold the port and the lock of the host; returns their runs. ``run_id``: that of this
+    run, whatever it waits for."""
+    names = [run_id] if run_id else [name for name in journals.listed(state_dir) if is_over_everywhere(state_dir, name)]
     found = {name: snapshot for name, snapshot in ((name, journals.readable(state_dir, name)) for name in names)
              if snapshot is not None and snapshot.end.get("lingers") and snapshot.here}
     kill(list(found.values()))
     return sorted(found)
+
+
+def is_over_everywhere(state_dir: str, run_id: str) -> bool:
+    """Was this host a reporter of the run, and is every host that has begun over or gone? Until then the others need it: it tells them who is over, and when
+    all are started. Hosts that never began, as after a controller that was killed, are not waited for. A reporter that has written nothing for STALE_SECONDS
+    hangs."""
+    if not os.path.exists(os.path.join(state_dir, run_id, journals.FABRIC)):
+        return False
+    told = reports.read(state_dir, run_id)
+    if told is None or told["over"] or told["age"] > STALE_SECONDS:
+        return True
+    begun, over = told.get("hosts_heard"), told.get("hosts_over")
+    return isinstance(begun, int) and isinstance(over, int) and over >= begun > 0
 
 
 def kill(runs: Sequence[Snapshot]) -> None:
@@ -66,11 +86,6 @@ def kill(runs: Sequence[Snapshot]) -> None:
     end = time.monotonic() + DISMISS_SECONDS
     while any(snapshot.here for snapshot in runs) and time.monotonic() < end:
         time.sleep(0.02)
-
-
-def _reported(state_dir: str, run_id: str) -> bool:
-    """Was this host a reporter of the run?"""
-    return os.path.exists(os.path.join(state_dir, run_id, journals.FABRIC))
 
 
 def await_guard(snapshot: Snapshot) -> None:
@@ -94,26 +109,44 @@ def _repair(state_dir: str, run_id: str, snapshot: Snapshot, root: str) -> None:
         _restore(state_dir, run_id, root)
         return
     put_right(state_dir, run_id, snapshot, lambda device: _reset(snapshot.start, device), root)
-    journals.end_dead(state_dir, run_id, HccnError(
-        "runner_died", "the runner ended in mid-run: %d of %d pairs are in the journal" % (len(snapshot.records), snapshot.start.get("pairs_total", 0)),
+    journals.end_dead(state_dir, run_id, snapshot.died(
         "the next call on this host has ended its tools and reset its NPUs; see the host's log for what killed it"))
 
 
 def put_right(state_dir: str, run_id: str, snapshot: Snapshot, reset: Callable[[int], object], root: str) -> Dict[int, HccnError]:
     """What a dead runner left, after its guard, should that live: its tools, the tests on its NPUs by ``reset``, the governor.
 
-    One that fails stops none of the others. Returns the NPUs that could not be reset.
+    One that fails stops none of the others. Returns the NPUs that could not be reset. Those with a process by now are not reset: a job has begun there.
     """
     await_guard(snapshot)
-    end_marked(snapshot.start["mark"])
+    if "mark" in snapshot.start:
+        end_marked(snapshot.start["mark"])
     failed = {}
-    for device in snapshot.start["devices"]:
+    devices = snapshot.start.get("devices", ())
+    try:
+        at_work = _at_work(snapshot.start)
+    except HccnError as error:
+        failed, at_work = dict.fromkeys(devices, error), frozenset(devices)
+    for device in devices:
         try:
-            reset(device)
+            if device not in at_work:
+                reset(device)
         except HccnError as error:
             failed[device] = error
     _restore(state_dir, run_id, root)
     return failed
+
+
+def _at_work(start: Mapping[str, object]) -> FrozenSet[int]:
+    """Return the NPUs that have a process, none where the run was allowed to use busy ones. Queue pairs may be those of the test that is left.
+
+    Raises HccnError where npu-smi cannot tell.
+    """
+    path = start.get("npu_smi")
+    if not isinstance(path, str):
+        return frozenset()
+    smi = NpuSmi(path)
+    return frozenset(processes_by_device(host.look(smi), smi.processes()))
 
 
 def _restore(state_dir: str, run_id: str, root: str) -> None:

@@ -164,9 +164,11 @@ def read(state_dir: str, run_id: str) -> Optional[Body]:
     try:
         with open(path_of(state_dir, run_id), encoding="utf-8") as stream:
             found = json.load(stream)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
-    written_at = found.pop("written_at")
+    written_at = found.pop("written_at", None) if isinstance(found, dict) else None
+    if isinstance(written_at, bool) or not isinstance(written_at, (int, float)) or not isinstance(found.get("over"), bool):
+        return None  # not of this release
     return {**found, "age": round(max(0.0, time.monotonic() - written_at), 1)}
 
 

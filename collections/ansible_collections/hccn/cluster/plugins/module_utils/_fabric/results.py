@@ -8,26 +8,33 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from . import host_lock, repair, reports, rows
 from . import journal as journals
-from . import reports, rows
 from .journal import Snapshot
 
 LOOK_SECONDS = 0.2
+IDLE_LOOK_SECONDS = 1.0
 LOOK_SHARE = 10
 """A look waits so many times as long as the last one took: journals of large runs have megabytes."""
+
+IDLE = "idle"
+"""No run is at work on this host."""
 
 Params = Mapping[str, Any]
 
 
 def look(params: Params) -> Dict[str, Any]:
-    """The run as it is: ``run_id``, ``state``, ``progress``, ``measurements``, ``not_returned`` where some did not fit, ``error`` where it failed."""
+    """The run as it is: ``run_id``, ``state``, ``progress``, ``measurements``, ``not_returned`` where some did not fit, ``error`` where it failed,
+    ``odd_lines`` with ``warnings`` where the journal holds lines that were not understood."""
     return looked(journals.read(params["state_dir"], params["run_id"]), params["run_id"])
 
 
 def looked(snapshot: Snapshot, run_id: str) -> Dict[str, Any]:
     found = rows.returned(snapshot.records, run_id)
-    result = {"run_id": run_id, "state": snapshot.state, "progress": snapshot.progress(), "measurements": found.measurements}
+    result: Dict[str, Any] = {"run_id": run_id, "state": snapshot.state, "progress": snapshot.progress(), "measurements": found.measurements}
     error = snapshot.error()
+    if snapshot.odd_lines:
+        result.update(odd_lines=snapshot.odd_lines, warnings=["%s: %s" % (snapshot.path, snapshot.left_out)])
     return {**result, **({"not_returned": dict(found.left)} if found.left else {}), **({"error": error} if error else {})}
 
 
@@ -40,6 +47,26 @@ def look_until_over(params: Params) -> Dict[str, Any]:
         if snapshot.state != journals.RUNNING or began >= end:
             return looked(snapshot, params["run_id"])
         time.sleep(min(max(LOOK_SECONDS, LOOK_SHARE * (time.monotonic() - began)), max(0.0, end - time.monotonic())))
+
+
+def look_at_host(params: Params) -> Dict[str, Any]:
+    """Which run is at work on this host, whoever began it: ``state`` idle, or running with ``holder`` and its ``run_id``. Returns as soon as none is, at
+    the latest after ``wait`` seconds. Nothing is held meanwhile, so that runs that wait for each other's hosts cannot keep each other waiting."""
+    end = time.monotonic() + params["wait"]
+    while True:
+        holder = host_lock.holder(params["state_dir"])
+        if holder is None or _only_listens(params["state_dir"], holder):
+            return {"state": IDLE, "measurements": []}
+        if time.monotonic() >= end:
+            known = {"run_id": holder.run_id} if holder.run_id else {}
+            return {**known, "state": journals.RUNNING, "holder": holder.as_dict(), "measurements": []}
+        time.sleep(max(0.0, min(IDLE_LOOK_SECONDS, end - time.monotonic())))
+
+
+def _only_listens(state_dir: str, holder: host_lock.Holder) -> bool:
+    """Is it a reporter of a run that is over on all hosts? The next run ends it."""
+    snapshot = journals.readable(state_dir, holder.run_id) if holder.run_id else None
+    return snapshot is not None and bool(snapshot.end.get("lingers")) and snapshot.here and repair.is_over_everywhere(state_dir, str(holder.run_id))
 
 
 def look_at_all(params: Params) -> Dict[str, Any]:

@@ -48,7 +48,9 @@ def earlier(state_dir: str, resume: Optional[str], run_id: str, wanted_hash: str
         return []
     if snapshot.state == journals.RUNNING:
         raise InputError("run %s cannot be resumed: it is still at work on this host" % name, "wait for it, or end it (rdma_perf with state: absent)")
-    now, began = time.time(), snapshot.start["started_at"]
+    now, began = time.time(), snapshot.start.get("started_at")
+    if began is None:
+        raise InputError("run %s cannot be resumed: its journal does not say when it began" % name, "measure all without resume")
     age = now - began
     if age > journals.KEPT_SECONDS:
         raise InputError("run %s cannot be resumed: it is %d days old, and a fabric changes within 7" % (name, age // 86400), "measure all without resume")
@@ -76,6 +78,6 @@ def _last(state_dir: str, but: str) -> Optional[str]:
     found: Dict[str, float] = {}
     for name in journals.listed(state_dir):
         snapshot = journals.readable(state_dir, name)
-        if name != but and not name.endswith(SECOND_LOOK) and snapshot is not None and snapshot.start:
+        if name != but and not name.endswith(SECOND_LOOK) and snapshot is not None and "started_at" in snapshot.start:
             found[name] = snapshot.start["started_at"]
     return max(found, key=lambda name: found[name]) if found else None

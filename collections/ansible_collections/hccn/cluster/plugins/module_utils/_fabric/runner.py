@@ -17,6 +17,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 from .._core.errors import HccnError
 from .._core.guard import Cleanup, Guard
 from .._core.record import record, utc
+from .._device.busy import NOT_IDLE, BusyProbe
+from .._perf.roce_test import ADDRESS_CHANGED
 from . import journal as journals
 from .bench import ANSWER_SECONDS, CONNECT_SECONDS, Bench, Settings
 from .channel import NAMES_A_LINE, Body, Channel, call
@@ -33,6 +35,8 @@ from .waiting import Waiting
 from .witness import identity
 
 ASK_SECONDS = 1.0
+NOT_MEASURABLE = NOT_IDLE | {ADDRESS_CHANGED}
+"""Errors of a pair that say that an NPU is used, or changed, by somebody else."""
 GUARD_MARGIN_SECONDS = 120.0
 
 
@@ -43,7 +47,8 @@ class About:
     ``total``: pairs that this host measures, also those that are settled; ``refused``: the errors of pairs, by id, that this host does not serve since
     their device does other work; ``settled``: records that are in the journal already, those of an earlier run with their ``measured`` pairs; ``told``: by
     device, for the context of records; ``start``: more fields of the journal's first line; ``prepare`` is called once that line is written, ``restore``
-    at the end, whatever happens; ``reporters``: who is told how far this host is, ``sum_path``: where one of them keeps that.
+    at the end, whatever happens; ``reporters``: who is told how far this host is, ``sum_path``: where one of them keeps that; ``busy``: tells whether a
+    device has other work, None where that does not matter.
     """
 
     total: Optional[int] = None
@@ -56,6 +61,7 @@ class About:
     restore: Callable[[], object] = lambda: None
     reporters: Sequence[str] = ()
     sum_path: str = ""
+    busy: Optional[BusyProbe] = None
 
 
 def time_limit(plan: Plan, settings: Settings) -> float:
@@ -84,7 +90,7 @@ class Runner:
         self._plan = plan
         self._about = about
         self._settings = settings
-        self._bench = Bench(plan, tool, settings, key, about.told)
+        self._bench = Bench(plan, tool, settings, key, about.told, about.busy)
         self._agenda = self._bench.agenda
         self._left_out = self._bench.left_out
         self._meeting = meeting
@@ -116,9 +122,8 @@ class Runner:
             self._meeting.close()
 
     def _run(self, ready: Callable[[], None]) -> None:
-        resets = [self._bench.tool.cleanup(device) for device in self._plan.devices]
         try:
-            cleanup: List[Cleanup] = [*filter(None, resets), self._about.restore]
+            cleanup: List[Cleanup] = [self._bench.end_tests, self._about.restore]
             with Guard(cleanup, self._limit + GUARD_MARGIN_SECONDS) as guard:
                 self._journal.start(run_id=self._plan.run_id, host=self._plan.host, mark=guard.mark, guard=guard.pid,
                                     guard_identity=identity(guard.pid), devices=list(self._plan.devices),
@@ -182,7 +187,7 @@ class Runner:
                 outcome = measure(self._bench, pair)
                 if trial:
                     self._left_out.tried(pair, outcome.error)
-                self._finish(pair, outcome)
+                self._finish(pair, outcome, "not_run" if outcome.error and outcome.error.code in NOT_MEASURABLE else "failed")
                 waiting.over(pair)
             except Busy as busy:
                 waiting.busy(pair, busy.parked)

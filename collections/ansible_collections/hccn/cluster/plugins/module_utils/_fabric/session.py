@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.detach import detach
 from .._core.errors import HccnError, InputError
@@ -17,11 +17,13 @@ from .._core.record import record
 from .._device import busy, host
 from .._device.host import expand
 from .._device.smi import NpuSmi
+from .._device.tool import find_program
 from .._perf import governor, iperf3, perftest_options, roce_test
 from .._perf.sizes import parse_size
 from . import journal as journals
-from . import context, repair, reports, results, resume, tools
+from . import context, host_lock, repair, reports, results, resume, tools
 from .bench import Settings
+from .host_lock import HostLock
 from .journal import Journal, Snapshot
 from .meeting import Meeting
 from .outcome import SOURCE, EndError, Outcome, as_fields
@@ -63,10 +65,38 @@ def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
         return {"changed": False, "run_id": plan.run_id, "commands": commands(plan, tool), "measurements": []}
     journals.check_folder(params["state_dir"])
     repair.dismiss(params["state_dir"])
+    lock = HostLock.take(params["state_dir"], plan.run_id)
+    try:
+        work = _prepared(params, whole, plan, tool, told, reporters, settings, key)
+        if params["wait"]:
+            work.runner.run()
+        else:
+            _detach(work, lock, plan.run_id)
+        work.journal.close()
+    finally:
+        lock.close()
+    return {"changed": False, **results.look(params)}
+
+
+class _Work(NamedTuple):
+    """A run that is about to begin."""
+
+    runner: Runner
+    meeting: Meeting
+    journal: Journal
+
+
+def _prepared(params: Params, whole: Any, plan: Plan, tool: tools.PairTool, told: Mapping[int, Mapping[str, Any]], reporters: Sequence[str],
+              settings: Settings, key: bytes) -> _Work:
+    """What dead runs left is put right, the devices are asked for other work, the port is bound, and the journal holds what is settled already.
+
+    Called with the lock of the host. Raises HccnError.
+    """
     repair.repair_all(params["state_dir"], params["root"])
     planned = resume.plan_hash(whole, tool.describe(), params)
     earlier = resume.earlier(params["state_dir"], params["resume"], plan.run_id, planned)
-    at_work = refusals(params, plan.devices)
+    probe = busy_probe(params, plan.devices)
+    at_work = refusals(probe, plan.devices)
     journals.prune(params["state_dir"])
     meeting = Meeting(plan.controls[plan.host])
     journal = Journal.create(params["state_dir"], plan.run_id)
@@ -79,23 +109,28 @@ def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
     total = len(plan.sources)
     plan = plan.limited(device for device in plan.devices if device not in at_work)
     prepare, restore = _governor(params)
-    about = About(total, refused, settled, tuple(measured), told, _start_fields(params, planned, earlier), prepare, restore, reporters,
-                  reports.path_of(params["state_dir"], plan.run_id))
-    runner = Runner(plan, tool, settings, key, meeting, journal, about)
-    if params["wait"]:
-        runner.run()
-    else:
-        detach(runner.run_detached, (meeting.fileno(), journal.fileno()))
-        meeting.abandon()
-    journal.close()
-    return {"changed": False, **results.look(params)}
+    about = About(total, refused, settled, tuple(measured), told, _start_fields(params, planned, earlier, probe), prepare, restore, reporters,
+                  reports.path_of(params["state_dir"], plan.run_id), probe)
+    return _Work(Runner(plan, tool, settings, key, meeting, journal, about), meeting, journal)
 
 
-def _start_fields(params: Params, planned: str, earlier: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+def _detach(work: _Work, lock: HostLock, run_id: str) -> None:
+    """Lets the run go on in a process of its own, which holds the lock from then on. Raises HccnError ``not_started``."""
+    def run(ready: Callable[[], None]) -> None:
+        lock.sign(run_id)
+        work.runner.run_detached(ready)
+
+    detach(run, (work.meeting.fileno(), work.journal.fileno(), lock.fileno()))
+    work.meeting.abandon()
+
+
+def _start_fields(params: Params, planned: str, earlier: Sequence[Mapping[str, Any]], probe: Optional[busy.BusyProbe]) -> Dict[str, Any]:
     """What the journal's first line holds for those who repair or resume the run."""
     fields: Dict[str, Any] = {"tool": params["tool"], "plan_hash": planned, "resumed": len(earlier)}
     if params["tool"] == tools.ROCE_TEST:
         fields["hccn_tool"] = tools.hccn_tool(params).path
+        if probe is not None:
+            fields["npu_smi"] = probe.npu_smi
     return fields
 
 
@@ -114,15 +149,23 @@ def _governor(params: Params) -> Tuple[Callable[[], object], Callable[[], object
     return (lambda: governor.raise_all(saved, root)), (lambda: governor.restore(saved, root))
 
 
-def refusals(params: Params, devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
-    """The error of each device that is at work and must be left alone. Raises HccnError where the devices cannot be found."""
+def busy_probe(params: Params, devices: Sequence[int]) -> Optional[busy.BusyProbe]:
+    """What tells of devices that are at work; None where they may be used too. Raises HccnError where the devices cannot be found."""
     if params["allow_busy"] or params["tool"] != tools.ROCE_TEST or not devices:
-        return {}
-    smi = NpuSmi(params["npu_smi"])
+        return None
+    smi = NpuSmi(params["npu_smi"], find=lambda name, folders: os.path.abspath(find_program(name, folders)))  # as tools.hccn_tool
     with Guard():
         seen = host.look(smi)
-        seen.refuse_950()
-        return busy.refusals(tools.hccn_tool(params), smi, seen, devices, False)
+    seen.refuse_950()
+    return busy.BusyProbe(tools.hccn_tool(params), smi, seen)
+
+
+def refusals(probe: Optional[busy.BusyProbe], devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
+    """The error of each device that is at work before the run and must be left alone."""
+    if probe is None:
+        return {}
+    with Guard():
+        return probe.refusals(devices)
 
 
 def left_alone(run_id: str, pair: Pair, error: Dict[str, Any]) -> Dict[str, Any]:
@@ -175,27 +218,39 @@ def end_run(params: Params, check_mode: bool) -> Dict[str, Any]:
     changed = unfinished or (params["purge"] and os.path.exists(journals.path_of(params["state_dir"], params["run_id"])))
     if not check_mode:
         repair.dismiss(params["state_dir"], params["run_id"])
-    failed = _end(params, snapshot) if unfinished and not check_mode else {}
-    if not check_mode:
-        repair.repair_all(params["state_dir"], params["root"])
-    if failed:
-        raise _left(params["run_id"], failed)
-    if not check_mode and params["purge"]:
-        journals.remove(params["state_dir"], params["run_id"])
+        _end(params, snapshot, unfinished)
+        if params["purge"]:
+            journals.remove(params["state_dir"], params["run_id"])
     return {"changed": changed, "run_id": params["run_id"], "measurements": []}
 
 
-def _end(params: Params, snapshot: Snapshot) -> Dict[int, HccnError]:
-    """Kills the runner, lets its guard clean up, does it again in case there is none, and closes the journal. Returns the NPUs that could not be reset.
+def _end(params: Params, snapshot: Snapshot, unfinished: bool) -> None:
+    """Kills the runner, lets its guard clean up, does it again in case there is none, and closes the journal; then what other dead runs left is put right.
 
-    Raises HccnError ``runner_elsewhere``.
+    The lock of the host is held meanwhile, so that no run begins on NPUs that are being reset. Where another run is at work, it has put all of that right
+    when it began, and its NPUs are left alone. Raises HccnError, ``runner_elsewhere`` among others.
     """
-    if snapshot.here:
+    if unfinished and snapshot.here:
         repair.kill([snapshot])
-    elif snapshot.alive:
+    elif unfinished and snapshot.alive:
         raise HccnError("runner_elsewhere", "run %s is at work in another container of this host, where it cannot be ended from here" % params["run_id"],
                         "end it by a call in that container, or delete its pod")
+    if not os.path.isdir(params["state_dir"]):
+        return
+    lock = host_lock.taken_or_none(params["state_dir"], params["run_id"])
+    if lock is None:
+        return
+    try:
+        failed = _cleaned(params, snapshot) if unfinished else {}
+        repair.repair_all(params["state_dir"], params["root"])
+    finally:
+        lock.close()
+    if failed:
+        raise _left(params["run_id"], failed)
 
+
+def _cleaned(params: Params, snapshot: Snapshot) -> Dict[int, HccnError]:
+    """What the runner left is put right, and its journal is closed. Returns the NPUs that could not be reset."""
     def reset(device: int) -> None:
         if "hccn_tool" in snapshot.start:
             roce_test.RoceTest(tools.hccn_tool(params), roce_test.Options()).reset(device)

@@ -10,7 +10,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .._core.errors import HccnError
 from .._core.process import Child, Result
-from .bench import ANSWER_SECONDS, CLAIM_SECONDS, CONNECT_SECONDS, POLL_SECONDS, Bench
+from .._perf.roce_test import ADDRESS_CHANGED
+from .bench import ANSWER_SECONDS, CLAIM_SECONDS, CONNECT_SECONDS, IN_USE, POLL_SECONDS, Bench
 from .channel import Body, Channel, call
 from .left_out import silent_host
 from .outcome import LINE_RATE, SOURCE, TARGET, EndError, Outcome
@@ -73,10 +74,23 @@ class _Client:
                         raise
                     time.sleep(self._bench.settings.start_delay)
         except HccnError as failure:
-            error = failure
+            error = self._cause(failure)
         self._bench.left_out.note(self._pair, error)
         self._leave(error)
         return Outcome(max(attempt, 1), samples, error, self._command, started_at, time.monotonic() - started, self._line_rate)
+
+    def _cause(self, failure: HccnError) -> HccnError:
+        """Return why the pair failed: one end may have been given another address. The target is asked where it has not told of itself."""
+        if failure.code in IN_USE or (isinstance(failure, EndError) and failure.end == TARGET):
+            return failure
+        own = self._bench.cause(self._pair.source, failure)
+        if own is not failure:
+            return EndError(SOURCE, own)
+        try:
+            self._ask({"type": "check"}, ANSWER_SECONDS)
+        except HccnError as answer:
+            return answer if answer.code == ADDRESS_CHANGED else failure
+        return failure
 
     def _worth_retrying(self, error: HccnError) -> bool:
         left = self._deadline - time.monotonic()
@@ -91,8 +105,9 @@ class _Client:
     def _attempt(self, attempt: int) -> List[Dict[str, Any]]:
         device, address = self._pair.source.device, self._pair.target.address
         self._send({"type": "prepare", "attempt": attempt})
-        self._own(lambda: self._bench.reset(device))
+        self._own(lambda: self._bench.prepare(device))
         self._line_rate = _slower(self._bench.line_rate(device), self._receive(self._deadline - time.monotonic()).get(LINE_RATE))
+        self._own(lambda: self._bench.require_idle(device))  # the server took its time
         argv = self._tool.client(device, address, self._pair.target.device)
         self._command = argv
         child = self._own(lambda: self._bench.launch(device, argv, self._deadline - time.monotonic()))

@@ -57,8 +57,11 @@ class _Server:
         body = self._bench.hear(self._channel.receive(ANSWER_SECONDS))
         good = False
         try:
-            while body.get("type") == "prepare":
-                self._prepare(end)
+            while body.get("type") in ("prepare", "check"):
+                if body["type"] == "prepare":
+                    self._prepare(end)
+                else:
+                    self._check()
                 body = self._next(end)
             good = body.get("type") == "done" and body.get("ok") is True
             self._note(None if good else HccnError(str(body.get("code")), "told by the source"))
@@ -86,13 +89,23 @@ class _Server:
             rate = self._bench.line_rate(self._pair.target.device)
             self._channel.send({"type": "ready"} if rate is None else {"type": "ready", LINE_RATE: rate})
         except EndError as error:
-            self._channel.send({"type": "failed", "error": error.as_dict(), "here": True})
+            self._fail(error, here=True)
+
+    def _check(self) -> None:
+        """Tell the source, whose test failed, whether this end has been given another address."""
+        fine = HccnError("ok", "")
+        error = self._bench.cause(self._pair.target, fine)
+        self._channel.send({"type": "ready"} if error is fine else {"type": "failed", "error": error.as_dict(), "here": True})
+
+    def _fail(self, error: HccnError, here: bool) -> None:
+        cause = self._bench.cause(self._pair.target, error)
+        self._channel.send({"type": "failed", "error": cause.as_dict(), "here": here or cause is not error})
 
     def _start(self, end: float) -> None:
         """Starts the server and waits until it listens. Raises EndError."""
         device = self._pair.target.device
         try:
-            self._bench.reset(device)
+            self._bench.prepare(device)
             argv = self._tool.server(device, self._pair.target.address)
             self._child, self._ended = self._bench.launch(device, argv, end - time.monotonic()), False
         except HccnError as error:
@@ -115,7 +128,7 @@ class _Server:
             if self._child is not None and not self._ended and self._child.poll():
                 error = self._last_words()
                 if error is not None:
-                    self._channel.send({"type": "failed", "error": error.as_dict(), "here": self._tool.of_one_end(error)})
+                    self._fail(error, self._tool.of_one_end(error))
         raise HccnError("peer_silent", "the source said nothing within the time of a pair")
 
     def _last_words(self) -> Optional[HccnError]:

@@ -52,7 +52,7 @@ def is_locked(path: str) -> bool:
 
 def is_out_of_sight(start: Mapping[str, Any]) -> bool:
     """Was a run without a lock begun in another PID namespace, since the host started? Then nobody here can say that it is dead."""
-    return start.get("pid_namespace") not in (None, namespace()) and str(start["identity"]).startswith(_boot() + "/")
+    return start.get("pid_namespace") not in (None, namespace()) and str(start.get("identity")).startswith(_boot() + "/")
 
 
 def _boot() -> str:

@@ -100,7 +100,7 @@ def call(module: Any, request: Request) -> None:
 def _of_study(study: Study, run_id: str) -> Dict[str, Any]:
     """What a study returns beside one run's result, and in its place: all records."""
     records = [outcome.record for outcome in study.outcomes]
-    found: Dict[str, Any] = {"measurements": records + collective_study.verdicts(study, run_id), "findings": study.findings, "slow": study.slow}
+    found: Dict[str, Any] = {"measurements": records + collective_study.finding_records(study, run_id), "findings": study.findings, "slow": study.slow}
     if study.limit_gbyte_s is not None:
         found["limit_gbyte_s"] = float("%.6g" % study.limit_gbyte_s)
     return found

@@ -238,11 +238,8 @@ def _told(finding: Finding, limit: float, device: Optional[int]) -> Dict[str, An
     return found
 
 
-def verdicts(study: Study, run_id: str) -> List[Dict[str, Any]]:
-    """The findings as records. One that names a single host is that host's."""
-    found = []
-    for number, finding in enumerate(study.findings, 1):
-        source = {"host": finding["hosts"][0]} if finding["kind"] == bisection.GROUP and len(finding["hosts"]) == 1 else None
-        found.append(record("verdict", "%s/verdict/collective/%d" % (run_id, number), "failed", source=source, started_at=utc(),
-                            samples=[dict(finding, **{"class": "slow"})]))
-    return found
+def finding_records(study: Study, run_id: str) -> List[Dict[str, Any]]:
+    """The findings as records of what the launching host found; they are no verdicts on the hosts that they name."""
+    return [record("finding", "%s/finding/collective/%d" % (run_id, number), "failed", hosts=finding["hosts"], started_at=utc(),
+                   samples=[dict(finding, **{"class": "slow", "name": some(finding["hosts"])})])
+            for number, finding in enumerate(study.findings, 1)]

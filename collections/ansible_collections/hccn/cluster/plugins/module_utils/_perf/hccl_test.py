@@ -16,6 +16,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.numbers import count_of
+from .._core.words import beginning
 from .hccl_errors import find_errors
 from .known_errors import CONSEQUENCES, timed_out_error
 from .collective_options import Options, check_numbers
@@ -232,7 +233,7 @@ def _unchecked(report: Report, check: bool) -> Optional[HccnError]:
 
 def _ending(report: Report, rc: Optional[int]) -> Optional[HccnError]:
     if report.failures:
-        return HccnError("tool_failed", report.failures[0][:300])
+        return HccnError("tool_failed", beginning(report.failures[0], 300))
     if rc:
         return HccnError("exit_status", "the table is complete, but mpirun ended with status %d" % rc, "see the output for the reason")
     return None

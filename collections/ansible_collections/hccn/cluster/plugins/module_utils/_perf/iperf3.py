@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from .._core.errors import HccnError, InputError, ParseError
 from .._core.process import Result
+from .._core.words import beginning
 from . import perftest_options
 from .host_server import HostServer
 from .perftest_options import Limit, Options
@@ -83,6 +84,10 @@ class Iperf3(HostServer):
         """The same with other options (``Options.varied``). Raises InputError."""
         return Iperf3(self._options.varied(changes), self._version, self._base_port)
 
+    def moved(self, device: int, planned: str) -> Optional[HccnError]:
+        """None: the addresses of a host's own ports are not asked for again."""
+        return None
+
     def about(self, device: int) -> Mapping[str, Any]:
         """Nothing: one stream of TCP is not held to the rate of its link."""
         return {}
@@ -138,7 +143,7 @@ def document_of(result: Result) -> Mapping[str, Any]:
         document = None
     if not isinstance(document, dict):
         words = (result.stderr or result.stdout).strip().splitlines() or ["not a word"]
-        raise HccnError("tool_failed", "iperf3 ended with status %d and no report: %s" % (result.rc, words[0][:160]))
+        raise HccnError("tool_failed", "iperf3 ended with status %d and no report: %s" % (result.rc, beginning(words[0], 160)))
     said = document.get("error")
     if said:
         raise next((HccnError(failure.code, str(said), failure.hint) for failure in FAILURES if failure.text in str(said)),

@@ -10,13 +10,16 @@ each, since it walks over all places for connections, of which a large machine h
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import pwd
 import re
 import socket
 import struct
-from typing import Iterator, Optional, Set
+from typing import Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
 from .._core.numbers import is_count
+from .._core.words import printable
 
 LISTEN = "0A"
 _LISTENING = 1 << int(LISTEN, 16)
@@ -28,6 +31,7 @@ _TOLD = struct.Struct("=BB2x2s62xI")
 """inet_diag_msg: family, state, the port; the inode."""
 _ANSWER_SECONDS = 1.0
 _NETLINK_SOCK_DIAG = 4
+_Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
 
 
@@ -39,6 +43,64 @@ def listening(table: str, port: int) -> Set[int]:
         if len(words) > 9 and words[3] == LISTEN and int(words[1].rpartition(":")[2], 16) == port:
             found.add(int(words[9]))
     return found
+
+
+class Listener(NamedTuple):
+    """A socket that listens; ``pid`` and ``name`` of its process are None where this user, or this container, does not see it."""
+
+    pid: Optional[int]
+    name: Optional[str]
+    user: str
+
+    def __str__(self) -> str:
+        seen = "a process that cannot be seen from here" if self.pid is None else "pid %d (%s)" % (self.pid, self.name)
+        return "%s of the user %s" % (seen, self.user)
+
+
+def listeners(address: str, port: int, proc: str = "/proc") -> List[Listener]:
+    """Who keeps others from listening at ``address`` and ``port`` in this network namespace."""
+    owners = {inode: uid for name in ("tcp", "tcp6") for inode, uid in _in_the_way("%s/self/net/%s" % (proc, name), address, port)}
+    found = []
+    for pid in sorted(int(name) for name in os.listdir(proc) if is_count(name)) if owners else ():
+        for inode in _sockets(pid, proc) & set(owners):
+            found.append(Listener(pid, _name(pid, proc), _user(owners.pop(inode))))
+    return found + [Listener(None, None, _user(uid)) for uid in sorted(set(owners.values()))]
+
+
+def _in_the_way(path: str, address: str, port: int) -> Iterator[Tuple[int, int]]:
+    """Inode and user id of the sockets of a table that listen at the port, by this address or by all."""
+    try:
+        with open(path, encoding="ascii", errors="replace") as table:
+            lines = table.read().splitlines()[1:]
+    except OSError:
+        return
+    wanted = ipaddress.ip_address(address.partition("%")[0])
+    for words in map(str.split, lines):
+        if len(words) > 9 and words[3] == LISTEN and int(words[1].rpartition(":")[2], 16) == port:
+            bound = _address(words[1].rpartition(":")[0])
+            if wanted == bound or wanted.is_unspecified or bound.is_unspecified:
+                yield int(words[9]), int(words[7])
+
+
+def _address(text: str) -> _Address:
+    """As the kernel prints it: words of 32 bits in the order of this machine's bytes. An IPv4 address in one of IPv6 is itself."""
+    found = ipaddress.ip_address(b"".join(struct.pack("=I", int(text[start:start + 8], 16)) for start in range(0, len(text), 8)))
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def _name(pid: int, proc: str) -> str:
+    try:
+        with open("%s/%d/comm" % (proc, pid), encoding="utf-8", errors="replace") as stream:
+            return printable(stream.read().rstrip("\n"))
+    except OSError:
+        return "gone"
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def listens(pid: int, port: int, proc: str = "/proc") -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence
 
 from .._core.errors import HccnError, InputError
+from .._core.words import beginning
 from .known_errors import CONSEQUENCES, timed_out_error
 from .nccl_errors import EXITS
 from .nccl_text import Measured, Report, Row
@@ -180,7 +181,7 @@ def _unchecked(report: Report, options: Options) -> Optional[HccnError]:
 
 def _ending(report: Report, rc: Optional[int]) -> Optional[HccnError]:
     if report.failures:
-        return HccnError("tool_failed", report.failures[0][:300])
+        return HccnError("tool_failed", beginning(report.failures[0], 300))
     if rc:
         return HccnError("exit_status", "the table is complete, but mpirun ended with status %d%s" % (rc, ", " + EXITS[rc] if rc in EXITS else ""),
                          "see the output for the reason")

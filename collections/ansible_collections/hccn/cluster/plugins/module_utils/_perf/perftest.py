@@ -68,6 +68,10 @@ class Perftest(HostServer):
         """The same with other options (``Options.varied``). Raises InputError."""
         return Perftest(self._options.varied(changes), self._ends, self._version, self._base_port)
 
+    def moved(self, device: int, planned: str) -> Optional[HccnError]:
+        """None: the addresses of a host's own ports are not asked for again."""
+        return None
+
     def about(self, device: int) -> Mapping[str, Any]:
         """What a record's ``context`` tells of this host's end. A rate only of hardware: that of software RoCE is made up."""
         port = self._ends[device].port

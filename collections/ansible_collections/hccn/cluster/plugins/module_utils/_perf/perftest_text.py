@@ -15,6 +15,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, ParseError
 from .._core.numbers import count_of, is_count
+from .._core.words import beginning
 
 _GBIT_S = {"Gb": 1.0, "MB": 8 * 1.048576 / 1000, "MiB": 8 * 1.048576 / 1000}
 
@@ -113,7 +114,7 @@ _ORDINARY = re.compile(
 def first_words(text: str) -> str:
     """The first line that tells a reason, for reports that are not understood."""
     lines = [line.strip(" -*\t") for line in text.splitlines()]
-    return next((line[:160] for line in lines if _ORDINARY.fullmatch(line) is None), "the report names no reason")
+    return next((beginning(line, 160) for line in lines if _ORDINARY.fullmatch(line) is None), "the report names no reason")
 
 
 _COLUMN = re.compile(
@@ -166,7 +167,7 @@ def _heading(line: str) -> List[str]:
     columns = [found.group(0) for found in _COLUMN.finditer(line)]
     rest = _COLUMN.sub("", line).strip()
     if rest or columns[:2] != ["#bytes", "#iterations"]:
-        raise ParseError("the table of perftest has an unknown heading: %s" % line.strip()[:160])
+        raise ParseError("the table of perftest has an unknown heading: %s" % beginning(line.strip(), 160))
     return columns
 
 
@@ -174,7 +175,7 @@ def _row(columns: Sequence[str], words: Sequence[str], line: str) -> Row:
     try:
         numbers = [float(word) for word in words]
     except ValueError:
-        raise ParseError("a row of perftest's table holds something else than numbers: %s" % line.strip()[:160]) from None
+        raise ParseError("a row of perftest's table holds something else than numbers: %s" % beginning(line.strip(), 160)) from None
     bandwidth = messages = None
     latency = {}
     for column, number in zip(columns, numbers):

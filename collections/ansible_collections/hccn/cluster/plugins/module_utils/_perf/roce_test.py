@@ -16,7 +16,9 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from .._core.errors import HccnError
 from .._core.numbers import count_of
 from .._core.process import Result
+from .._core.words import beginning
 from .._device.failures import BUSY, failure_of
+from .._device.parse_network import parse_address
 from .._device.tool import HccnTool
 from . import perftest_options, perftest_text
 from .perftest_options import Limit
@@ -40,6 +42,8 @@ SERVER_START_SECONDS = 4.0
 """Nothing on the host shows that a device listens; drivers in the wild wait this long between server and client."""
 
 DEVICE_ERROR = 3
+ADDRESS_CHANGED = "address_changed"
+"""Of an end that another run gave another address meanwhile: nothing is known of its link."""
 _GENERIC = ("tool_failed", "device_failed")
 _OF_BOTH_ENDS = perftest_text.OF_BOTH_ENDS | {"roce_test_timeout", "roce_test_failed", "no_rows", "no_traffic"}
 
@@ -121,7 +125,7 @@ def rows(result: Result) -> Tuple[perftest_text.Row, ...]:
 
 def _last_line(result: Result) -> str:
     lines = (result.stdout + "\n" + result.stderr).split("\n")
-    return ([line.strip() for line in lines if line.strip()] or ["not a word"])[-1][:160]
+    return beginning(([line.strip() for line in lines if line.strip()] or ["not a word"])[-1], 160)
 
 
 class RoceTest:
@@ -140,6 +144,19 @@ class RoceTest:
     def about(self, device: int) -> Mapping[str, Any]:
         """Nothing that the tool tells without a call: what is known of an NPU comes with the task."""
         return {}
+
+    def moved(self, device: int, planned: str) -> Optional[HccnError]:
+        """The error of a device that has another address than the planned one now; None where it has that one, or does not say."""
+        try:
+            found: str = parse_address(self._tool.query(device, "-ip", *(["-inet6"] if ":" in planned else []), "-g").stdout).address
+        except HccnError as error:
+            if error.code != "address_not_set":
+                return None
+            found = "no address"
+        if found == planned:
+            return None
+        return HccnError(ADDRESS_CHANGED, "device %d has %s now, and had %s when the pairs were planned" % (device, found, planned),
+                         "another run changes the NPUs of this host: measure again when that is over")
 
     def describe(self) -> Mapping[str, Any]:
         """The fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""

@@ -18,6 +18,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core import process
 from .._core.errors import HccnError
+from .._core.words import beginning
 from .known_errors import LAUNCH, Known, known, search
 from .mpirun import MPICH
 
@@ -147,7 +148,7 @@ def reason(result: process.Result) -> HccnError:
     if errors:
         return errors[0]
     said = [line.strip() for line in (result.stderr + "\n" + result.stdout).splitlines() if line.strip()]
-    return HccnError("login_failed", said[-1][:300] if said else "the login ended with status %d" % result.rc, "log in there by ssh as the same user")
+    return HccnError("login_failed", beginning(said[-1], 300) if said else "the login ended with status %d" % result.rc, "log in there by ssh as the same user")
 
 
 def refused(found: Sequence[Refusal], asked: int) -> HccnError:

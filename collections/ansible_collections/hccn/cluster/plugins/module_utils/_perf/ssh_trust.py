@@ -22,6 +22,7 @@ from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from .._core import process
 from .._core.errors import HccnError, InputError
+from .._core.words import beginning
 
 MARKER = "hccn.cluster"
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -80,7 +81,7 @@ def make_key(folder: str, trust: Trust) -> Tuple[str, str]:
             with open(path + ".pub") as stream:
                 return path, " ".join(stream.read().split()[:2])
     shutil.rmtree(own, ignore_errors=True)
-    raise HccnError("key_not_made", "ssh-keygen made no key: %s" % said[:300], "look at free space and permissions of %s" % folder)
+    raise HccnError("key_not_made", "ssh-keygen made no key: %s" % beginning(said, 300), "look at free space and permissions of %s" % folder)
 
 
 def _key_folder(folder: str, run_id: str) -> str:

@@ -9,7 +9,11 @@ from collections import abc
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from .._core.errors import HccnError, InputError
+from .._core.words import printable
 from . import super_pod
+
+VALUE_SHOWN, TEXT_SHOWN = 60, 400
+"""Characters of what a host answered, in a sentence."""
 
 Result = Union[Mapping[str, Any], HccnError, None]
 """What device_info returned for a host; an error where that is known not to be had; None where there is none."""
@@ -37,7 +41,8 @@ def devices_of(result: Result) -> Sequence[Mapping[str, Any]]:
         raise Unfit((None, "device_info was skipped"))
     devices = result.get("devices")
     if not isinstance(devices, (list, tuple)):
-        raise Unfit((None, "device_info failed: %s" % result.get("msg", "no reason given") if result.get("failed") else "the result has no devices"))
+        failed = "device_info failed: %s" % printable(result.get("msg", "no reason given"), TEXT_SHOWN)
+        raise Unfit((None, failed if result.get("failed") else "the result has no devices"))
     if not devices:
         raise Unfit((None, "has no devices"))
     return devices
@@ -54,8 +59,8 @@ def by_id(devices: Sequence[Mapping[str, Any]], key: str = "id") -> Dict[int, Ma
         number = device.get(key) if is_mapping(device) else None
         try:
             place = int(number)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            raise Unfit((None, "a device has no %s: %r" % (key, number))) from None
+        except (OverflowError, TypeError, ValueError):
+            raise Unfit((None, "a device has no %s: %s" % (key, printable(repr(number), VALUE_SHOWN)))) from None
         if place in found:
             raise Unfit((place, "device %d appears twice" % place))
         found[place] = device
@@ -85,7 +90,7 @@ def vnic_address(device: Mapping[str, Any]) -> Optional[str]:
 
 
 def said(error: Any) -> str:
-    return str(error.get("message", error)) if isinstance(error, abc.Mapping) else str(error)
+    return printable(error.get("message", error) if isinstance(error, abc.Mapping) else error, TEXT_SHOWN)
 
 
 def topic(error: Any) -> str:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
@@ -69,3 +71,101 @@ def test_what_has_not_the_form_is_left_aside(known):
     waits = bench_of("c", pair(2, "c", "dead"))
     waits.hear({"type": "noted", "known": known})
     assert (waits.agenda.has_come("dead", late=False), waits.agenda.came(["nobody"])) == (False, [])
+
+
+class Tool:
+    """Writes down what is reset."""
+
+    def __init__(self, fails=False):
+        self.resets = []
+        self.fails = fails
+
+    def reset(self, device):
+        self.resets.append(device)
+        if self.fails:
+            raise HccnError("device_failed", "no answer")
+
+    def cleanup(self, device):
+        return ("touch", self.folder + "/%d" % device)
+
+
+class Probe:
+    """Device 0 is busy where ``busy``; ``own``: what it was told of tests of this run."""
+
+    def __init__(self):
+        self.busy = False
+        self.own = []
+
+    def require_idle(self, device, own_test):
+        self.own.append(own_test)
+        if self.busy:
+            raise HccnError("device_busy", "device 0 is at work: pid 7")
+
+
+@pytest.fixture
+def device(tmp_path):
+    """A bench of one device, with its tool and its probe."""
+    plan = Plan("r1", "a", (pair(0, "a", "b"),), {name: Control("127.0.0.1", 1) for name in HOSTS})
+    tool, probe = Tool(), Probe()
+    tool.folder = str(tmp_path)
+    return Bench(plan, tool, Settings(0.0, 60.0, 120.0), b"", None, probe), tool, probe
+
+
+def test_a_device_is_reset_before_its_first_test_and_after_each(device):
+    bench, tool, probe = device
+    bench.reset(0)
+    assert tool.resets == [], "nothing of this run is there"
+    bench.prepare(0)
+    bench.prepare(0)
+    assert tool.resets == [0]
+    assert bench.launch(0, ["true"], 10.0).wait().rc == 0
+    bench.prepare(0)
+    assert (tool.resets, probe.own) == ([0, 0], [False, False, True])
+    bench.launch(0, ["true"], 10.0).wait()
+    bench.reset(0)
+    bench.reset(0)
+    assert tool.resets == [0, 0, 0]
+
+
+def test_a_device_with_other_work_is_not_reset(device):
+    bench, tool, probe = device
+    probe.busy = True
+    for action in (bench.prepare, bench.require_idle):
+        with pytest.raises(HccnError) as caught:
+            action(0)
+        assert caught.value.code == "device_busy"
+    bench.reset(0)
+    assert tool.resets == []
+
+
+def test_the_test_of_this_run_is_ended_whatever_else_the_device_does(device):
+    bench, tool, probe = device
+    bench.prepare(0)
+    bench.launch(0, ["true"], 10.0).wait()
+    probe.busy = True
+    bench.reset(0)
+    assert tool.resets == [0, 0]
+
+
+def test_only_tests_of_this_run_are_ended_by_the_guard(device, tmp_path):
+    """The guard is another process: it sees what was begun after it was forked."""
+    bench, tool, probe = device
+    reading, writing = os.pipe()
+    guard = os.fork()
+    if guard == 0:
+        try:
+            os.read(reading, 1)
+            bench.end_tests()
+        finally:
+            os._exit(0)
+    bench.end_tests()
+    assert not (tmp_path / "0").exists()
+    tool.fails = True
+    bench.launch(0, ["true"], 10.0).wait()
+    with pytest.raises(HccnError):
+        bench.reset(0)
+    os.write(writing, b"x")
+    os.waitpid(guard, 0)
+    assert (tmp_path / "0").exists()
+    os.close(reading)
+    os.close(writing)

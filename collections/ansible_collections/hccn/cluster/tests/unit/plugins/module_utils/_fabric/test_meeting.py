@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 import time
@@ -238,7 +239,16 @@ def test_a_port_in_use():
         with pytest.raises(HccnError) as raised:
             Meeting(Control("127.0.0.1", port))
     assert raised.value.code == "control_port_in_use"
-    assert raised.value.message == "127.0.0.1 port %d is in use on this host: another run, or another program, listens there" % port
+    assert raised.value.message.startswith("127.0.0.1 port %d is in use on this host by pid %d (" % (port, os.getpid()))
+
+
+def test_a_port_in_use_by_what_cannot_be_seen(monkeypatch):
+    monkeypatch.setattr(meeting, "listeners", lambda address, port: [])
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen(1)
+        with pytest.raises(HccnError, match="is in use on this host by a process that cannot be seen from here"):
+            Meeting(Control("127.0.0.1", other.getsockname()[1]))
 
 
 def test_an_address_of_another_host():

@@ -115,6 +115,13 @@ def test_the_file(heard, tmp_path):
     assert reports.read(str(tmp_path), "r1") is None
 
 
+@pytest.mark.parametrize("text", ["[]", "7", "null", "{}", '{"written_at": "now", "over": true}', '{"written_at": 1.0, "over": "no"}', "[" * 100000])
+def test_a_file_of_another_form_says_nothing(heard, tmp_path, text):
+    with open(reports.path_of(str(tmp_path), "r1"), "w") as stream:
+        stream.write(text)
+    assert reports.read(str(tmp_path), "r1") is None
+
+
 def test_a_wall_clock_that_is_set_makes_no_file_old(heard, tmp_path, monkeypatch):
     heard.write()
     real = time.time

@@ -17,8 +17,9 @@ from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal impor
 PLAN = {"hosts": {"a": {"control_address": "10.0.0.1", "control_port": 18514}}, "rounds": [], "run_id": "r1", "summary": {"minutes": 1}}
 TOOL = {"tool": {"name": "ib_write_bw", "version": "6.29"}, "operation": "write", "measure": "bandwidth", "options": {"qps": 1}}
 OPTIONS = {"cpu_governor": "keep", "parallel": "rails", "rdma_device": "auto", "run_id": "r1"}
-GOOD = {"id": "r1/p0001/forward/1", "status": "ok"}
-BAD = {"id": "r1/p0002/forward/1", "status": "failed"}
+_ENDS = {"source": {"host": "a", "device": 0}, "target": {"host": "b", "device": 0}, "context": {"round": 1}, "samples": []}
+GOOD = {"id": "r1/p0001/forward/1", "status": "ok", **_ENDS}
+BAD = {"id": "r1/p0002/forward/1", "status": "failed", "error": {"code": "x", "message": "y"}, **_ENDS}
 
 
 @pytest.fixture

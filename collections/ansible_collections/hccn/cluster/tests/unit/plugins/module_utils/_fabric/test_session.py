@@ -6,14 +6,16 @@ from __future__ import annotations
 import copy
 import json
 import os
+import pwd
 import socket
 import stat
+import time
 
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal as journals
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import repair, results, runner, session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import host_lock, repair, results, runner, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.bench import Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.packed import pack
@@ -116,8 +118,84 @@ def test_a_port_in_use_leaves_no_run_behind(params):
         params["plan"] = plan_of(other.getsockname()[1])
         with pytest.raises(HccnError) as raised:
             session.perform(params, False)
-    assert raised.value.code == "control_port_in_use"
-    assert not os.path.exists(params["state_dir"])
+        assert raised.value.code == "control_port_in_use"
+        assert raised.value.message == "127.0.0.1 port %d is in use on this host by pid %d (%s) of the user %s" % (
+            other.getsockname()[1], os.getpid(), open("/proc/self/comm").read().strip(), pwd.getpwuid(os.getuid()).pw_name)
+    assert os.listdir(params["state_dir"]) == [host_lock.NAME]
+
+
+def held(params, run_id="r0"):
+    return host_lock.HostLock.take(params["state_dir"], run_id)
+
+
+def test_a_run_that_meets_another_one_changes_nothing(params, tmp_path, monkeypatch):
+    """Neither what a dead run left is touched, nor a device, nor the port: all of that is the other run's."""
+    dead_run(params)
+    lock = held(params)
+    monkeypatch.setattr(session, "Meeting", lambda control: pytest.fail("a port was bound"))
+    before = {name: os.stat(os.path.join(params["state_dir"], name)).st_mtime_ns for name in os.listdir(params["state_dir"])}
+    with pytest.raises(HccnError) as raised:
+        session.perform({**params, "run_id": "r2"}, False)
+    assert raised.value.code == "host_in_use"
+    assert raised.value.message.startswith("run r0 (pid %d" % os.getpid())
+    assert not (tmp_path / "calls").exists()
+    assert {name: os.stat(os.path.join(params["state_dir"], name)).st_mtime_ns for name in os.listdir(params["state_dir"])} == before
+    lock.close()
+
+
+def test_a_run_that_could_not_begin_leaves_the_host_free(params):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen(1)
+        params["plan"] = plan_of(other.getsockname()[1])
+        with pytest.raises(HccnError):
+            session.perform(params, False)
+    held(params).close()
+
+
+def test_a_detached_run_has_the_host_until_it_ends(params):
+    params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
+    session.perform(params, False)
+    holder = host_lock.holder(params["state_dir"])
+    assert (holder.run_id, holder.pid) == ("r1", journals.read(params["state_dir"], "r1").start["pid"])
+    asked = {"state_dir": params["state_dir"], "wait": 0.0}
+    assert results.look_at_host(asked) == {"run_id": "r1", "state": "running", "holder": holder.as_dict(), "measurements": []}
+    with pytest.raises(HccnError) as raised:
+        session.perform({**params, "run_id": "r2"}, False)
+    assert raised.value.code == "host_in_use"
+    session.perform({**params, "state": "absent"}, False)
+    assert results.look_at_host(asked) == {"state": "idle", "measurements": []}
+    assert results.look_at_host({"state_dir": params["state_dir"] + "/none", "wait": 60.0}) == {"state": "idle", "measurements": []}
+
+
+def test_ending_a_dead_run_beside_one_at_work_resets_nothing(params, tmp_path):
+    dead_run(params)
+    lock = held(params)
+    session.perform({**params, "state": "absent"}, False)
+    assert not (tmp_path / "calls").exists()
+    lock.close()
+    session.perform({**params, "state": "absent"}, False)
+    assert len((tmp_path / "calls").read_text().splitlines()) == 3
+
+
+def test_a_reporter_that_only_collects_is_no_run_at_work(params, monkeypatch):
+    lock = held(params, "r1")
+    made = Journal.create(params["state_dir"], "r1")
+    made.start(mark="no process has it", devices=[], pairs_total=0)
+    asked = {"state_dir": params["state_dir"], "wait": 0.0}
+    assert results.look_at_host(asked)["state"] == "running"
+    made.end("finished", lingers=True)
+    told = {"over": False, "written_at": time.monotonic()}
+    sums = os.path.join(params["state_dir"], "r1", journals.FABRIC)
+    for over, age, hosts_over, state in ((False, 0, 1, "running"), (True, 0, 1, "idle"), (False, 61, 1, "idle"), (False, 0, 2, "idle")):
+        with open(sums, "w") as stream:
+            json.dump({**told, "over": over, "written_at": told["written_at"] - age, "hosts_heard": 2, "hosts_over": hosts_over}, stream)
+        assert results.look_at_host(asked)["state"] == state
+        assert repair.is_over_everywhere(params["state_dir"], "r1") is (state == "idle")
+    monkeypatch.setattr(journals, "namespace", lambda: "pid:[1]")
+    assert results.look_at_host(asked)["state"] == "running", "from here it cannot be ended"
+    made.close()
+    lock.close()
 
 
 def free_port():
@@ -151,10 +229,10 @@ def test_a_host_that_rests(params):
     assert (result["state"], result["measurements"], result.get("failed")) == ("finished", [], None)
 
 
-def test_resets_on_the_way_out(params, tmp_path):
+def test_a_run_that_started_nothing_resets_nothing(params, tmp_path):
     params.update(plan=plan_of(free_port()), fail_on="none")
     session.perform(params, False)
-    assert sorted(set((tmp_path / "calls").read_text().splitlines())) == ["-i 0 -roce_test reset", "-i 1 -roce_test reset"]
+    assert not (tmp_path / "calls").exists()
 
 
 def test_no_key_in_the_journal(params):
@@ -197,6 +275,25 @@ def dead_run(params, **fields):
         line = json.loads(stream.read())
     with open(path, "w") as stream:
         stream.write(json.dumps({**line, "identity": "another boot/1"}) + "\n")
+
+
+def test_an_npu_with_a_job_by_now_is_not_reset_at_the_end(params, tmp_path):
+    (tmp_path / "npu-smi").write_text(SMI)
+    (tmp_path / "npu-smi").chmod(0o755)
+    dead_run(params, npu_smi=params["npu_smi"])
+    assert session.perform({**params, "state": "absent"}, False)["changed"] is True
+    assert (tmp_path / "calls").read_text().splitlines() == ["-i 1 -roce_test reset", "-i 2 -roce_test reset"]
+
+
+def test_npus_whose_processes_cannot_be_told_are_not_reset_at_the_end(params, tmp_path):
+    (tmp_path / "npu-smi").write_text("#!/bin/sh\n[ \"$*\" = info ] || sh %s/good info -m\n" % tmp_path)
+    (tmp_path / "npu-smi").chmod(0o755)
+    (tmp_path / "good").write_text(SMI)
+    dead_run(params, npu_smi=params["npu_smi"])
+    with pytest.raises(HccnError) as raised:
+        session.perform({**params, "state": "absent"}, False)
+    assert raised.value.message.startswith("run r1 was ended, but not every NPU could be reset: npu 0: npu-smi info shows no process table; npu 1")
+    assert not (tmp_path / "calls").exists()
 
 
 def test_an_npu_that_cannot_be_reset_stops_nothing_else_at_the_end(params, tmp_path):
@@ -296,3 +393,5 @@ def test_a_device_at_work_is_left_alone(params, tmp_path):
     assert result["measurements"][0]["error"]["message"] == "device 0 is at work: pid 4711 (python3)"
     calls = (tmp_path / "calls").read_text().splitlines()
     assert not [call for call in calls if call.startswith("-i 0 -roce_test")]
+    start = journals.read(params["state_dir"], "r1").start
+    assert start["npu_smi"] == str(tmp_path / "npu-smi"), "so that the call that repairs knows whom to ask"

@@ -97,15 +97,16 @@ def test_a_slow_host_is_named() -> None:
     search = [request for request in hall.asked if request.context["group"] == "bisection"]
     assert {(request.options.begin, request.options.end) for request in search} == {("16384", "16384")}
     assert all(list(request.hosts) == ["10.0.0." + name[1:] for name in request.names] for request in search)
-    verdict = collective_study.verdicts(study, "r")[0]
-    assert (verdict["id"], verdict["status"], verdict["source"], verdict["samples"][0]["class"]) == ("r/verdict/collective/1", "failed", {"host": "n3"}, "slow")
+    kept = collective_study.finding_records(study, "r")[0]
+    assert (kept["kind"], kept["id"], kept["status"], kept["hosts"]) == ("finding", "r/finding/collective/1", "failed", ["n3"])
+    assert (kept["samples"][0]["class"], kept["samples"][0]["name"], "source" in kept) == ("slow", "n3", False)
 
 
 def test_a_pair() -> None:
     study = Hall(slow_with("n2", "n7")).study(isolate=True)
     assert study.findings[0]["hosts"] == ["n2", "n7"]
     assert study.findings[0]["message"] == "n2, n7: slow together with good hosts, which are good without all of them"
-    assert "source" not in collective_study.verdicts(study, "r")[0]
+    assert [(kept["hosts"], kept["samples"][0]["name"]) for kept in collective_study.finding_records(study, "r")] == [(["n2", "n7"], "n2, n7")]
 
 
 def test_without_a_search_it_is_only_said_to_be_slow() -> None:

@@ -78,3 +78,35 @@ def test_the_kernel_tells_the_same_in_two_ways(family, address):
 def test_a_kernel_without_an_answer(monkeypatch):
     monkeypatch.setattr(listening, "by_netlink", lambda _family, _port: None)
     test_a_real_socket()
+
+
+TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:4852 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 11 1 0 100 0 0 10 0
+   1: 0700000A:4852 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 12 1 0 100 0 0 10 0
+   2: 00000000:4853 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 13 1 0 100 0 0 10 0
+   3: 0700000A:4852 0100000A:0016 01 00000000:00000000 00:00000000 00000000  1002        0 14 1 0 100 0 0 10 0
+"""
+TABLE6 = """  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 00000000000000000000000000000000:4854 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000  1003        0 15 1 0 100
+   1: 0000000000000000FFFF00000700000A:4855 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000  1004        0 16 1 0 100
+"""
+
+
+@pytest.mark.parametrize("address, port, shown", [
+    ("127.0.0.1", 0x4852, ["pid 7 (nc?[2J) of the user 1000"]),
+    ("10.0.0.7", 0x4852, ["a process that cannot be seen from here of the user 1001"]), ("10.0.0.8", 0x4852, []),
+    ("0.0.0.0", 0x4852, ["pid 7 (nc?[2J) of the user 1000", "a process that cannot be seen from here of the user 1001"]),
+    ("10.0.0.8", 0x4853, ["a process that cannot be seen from here of the user root"]),
+    ("10.0.0.8", 0x4854, ["a process that cannot be seen from here of the user 1003"]),
+    ("10.0.0.7", 0x4855, ["a process that cannot be seen from here of the user 1004"]), ("fe80::1%eth0", 0x4855, []),
+])
+def test_who_is_in_the_way(tmp_path, monkeypatch, address, port, shown):
+    """Of other addresses, of connections and of other ports nobody is named."""
+    monkeypatch.setattr(listening, "_user", lambda uid: {0: "root"}.get(uid, str(uid)))
+    (tmp_path / "self/net").mkdir(parents=True)
+    (tmp_path / "self/net/tcp").write_text(TABLE)
+    (tmp_path / "self/net/tcp6").write_text(TABLE6)
+    (tmp_path / "7/fd").mkdir(parents=True)
+    (tmp_path / "7/fd/3").symlink_to("socket:[11]")
+    (tmp_path / "7/comm").write_text("nc\x1b[2J\n")
+    assert [str(one) for one in listening.listeners(address, port, str(tmp_path))] == shown

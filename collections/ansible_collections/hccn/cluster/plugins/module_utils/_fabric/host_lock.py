@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""One run on a host at a time: an flock of STATE_DIR/.host-lock, held by the process that works the run for as long as it lives.
+
+The lock goes with the process, however that ends; children and guard close what they inherit. The file is in the folder of the journals, which other
+users cannot enter, so that none of them can hold it. It says who holds the lock, and stays when the lock is free: what it says counts while it is locked.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import pwd
+import re
+import stat
+import time
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional
+
+from .._core.errors import HccnError
+from .._core.record import utc
+from .plan import check_name
+from .schedule import ip_text
+
+NAME = ".host-lock"
+"""No run has such a name, see plan.check_name."""
+
+IN_USE = "host_in_use"
+
+TRY_SECONDS = 1.0
+"""Whoever asks whether the lock is free holds a shared one for a moment: a run that starts tries for that long."""
+_PAUSE_SECONDS = 0.05
+_LONGEST = 4096
+_ANCESTORS = 32
+_USER = re.compile(r"[A-Za-z0-9_.@$-]{1,64}")
+_MOMENT = re.compile(r"[0-9TZ:.-]{1,32}")
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who has the lock, as far as the file says; ``controller``: the address from which the user came by ssh."""
+
+    run_id: Optional[str] = None
+    pid: Optional[int] = None
+    user: Optional[str] = None
+    controller: Optional[str] = None
+    since: Optional[str] = None
+
+    @classmethod
+    def myself(cls, run_id: str) -> "Holder":
+        """This process, from now on."""
+        return cls(run_id, os.getpid(), _user(), _controller(), utc())
+
+    def as_dict(self) -> Dict[str, Any]:
+        """Without what is not known."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def __str__(self) -> str:
+        known = [text % value for text, value in (("pid %d", self.pid), ("user %s", self.user), ("from %s", self.controller)) if value is not None]
+        who = "run %s" % self.run_id if self.run_id else "another run"
+        return who + (" (%s)" % ", ".join(known) if known else "")
+
+
+class HostLock:
+    """The lock, as long as this descriptor is open, here or in a process forked from this one."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    def take(cls, state_dir: str, run_id: str) -> "HostLock":
+        """Raises HccnError ``host_in_use``, ``state_dir_unusable`` or ``state_dir_unsafe``. Where the file system has no locks, none is held."""
+        descriptor = _opened(state_dir)
+        try:
+            if not _locked(descriptor, TRY_SECONDS):
+                raise in_use(_read(descriptor))
+            lock = cls(descriptor)
+            lock.sign(run_id)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return lock
+
+    def sign(self, run_id: str) -> None:
+        """Writes down that this process is the holder. A full disk is no reason to stop: the lock counts."""
+        text = json.dumps(Holder.myself(run_id).as_dict()).encode() + b"\n"
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, text, 0)
+        except OSError:
+            pass
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def close(self) -> None:
+        """Frees the lock, unless a process forked from this one holds it, too."""
+        os.close(self._descriptor)
+
+
+def taken_or_none(state_dir: str, run_id: str) -> Optional[HostLock]:
+    """The lock, None where another run has it. Raises HccnError as ``HostLock.take``."""
+    try:
+        return HostLock.take(state_dir, run_id)
+    except HccnError as error:
+        if error.code != IN_USE:
+            raise
+        return None
+
+
+def in_use(holder: Holder) -> HccnError:
+    """The error of a run that met another one. Nothing of it was begun."""
+    works = "has been at work on this host since %s" % holder.since if holder.since else "is at work on this host"
+    ends = "it ends by rdma_perf with state: absent and run_id: %s" % holder.run_id if holder.run_id else "see the processes of the host"
+    return HccnError(IN_USE, "%s %s, and one run measures on a host at a time" % (holder, works),
+                     "wait for its end (check_fabric_wait_for_other_run_s); if nobody needs it any more, %s" % ends)
+
+
+def holder(state_dir: str) -> Optional[Holder]:
+    """Who holds the lock of this host, None where it is free. Raises HccnError ``state_dir_unusable`` where this user may not know."""
+    path = os.path.join(state_dir, NAME)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unusable(path, error) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None
+    except OSError as error:
+        return _read(descriptor) if error.errno in _HELD else None
+    finally:
+        os.close(descriptor)
+
+
+_HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
+
+
+def _opened(state_dir: str) -> int:
+    path = os.path.join(state_dir, NAME)
+    try:
+        os.makedirs(state_dir, mode=0o700, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    except OSError as error:
+        raise _unusable(path, error) from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid not in (0, os.getuid()) or stat.S_IMODE(found.st_mode) & 0o077:
+        os.close(descriptor)
+        raise HccnError("state_dir_unsafe", "%s is no file that only its owner may open" % path, "remove it, and keep other users out of state_dir")
+    return descriptor
+
+
+def _unusable(path: str, error: OSError) -> HccnError:
+    return HccnError("state_dir_unusable", "%s: %s" % (error.filename or path, error.strerror), "state_dir must be a folder that this user may write")
+
+
+def _locked(descriptor: int, seconds: float) -> bool:
+    """Take it; True where the file system has no locks, too."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError as error:
+            if error.errno not in _HELD:
+                return True
+        if time.monotonic() >= end:
+            return False
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _read(descriptor: int) -> Holder:
+    """What the file says, without what is not of the form that ``sign`` writes."""
+    try:
+        said = json.loads(os.pread(descriptor, _LONGEST, 0).decode())
+    except (OSError, ValueError, RecursionError):
+        return Holder()
+    return _checked(said) if isinstance(said, Mapping) else Holder()
+
+
+def _checked(said: Mapping[str, Any]) -> Holder:
+    pid, controller = said.get("pid"), said.get("controller")
+    try:
+        run_id: Optional[str] = check_name("run_id", said.get("run_id"))
+    except HccnError:
+        run_id = None
+    return Holder(run_id, pid if isinstance(pid, int) and not isinstance(pid, bool) and 0 < pid < 1 << 32 else None, _matching(_USER, said.get("user")),
+                  ip_text(controller) if isinstance(controller, str) else None, _matching(_MOMENT, said.get("since")))
+
+
+def _matching(pattern: "re.Pattern[str]", value: Any) -> Optional[str]:
+    return value if isinstance(value, str) and pattern.fullmatch(value) else None
+
+
+def _user() -> Optional[str]:
+    """Who logged in; with sudo, the user before it."""
+    try:
+        return _matching(_USER, os.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name)
+    except KeyError:
+        return "uid-%d" % os.getuid()
+
+
+def _controller() -> Optional[str]:
+    """The address at the other end of the ssh session, which sudo takes out of the environment: it is in that of an ancestor, if anywhere."""
+    pid = os.getpid()
+    for _generation in range(_ANCESTORS):
+        try:
+            with open("/proc/%d/environ" % pid, "rb") as stream:
+                found = [entry for entry in stream.read().split(b"\0") if entry.startswith(b"SSH_CONNECTION=")]
+            if found:
+                return ip_text(found[0].partition(b"=")[2].split(b" ")[0].decode("ascii", "replace"))
+            with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stream:
+                pid = int(stream.read().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            return None
+        if pid <= 1:
+            return None
+    return None
