@@ -12,13 +12,14 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import is_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 ARGUMENTS = {
     "run_id": {"type": "str", "required": True},
     "plan": {"type": "dict", "required": True},
     "hosts": {"type": "list", "elements": "str", "default": []},
     "left_out": {"type": "list", "elements": "dict", "default": [], "options": {
-        "host": {"type": "str", "required": True}, "device": {"type": "int", "required": True}, "code": {"type": "str", "required": True},
+        "host": {"type": "str", "required": True}, "device": {"type": "int"}, "code": {"type": "str", "required": True},
         "message": {"type": "str", "required": True}}},
     "text": {"type": "list", "elements": "str", "default": []},
     "second_look_of": {"type": "str"},
@@ -33,6 +34,7 @@ class ActionModule(ActionBase):
     _requires_connection = False
     TRANSFERS_FILES = False
 
+    @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         _validation, options = self.validate_argument_spec(ARGUMENTS)

@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible.plugins.action import ActionBase
 
+from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded import BoundedAction
+from ansible_collections.hccn.cluster.plugins.plugin_utils._progress import heard
 from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.line import Extent, extent, is_stale, line
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 ARGUMENTS = {
     "run_id": {"type": "str", "required": True},
@@ -23,17 +26,21 @@ ARGUMENTS = {
     "all_started": {"type": "bool", "default": False},
 }
 OVER, LOST, TIMEOUT = "over", "lost", "timeout"
-MOST_EMPTY = 3
+MOST_EMPTY = 4
 """Looks at a reporter that has heard nothing yet, itself included."""
+LEAST_ANSWER_S, ANSWER_S, TIMES = 10.0, 30.0, 5.0
+"""A call may take longer than it waits by TIMES what the slowest took before, within these bounds. Nothing is lost where it takes longer still: the other
+reporter is asked."""
 
 
-class ActionModule(ActionBase):
+class ActionModule(BoundedAction):
     """One task for all hosts; each look is one call of rdma_perf_info on the reporter."""
 
     _supports_check_mode = True
     _supports_async = False
     TRANSFERS_FILES = False
 
+    @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         variables = task_vars or {}
@@ -44,10 +51,12 @@ class ActionModule(ActionBase):
         result.update(changed=False, reporter=reporter, lines=[])
         if self._task.check_mode:
             return {**result, "skipped": True, "msg": "nothing is measured in check mode"}
+        self._slowest: float | None = None
         whole = extent(options["plan"])
-        end, empty = time.monotonic() + options["timeout"], 0
+        end, empty, wait = time.monotonic() + options["timeout"], 0, 0.0  # the first call shows soon whether the reporter answers
         while True:
-            found = self._look(options, max(0.0, min(options["interval"], end - time.monotonic())), variables)
+            found = heard.understood(self._look(options, wait, variables))
+            wait = max(0.0, min(options["interval"], end - time.monotonic()))
             fabric = found.get("fabric") or {}
             lost = _lost(found, fabric)
             empty = 0 if fabric else empty + 1
@@ -66,33 +75,41 @@ class ActionModule(ActionBase):
         """What rdma_perf_info returned, after ``wait`` seconds or as soon as the run is over; ``lost`` where the host cannot be asked."""
         arguments = {"run_id": options["run_id"], "state_dir": options["state_dir"], "fabric": True, "wait": wait,
                      "all_started": options["all_started"]}
+        began, answer = time.monotonic(), ANSWER_S if self._slowest is None else min(ANSWER_S, max(LEAST_ANSWER_S, TIMES * self._slowest))
         try:
-            found: dict[str, Any] = self._execute_module(module_name="hccn.cluster.rdma_perf_info", module_args=arguments, task_vars=variables)
+            with self.answered_within(wait + answer):
+                found: dict[str, Any] = self._execute_module(module_name="hccn.cluster.rdma_perf_info", module_args=arguments, task_vars=variables)
         except AnsibleError as error:
             return {"lost": f"it cannot be asked: {error}"}
         if found.get("failed") or found.get("unreachable"):
             return {"lost": str(found.get("msg") or found.get("module_stderr") or "rdma_perf_info failed there").strip()}
+        self._slowest = max(self._slowest or 0.0, time.monotonic() - began - wait)
         return found
 
-    def _say(self, result: dict[str, Any], text: str) -> None:
-        self._display.display(text)
-        result["lines"].append(text)
+    def _say(self, result: dict[str, Any], text: str) -> str:
+        """Shows a line, which may hold what a host chose, and returns it as it was shown."""
+        shown = printable(text, LONGEST_TEXT)
+        self._display.display(shown)
+        result["lines"].append(shown)
+        return shown
 
     def _ended(self, result: dict[str, Any], state: str, text: str, fabric: Mapping[str, Any]) -> dict[str, Any]:
-        self._say(result, text)
-        return {**result, "state": state, "msg": text, "progress": dict(fabric)}
+        return {**result, "state": state, "msg": self._say(result, text), "progress": dict(fabric)}
 
 
 def _lost(found: Mapping[str, Any], fabric: Mapping[str, Any]) -> str | None:
     """Why nothing more is to be expected of the reporter, None where all is well."""
     if "lost" in found:
         return str(found["lost"])
-    if found["state"] == "unknown":
+    if found.get("state") == "unknown":
         return "it has no such run"
+    if found.get("fabric") and not fabric:
+        return "it returned something else than the progress of a run"
     if fabric.get("over"):
         return None
-    if not found["alive"]:
-        return str(found["error"]["message"]) if "error" in found else "its runner is gone, and others were still at work"
+    if not found.get("alive"):
+        error = found.get("error")
+        return str(error.get("message")) if isinstance(error, Mapping) else "its runner is gone, and others were still at work"
     return f"its runner has written nothing for {fabric['age']:.0f} s" if fabric and is_stale(fabric) else None
 
 

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleError
@@ -13,16 +15,20 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import classes, judge, power
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.answers import is_lost
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.second_look import second_look
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.unstarted import Without
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import extended
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard, provenance
 
 ARGUMENTS = {
     "hosts": {"type": "list", "elements": "str"},
     "register_name": {"type": "list", "elements": "str"},
-    "start_register_name": {"type": "str"},
+    "start_register_name": {"type": "list", "elements": "str", "default": []},
+    "probe_register_name": {"type": "str"},
     "nodes": {"type": "dict"},
     "left_out": {"type": "list", "elements": "dict", "default": [], "options": {
-        "host": {"type": "str", "required": True}, "device": {"type": "int", "required": True}, "code": {"type": "str", "required": True},
+        "host": {"type": "str", "required": True}, "device": {"type": "int"}, "code": {"type": "str", "required": True},
         "message": {"type": "str", "required": True}}},
     "run_id": {"type": "str"},
     "floor_gbit_s": {"type": "float"},
@@ -44,6 +50,7 @@ class ActionModule(ActionBase):
     _requires_connection = False
     TRANSFERS_FILES = False
 
+    @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         _validation, options = self.validate_argument_spec(
@@ -51,7 +58,9 @@ class ActionModule(ActionBase):
             required_by={"register_name": ["hosts"]})
         if not 0 < options["relative_floor"] < 1:
             raise AnsibleActionFail(f"relative_floor is {options['relative_floor']}, it must lie between 0 and 1")
-        results = self._results(options, task_vars or {})
+        foreign: provenance.Foreign = {}
+        results = {host: provenance.measured_by(host, found, foreign) if isinstance(found, Mapping) else found
+                   for host, found in self._results(options, task_vars or {}).items()}
         hosts = list(dict.fromkeys(options["hosts"] or results))
         left_out = [classes.LeftOut(**entry) for entry in options["left_out"]]
         plan = extended(options["plan"], options["further_rounds"]) if options["plan"] else None
@@ -62,6 +71,8 @@ class ActionModule(ActionBase):
         except InputError as error:
             raise AnsibleActionFail(f"fabric_verdict: {error.sentence()}") from None
         result.update(_returned(found, _run_id(options["run_id"], results)))
+        if foreign:
+            result.update(foreign_records={host: dict(names) for host, names in foreign.items()}, warnings=provenance.sentences(foreign))
         if further and plan:
             result.update(second_look=further.as_dict(plan), measurements=[])
             return result
@@ -78,35 +89,41 @@ class ActionModule(ActionBase):
         """By host; None where a host has nothing under that name."""
         if options["nodes"] is not None:
             return dict(options["nodes"])
-        hostvars, first, *others = variables["hostvars"], *options["register_name"]
-        found = {host: _first_failure(_registered(hostvars, host, options["start_register_name"]), _registered(hostvars, host, first))
-                 for host in options["hosts"]}
-        for name in others:
+        hostvars, starts = variables["hostvars"], options["start_register_name"]
+        looks = [{host: _first_failure(_registered(hostvars, host, start), _registered(hostvars, host, name)) for host in options["hosts"]}
+                 for name, start in zip_longest(options["register_name"], starts[:len(options["register_name"])])]
+        found = looks[0]
+        for host, probed in ((host, _registered(hostvars, host, options.get("probe_register_name"))) for host, result in found.items() if result is None):
+            found[host] = probed if probed and is_lost(probed) else None
+        for look in looks[1:]:
+            without = Without(look)
             for host, result in found.items():
-                further = (_registered(hostvars, host, name) or {}).get("measurements")
-                if result and further:
-                    found[host] = {**result, "measurements": [*(result.get("measurements") or ()), *further]}
+                further, measured = (one.get("measurements") if isinstance(one, Mapping) else None for one in (look[host], result))
+                if isinstance(result, Mapping) and isinstance(further, (list, tuple)) and isinstance(measured or (), (list, tuple)):
+                    found[host] = {**result, "measurements": [*(measured or ()), *without.of(further)]}
         return found
 
 
-def _registered(hostvars: Mapping[str, Any], host: str, name: str | None) -> Mapping[str, Any] | None:
+def _registered(hostvars: Mapping[str, Any], host: str, name: str | None) -> Any:
+    """What a host has under a name, which may be anything; a sentence where it cannot be read. It is that host's problem then, see _diagnose/answers.py."""
     try:
-        found = hostvars[host].get(name) if name and host in hostvars else None
+        return hostvars[host].get(name) if name and host in hostvars else None
     except AnsibleError as error:
-        raise AnsibleActionFail(f"the variable {name} of {host} cannot be read: {error}") from error
-    return found if isinstance(found, Mapping) else None
+        return f"the variable {name} cannot be read: {error}"
 
 
-def _first_failure(started: Mapping[str, Any] | None, result: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _first_failure(started: Any, result: Any) -> Any:
     """A host where the run did not start tells why in the start's result."""
-    if started and started.get("msg") and not started.get("measurements"):
+    if isinstance(started, Mapping) and started.get("msg") and not started.get("measurements"):
         return {**started, "failed": True}
     return result
 
 
 def _run_id(given: str | None, results: Mapping[str, Any]) -> str:
-    """The run's name: as given, else that of the results."""
-    return given or next((str(result["run_id"]) for result in results.values() if result and result.get("run_id")), "unnamed")
+    """The run's name: as given, else that of most results."""
+    told = [result.get("run_id") for result in results.values() if isinstance(result, Mapping)]
+    names = Counter(name for name in told if isinstance(name, str) and name)
+    return given or (names.most_common(1)[0][0] if names else "unnamed")
 
 
 def _returned(found: judge.Diagnosis, run_id: str) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, reader, runs, where
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import HistoryError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 SELECTION = {"operation": {"type": "str"}, "size_bytes": {"type": "int"}}
 ARGUMENT_SPEC = {
@@ -37,6 +39,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
+    @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         _validated, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
@@ -50,7 +53,7 @@ class ActionModule(ActionBase):
         except HistoryError as error:
             raise AnsibleActionFail(" ".join(filter(None, (error.message, error.hint)))) from None
         if options["fail_on"] == "regression" and result["regressions"]:
-            said = [one["message"] for one in result["regressions"][:MOST_NAMED]]
+            said = [printable(one["message"], LONGEST_TEXT) for one in result["regressions"][:MOST_NAMED]]
             more = len(result["regressions"]) - len(said)
             result.update(failed=True, msg="; ".join(said) + (f"; and {more} more" if more else ""))
         return result

@@ -12,15 +12,18 @@ from typing import Any
 
 from ansible import constants
 from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible.plugins.action import ActionBase
 from ansible.utils.hashing import checksum
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem, as_dicts
+from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import access, checks, document, selection, writers
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded import BoundedAction
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounds import CONNECTION_S
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import staging
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.compose import Composed, compose
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 GROUP = {
     "name": {"type": "str", "required": True},
@@ -66,12 +69,17 @@ EXCLUSIVE = [("nodes", "register_name"), *((name, other) for name in ("tables", 
              ("hosts", "src")]
 
 
-class ActionModule(ActionBase):
+WRITE_S = 5 * CONNECTION_S
+"""For the few calls of a host that look at the file and its folders and write it."""
+
+
+class ActionModule(BoundedAction):
     """Only writing needs the host's connection (``_requires_connection``): a table that is refused makes none."""
 
     _supports_check_mode = True
     _supports_async = False
 
+    @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Runs for one host: the one where the file goes."""
         result = super().run(tmp, task_vars)
@@ -79,7 +87,8 @@ class ActionModule(ActionBase):
         _validation, options = self.validate_argument_spec(
             ARGUMENTS, mutually_exclusive=EXCLUSIVE, required_one_of=[("nodes", "hosts", "tables", "src")], required_by={"register_name": "hosts"})
         if options["src"] == "":
-            result.update(self._foreseen(options, variables))
+            with self.answered_within(WRITE_S):
+                result.update(self._foreseen(options, variables))
             return result
         if options["src"] is not None:
             staged = Path(self._loader.path_dwim(options["src"]))
@@ -94,9 +103,10 @@ class ActionModule(ActionBase):
                 result["rank_table"] = document.parse(staged.read_bytes())
         if not options["write"]:
             return dict(result, changed=False, path=options["path"], src=str(staged))
-        result.update(self._write(staged, options, variables))
-        if options["reader_uid"] is not None and not result.get("failed"):
-            result["problems"] = result.get("problems", []) + as_dicts(self._barrier(result["path"], options, variables))
+        with self.answered_within(WRITE_S):
+            result.update(self._write(staged, options, variables))
+            if options["reader_uid"] is not None and not result.get("failed"):
+                result["problems"] = result.get("problems", []) + as_dicts(self._barrier(result["path"], options, variables))
         return result
 
     def _made(self, options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,9 +136,9 @@ class ActionModule(ActionBase):
         try:
             composed = compose(options, HostVars(variables.get("hostvars", {})), self._read)
         except HccnError as error:
-            return {"failed": True, "msg": error.sentence(), "problems": []}
+            return {"failed": True, "msg": printable(error.sentence(), LONGEST_TEXT), "problems": []}
         if composed.failure is not None or composed.table is None:
-            return {"failed": True, "msg": composed.failure, "problems": as_dicts(composed.problems)}
+            return {"failed": True, "msg": composed.failure and printable(composed.failure, LONGEST_TEXT), "problems": as_dicts(composed.problems)}
         text = document.text_of(composed.table)
         staging.write(staged, text)
         return _told(composed, hashlib.sha256(text.encode()).hexdigest())

@@ -13,8 +13,9 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import utc
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, files, pinned, query, reader, where
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.baseline import normals
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import PAGE_FORMATS, HistoryError, line, page_path
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import PAGE_FORMATS, PART, HistoryError, line, page_path
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import export, html, markdown, model, prometheus
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 ARGUMENT_SPEC = {
     "history": {"type": "path"},
@@ -40,21 +41,23 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
+    @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         _validated, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
-        folder, this_run = where.folder(options["history"]), where.this_run()
+        folder, this_run, lost = where.folder(options["history"]), where.this_run(), where.lost()
         history = query.History(folder, max(0, options["limit"]))
         try:
-            run = reader.choose(folder, options["run_id"], this_run)
+            run = reader.choose(folder, options["run_id"], this_run, lost)
             past = history.past(run, where.absolute(options["baseline"]) if options["baseline"] else None)
         except HistoryError as error:
             raise AnsibleActionFail(" ".join(filter(None, (error.message, error.hint)))) from None
-        page = model.build(run, options["title"], run.file.path == this_run, past, history.unreadable)
+        current = run.file.path == this_run and not lost
+        page = model.build(run, options["title"], current, past, history.unreadable)
         path = where.absolute(options["path"] or page_path(folder, run.file.run_id, options["format"]))
-        result.update(self._put(path, _content(options, run, page, past).encode("utf-8", "replace"), _mode(options["mode"])))
+        result.update(self._put(path, _content(options, run, current, page, past).encode("utf-8", "replace"), _mode(options["mode"])))
         result.update(run_id=run.file.run_id, incomplete=not run.complete, counts=_counts(run, page), state=page.state,
-                      summary=export.artifacts(page, str(path)), history_file=_final_name(run))
+                      summary=export.artifacts(page, str(path)), history_file=_final_name(run, current))
         return result
 
     def _put(self, path: Path, content: bytes, mode: int) -> dict[str, Any]:
@@ -72,7 +75,7 @@ class ActionModule(ActionBase):
         return written
 
 
-def _content(options: dict[str, Any], run: reader.Run, page: model.Page, past: query.Past) -> str:
+def _content(options: dict[str, Any], run: reader.Run, current: bool, page: model.Page, past: query.Past) -> str:
     wanted, language = options["format"], options["language"]
     if wanted == "md":
         return markdown.render(page, language)
@@ -81,7 +84,7 @@ def _content(options: dict[str, Any], run: reader.Run, page: model.Page, past: q
     if wanted == "prom":
         return prometheus.render(page, past)
     if wanted == "jsonl":
-        return _lines(run)
+        return _lines(run, current)
     if wanted == "baseline":
         made = normals([past.now, *past.earlier], max(1, options["limit"]))
         if not made:
@@ -90,16 +93,16 @@ def _content(options: dict[str, Any], run: reader.Run, page: model.Page, past: q
     return html.render(page, language)
 
 
-def _lines(run: reader.Run) -> str:
-    """The run as it would stand in a history, with an end where it has none yet: for a host that keeps it longer than this one."""
-    end = run.end or {**collect.end(utc(), len(run.records), [], {}), "before_end_of_run": True}
-    return b"".join(map(line, [run.header, *run.records, *run.events, end])).decode("utf-8")
+def _lines(run: reader.Run, current: bool) -> str:
+    """The run as it would stand in a history, for a host that keeps it longer: one that still goes on gets an end, one that was cut off does not."""
+    end = [run.end] if run.end else [{**collect.end(utc(), len(run.records), [], {}), "before_end_of_run": True}] if current else []
+    return b"".join(map(line, [run.header, *run.records, *run.events, *end])).decode("utf-8")
 
 
-def _final_name(run: reader.Run) -> str:
+def _final_name(run: reader.Run, current: bool) -> str:
     """Where the run's file lies in a history when it is over, relative to the folder."""
     started = run.file.started
-    return f"{started[:4]}/{started[4:6]}/{started[6:8]}/{started}-{run.file.run_id}.jsonl"
+    return f"{started[:4]}/{started[4:6]}/{started[6:8]}/{started}-{run.file.run_id}.jsonl{'' if run.complete or current else PART}"
 
 
 def _mode(given: Any) -> int:

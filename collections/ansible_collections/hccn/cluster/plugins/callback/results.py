@@ -18,7 +18,12 @@ description:
   - It knows no tool. It takes the elements of the list C(measurements) in the results of tasks and of loop items whose C(schema) begins with
     C(hccn.cluster/). A record with the same C(id) is kept once for each host.
     A record that names no host gets the host of the result as C(source.host).
+  - Verdicts and plans are kept from M(hccn.cluster.fabric_verdict) and M(hccn.cluster.fabric_plan) only, which run on the controller. All other records
+    are kept only from the host that they name as C(source.host). What a host sends in the name of others is dropped with a warning.
   - Failed tasks and unreachable hosts are kept too, as C(event) lines with the first 300 characters of the message.
+  - What a host returns is bounded. A record that is nested deeper than 32 levels, or has more than a million characters and values, is not kept, and neither
+    are those after the first 16 million of one task result. Of a text, the first 65536 characters are. An C(event) C(dropped) says which record of
+    which host is not kept, and why; everything else of the run is kept.
   - Every task result is on the disk before the play goes on. Until the run is over the file is called C(.jsonl.part); a run that was killed keeps
     that name and everything up to its last finished task.
   - Nothing of a result with C(no_log) is kept, no variable and nothing of the environment. The values of variables and of the environment whose names
@@ -28,9 +33,12 @@ description:
   - What it cannot know as a secret is kept. These are texts of fewer than 4 characters, numbers below 100000 and words such as C(root) or C(true), secrets
     under a name that does not say so, values that come from a lookup other than C(env), C(file), C(unvault), C(ini) and C(csvfile), from C(hostvars) or
     from C(vars) (no server is asked and no program run to learn a secret), secrets more than two levels inside of a variable with another name, or in one
-    with more than 64 entries, secrets of a host of which nothing was kept yet in the messages of another one, and encoded or broken up forms of a secret.
-    Give tasks that handle such values C(no_log).
-  - It never fails a play. If the folder cannot be written or the disk is full, it warns once and keeps nothing more in this run.
+    with more than 64 entries, secrets of a host of which nothing was kept yet in the messages of another one, and forms of a secret that are encoded (base64),
+    hashed or broken up. Give tasks that handle such values C(no_log).
+  - A secret is found in the forms that quoting gives it, in JSON (also in JSON), YAML, Python's repr, a word of a shell and an address, and line by line.
+    Messages are cut after secrets were taken out of them.
+  - It never fails a play. If the folder cannot be written or the disk is full, it warns once and keeps nothing more in this run. What was kept until then
+    stays a C(.jsonl.part), and a page that a task of the run makes of it says that it is incomplete.
   - Tasks of the same run find their history through the environment variables E(HCCN_RESULTS_FILE) (the C(.jsonl.part) of this run)
     and E(HCCN_RESULTS_DIR) (the folder of all runs), which this callback sets in the process of C(ansible-playbook) when a playbook starts.
     They are the process's own variables on the controller, not those of the hosts.
@@ -144,15 +152,21 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history import colle
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import (
     FILE_VARIABLE,
     FOLDER_VARIABLE,
+    LOST_VARIABLE,
     SCHEMA,
     HistoryError,
     is_run_id,
     new_run_id,
     part_path,
 )
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor, secret_values
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.gather import secret_values
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.secrets import Secrets
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer import RunWriter
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.provenance import CONTROLLER_ACTIONS, sentence
+
+MOST_OF_KEY = 1000
+"""Characters by which the ids of records differ."""
 
 
 class CallbackModule(CallbackBase):
@@ -179,31 +193,33 @@ class CallbackModule(CallbackBase):
         self._secrets.play(play)
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        with self._never_raising():
+        with self._never_raising(result):
             self._told(result)
-            self._take(result, [])
+            if not _is_loop_summary(result):
+                self._keep(result)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        with self._never_raising():
+        with self._never_raising(result):
             self._told(result)
-            self._take(result, [_event("failed", result, ignore_errors)])
+            if not _is_loop_summary(result):
+                self._keep(result, "failed", ignore_errors)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        with self._never_raising():
-            self._write(result, [_event("unreachable", result)])
+        with self._never_raising(result):
+            self._keep(result, "unreachable")
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
-        with self._never_raising():
+        with self._never_raising(result):
             self._told(result)
-            self._write(result, self._new_records(result))
+            self._keep(result)
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
-        with self._never_raising():
+        with self._never_raising(result):
             self._told(result)
             # An unreachable host is told once more, and as such, when the loop is over.
             told_later = _content(result).get("unreachable")
             ignored = part(result, "task_fields").get("ignore_errors") is True
-            self._write(result, self._new_records(result) + ([] if told_later else [_event("failed", result, ignored)]))
+            self._keep(result, "" if told_later else "failed", ignored)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         with self._never_raising():
@@ -224,6 +240,7 @@ class CallbackModule(CallbackBase):
             "check_mode": bool(context.CLIARGS.get("check")),
         }
         # Set before anything can fail: a task of this run must not take another run for this one.
+        os.environ.pop(LOST_VARIABLE, None)
         os.environ[FOLDER_VARIABLE] = str(folder)
         os.environ[FILE_VARIABLE] = str(part_path(folder, header["started_at"], header["run_id"]))
         self._seen.clear()
@@ -243,26 +260,44 @@ class CallbackModule(CallbackBase):
     def _told(self, result: Any) -> None:
         self._secrets.told(part(result, "host"), part(result, "task"), _content(result))
 
-    def _take(self, result: Any, events: list[dict[str, Any]]) -> None:
-        if not _is_loop_summary(result):
-            self._write(result, self._new_records(result) + events)
+    def _keep(self, result: Any, event: str = "", ignored: bool = False) -> None:
+        """Keep the records of a result that are new and, where there is one, the event that it is."""
+        fresh = self._new_records(result) if event != "unreachable" else []
+        if not self._writer or not (fresh or event):
+            return
+        self._secrets.before(part(result, "host"), part(result, "task"))
+        lines, refused = collect.lines(fresh, self._redactor)
+        self._records += len(lines)
+        host, task = _place(result)
+        events = [collect.dropped(host, task, refused, utc())] if refused else []
+        if event:
+            found = collect.event(event, host, task, _content(result), utc(), self._redactor.value)
+            events.append({**found, "ignored": True} if ignored else found)
+        self._writer.append([*lines, *collect.lines(events, self._redactor)[0]])
 
     def _new_records(self, result: Any) -> list[dict[str, Any]]:
         host = part(result, "host").get_name()
-        fresh = []
-        for record in collect.records(_content(result), host):
-            key = (host, str(record.get("id")))
-            if key not in self._seen:
+        fresh: list[dict[str, Any]] = []
+        if not _content(result).get("measurements"):
+            return fresh
+        by_controller = part(result, "task").resolved_action in CONTROLLER_ACTIONS
+        foreign = {} if by_controller else collect.foreign(_content(result), host)
+        if foreign:
+            self._display.warning(f"hccn.cluster.results: {sentence(host, foreign)}")
+        for record in collect.records(_content(result), host, by_controller):
+            name = record.get("id")
+            key = (host, str(name)[:MOST_OF_KEY]) if isinstance(name, (str, int)) else None
+            if key is None or key not in self._seen:
                 fresh.append(record)
-            if "id" in record:
+            if key is not None:
                 self._seen.add(key)
-        self._records += len(fresh)
         return fresh
 
-    def _write(self, result: Any, entries: list[dict[str, Any]]) -> None:
-        if self._writer and entries:
-            self._secrets.before(part(result, "host"), part(result, "task"))
-            self._writer.write(map(self._redactor.entry, entries))
+    def _drop(self, result: Any, error: Exception) -> None:
+        """Say that nothing of a result is kept, without a word of it."""
+        if self._writer:
+            event = collect.dropped(*_place(result), [f"the result could not be examined: {type(error).__name__}"], utc())
+            self._writer.append(collect.lines([event], self._redactor)[0])
 
     def _finish(self, stats: Any) -> None:
         if not self._writer:
@@ -286,16 +321,29 @@ class CallbackModule(CallbackBase):
             self._display.warning(f"hccn.cluster.results cannot tidy up the history: {some(refused, 1)}")
 
     @contextlib.contextmanager
-    def _never_raising(self) -> Iterator[None]:
+    def _never_raising(self, result: Any = None) -> Iterator[None]:
+        """The play is worth more than its history: an odd result of a host costs what is kept of it, a file that cannot be written the rest of the run."""
         try:
-            yield
-        except Exception as error:  # whatever it is, the play is worth more than its history
-            self.disabled = True
-            if self._writer:
-                self._writer.close()
-                self._writer = None
-            reason = f"{error.message}. {error.hint}" if isinstance(error, HistoryError) else f"{type(error).__name__}: {error}"
-            self._display.warning(f"hccn.cluster.results keeps nothing more of this run: {reason}")
+            try:
+                yield
+            except HistoryError:
+                raise
+            except Exception as error:
+                if result is None:
+                    raise
+                self._drop(result, error)
+        except Exception as error:
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        self.disabled = True
+        if self._writer:
+            self._writer.close()
+            self._writer = None
+        reason = f"{error.message}. {error.hint}" if isinstance(error, HistoryError) else f"{type(error).__name__}: {error}"
+        # For tasks that come after this: what is kept of the run is not all of it.
+        os.environ[LOST_VARIABLE] = reason
+        self._display.warning(f"hccn.cluster.results keeps nothing more of this run: {reason}")
 
 
 def _content(result: Any) -> dict[str, Any]:
@@ -308,14 +356,13 @@ def _is_loop_summary(result: Any) -> bool:
     return part(result, "task").loop is not None and ("results" in content or "censored" in content)
 
 
-def _event(kind: str, result: Any, ignored: bool = False) -> dict[str, Any]:
-    # The task's name as it is written in the playbook: a template in it may hold what should not be kept.
-    event = collect.event(kind, part(result, "host").get_name(), part(result, "task").get_name(), _content(result), utc())
-    return {**event, "ignored": True} if ignored else event
+def _place(result: Any) -> tuple[str, str]:
+    """The host and the task, whose name is as it is written in the playbook: a template in it may hold what should not be kept."""
+    return part(result, "host").get_name(), part(result, "task").get_name()
 
 
 def _forget_variables() -> None:
-    for name in (FILE_VARIABLE, FOLDER_VARIABLE):
+    for name in (FILE_VARIABLE, FOLDER_VARIABLE, LOST_VARIABLE):
         os.environ.pop(name, None)
 
 

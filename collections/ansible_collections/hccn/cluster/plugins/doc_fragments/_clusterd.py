@@ -38,7 +38,7 @@ options:
     type: str
   timeout:
     description:
-      - Seconds that a call to ClusterD, or a request to the Kubernetes API, may take.
+      - Seconds that a call to ClusterD, or a list of the Kubernetes API with all of its pages, may take.
     type: int
     default: 30
 requirements:

@@ -56,6 +56,22 @@ options:
     description:
       - Whether devices that are at work may be touched. A device is at work when C(npu-smi) shows a process on it or it has queue pairs.
       - With V(false) such a device is refused with its pid, and so is every device when C(npu-smi) cannot tell.
+      - Modules that set something ask about each device right before its first set, so a job that started during the task is left alone too. The
+        remaining sets of that device follow without asking again.
+    type: bool
+    default: false
+"""
+
+    # Members that the role bring_up changes a host with.
+    PREVIOUS = r"""
+options:
+  keep_previous:
+    description:
+      - Before the first set, save on the host what is there now, for the role P(hccn.cluster.restore#role). What was saved survives when the module or
+        the controller is killed, and a loss of power. The file is the path of C(hccn.conf) with C(.restore.json) appended, mode 0600.
+      - While the change is unfinished, which is while a file C(.restore.unfinished) exists beside it, later calls only add what was not saved yet.
+        The role P(hccn.cluster.bring_up#role) removes that file when it has changed all that it was to change.
+      - Nothing is set where nothing can be saved.
     type: bool
     default: false
 """

@@ -187,6 +187,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import as_dicts
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.addresses import plan, refusal
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def address_plan(hosts: Any, subnets: Any = None, numbers: Any = None, first_number: int = 1, devices_per_host: int | None = None,
@@ -208,4 +209,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        return {"address_plan": address_plan}
+        return guard.filters({"address_plan": address_plan})

@@ -68,6 +68,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.adopted import adopt
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def adopted(info: Any, hccn_conf: Any) -> dict[str, Any]:
@@ -83,4 +84,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        return {"adopted": adopted}
+        return guard.filters({"adopted": adopted})

@@ -69,7 +69,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(verdicts), C(hosts), C(components), C(coverage), C(power) and C(regressions), as M(hccn.cluster.fabric_verdict) returns them.
+    - A dictionary with C(verdicts), C(hosts), C(components), C(coverage), C(power), C(regressions) and C(problems), as
+      M(hccn.cluster.fabric_verdict) returns them.
   type: dict
 """
 
@@ -81,6 +82,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import LINE_RATE_FLOOR, judge_records
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.power import RELATIVE_FLOOR
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def diagnose(records: Mapping[str, Any] | Iterable[Mapping[str, Any]], hosts: Sequence[str] | None = None, plan: Mapping[str, Any] | None = None,
@@ -99,4 +101,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        return {"diagnose": diagnose}
+        return guard.filters({"diagnose": diagnose})

@@ -80,6 +80,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import expected
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def expected_look(config: Any, product: str, **options: Any) -> dict[str, Any]:
@@ -103,4 +104,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        return {"expected_look": expected_look}
+        return guard.filters({"expected_look": expected_look})

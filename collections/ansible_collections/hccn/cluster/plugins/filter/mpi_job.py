@@ -49,6 +49,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs import mpi
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs.job import read
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def mpi_job(job: Any) -> dict[str, Any]:
@@ -64,4 +65,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        return {"mpi_job": mpi_job}
+        return guard.filters({"mpi_job": mpi_job})

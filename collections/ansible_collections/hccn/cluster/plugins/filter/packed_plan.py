@@ -59,6 +59,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.packed import NEEDED, pack
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import is_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def packed_plan(plan: Any) -> dict[str, str]:
@@ -74,4 +75,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        return {"packed_plan": packed_plan}
+        return guard.filters({"packed_plan": packed_plan})

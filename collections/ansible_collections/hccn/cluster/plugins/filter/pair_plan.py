@@ -160,6 +160,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import I
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.power import forecast
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.summary import SECONDS_PER_PAIR
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def pair_plan(hosts: Any, plan: str = "quick", seed: int = 0, rails: Iterable[int] | None = None, run_id: str | None = None, pairs: Any = None,
@@ -178,4 +179,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        return {"pair_plan": pair_plan}
+        return guard.filters({"pair_plan": pair_plan})

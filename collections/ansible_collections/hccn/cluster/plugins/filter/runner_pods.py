@@ -44,6 +44,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs import runners
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def runner_pods(given: Any) -> dict[str, Any]:
@@ -59,4 +60,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        return {"runner_pods": runner_pods}
+        return guard.filters({"runner_pods": runner_pods})

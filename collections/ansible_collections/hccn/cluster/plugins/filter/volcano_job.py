@@ -64,6 +64,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs import volcano
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs.job import read
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def volcano_job(job: Any) -> dict[str, Any]:
@@ -79,4 +80,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        return {"volcano_job": volcano_job}
+        return guard.filters({"volcano_job": volcano_job})

@@ -14,7 +14,8 @@ author:
 description:
   - Finds the newest verdicts that M(hccn.cluster.fabric_verdict) made of hosts, in the history that the callback P(hccn.cluster.results#callback) writes.
     That of the present run counts, too.
-  - A fabric is clean when the newest check that judged any of the hosts judged all of them good, and found no component of the fabric bad.
+  - A fabric is clean when the newest check that measured any of the hosts judged all of them good, and found no component of the fabric bad. A check in which
+    all of them were busy or not measured said nothing about the fabric, and the one before it counts.
 options:
   _terms:
     description:
@@ -57,11 +58,13 @@ from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import last_verdicts
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import where
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 class LookupModule(LookupBase):
     """See DOCUMENTATION."""
 
+    @guard.lookup
     def run(self, terms: list[Any], variables: Any = None, **kwargs: Any) -> list[Any]:
         self.set_options(var_options=variables, direct=kwargs)
         oldest = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=self.get_option("max_age"))

@@ -9,21 +9,31 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import wording
-from .cells import BUSY_CODES
+from ...module_utils._core.problems import Problem
+from ...module_utils._core.words import some
+from .._plan import measurable
+from . import unstarted, wording
+from .answers import ANSWER_NOT_UNDERSTOOD
+from .cells import BUSY_CODES, NOT_UNDERSTOOD
+from .claims import ODD
 from .finding import ON_HOST, Finding
 from .missing import NO_RECORD
 from .rating import BUSY, FAILED, GOOD, SLOW, Rating
 from .summaries import Summaries
+from .unstarted import NOT_MEASURED, Results
 
 RUNNING = "running"
-UNREACHABLE, NOT_MEASURED = "unreachable", "not_measured"
+UNREACHABLE = "unreachable"
 CLASSES = (GOOD, SLOW, FAILED, BUSY, UNREACHABLE, NOT_MEASURED)
 
-NOT_TRIED_CODES = frozenset({"tool_missing"})
+NOT_TRIED_CODES = frozenset({"tool_missing", measurable.ANSWER_NOT_UNDERSTOOD})
 """Of what was left out: nothing is known to be bad, there is only nothing to measure with."""
 
-Results = Mapping[str, Mapping[str, Any] | None]
+DOUBTS = (ANSWER_NOT_UNDERSTOOD, NOT_UNDERSTOOD, *ODD)
+"""Rules of problems with which a host is not good."""
+
+PROBLEMS_SHOWN = 3
+NO_REASON = "no reason given"
 
 EVIDENCE_LINES = 16
 MANY_HOSTS, LINES_OF_MANY = 50, 4
@@ -43,10 +53,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """An NPU that was kept out of the plan, and why."""
+    """An NPU, or with no device a host, that was kept out of the plan, and why."""
 
     host: str
-    device: int
+    device: int | None
     code: str
     message: str
 
@@ -58,8 +68,10 @@ class LeftOut:
 class Classes:
     """The class of a host, from its findings, its cells and what its own run returned."""
 
-    def __init__(self, rating: Rating, findings: Sequence[Finding], results: Results) -> None:
+    def __init__(self, rating: Rating, findings: Sequence[Finding], results: Results, missed: Mapping[str, Collection[str]] | None = None) -> None:
+        """``missed``: see unstarted.py."""
         self.rating = rating
+        self._missed = missed or {}
         states = [result.get("state") for result in results.values() if result and result.get("state")]
         self.out_of_time = states.count(RUNNING) > max(1, len(states) / 2)
         self.findings: dict[str, list[Finding]] = {}
@@ -105,6 +117,8 @@ class Classes:
         around = sorted({finding.name for finding in self.around.get(host, ())})
         if around:
             return f"its pairs are bad by {', '.join(around[:3])}"
+        if host in self._missed:
+            return f"the run did not begin, or was ended, on its partners: {some(sorted(self._missed[host]))}"
         return "its pairs failed at the other end" if host in self.rating.table.of_host else "no pair has this host"
 
     def _elsewhere(self, ends: Sequence[int]) -> list[str]:
@@ -122,7 +136,7 @@ class Classes:
         if result is None:
             return None if has_cells else (NOT_MEASURED, "there is no result of this host")
         if result.get("unreachable"):
-            return UNREACHABLE, f"Ansible did not reach the host: {_first_line(result.get('msg'))}"
+            return UNREACHABLE, f"Ansible did not reach the host: {result.get('msg') or NO_REASON}"
         if result.get("skipped"):
             return None if has_cells else (NOT_MEASURED, "the measurement was skipped on this host")
         state = result.get("state")
@@ -134,13 +148,31 @@ class Classes:
         if state == RUNNING:
             return FAILED, "the run on this host was not over when it was asked for: wait longer, or end it with state: absent"
         if state == "failed" or (result.get("failed") and not result.get("measurements")):
-            said = (result.get("error") or {}).get("message") or result.get("msg")
-            return FAILED, f"the run on this host failed: {_first_line(said)}"
+            return self._of_a_failed_run(host, result)
         return None
+
+    def _of_a_failed_run(self, host: str, result: Mapping[str, Any]) -> tuple[str, str] | None:
+        """What was measured counts more than how the run ended, unless its runner died: nobody knows of what."""
+        why = result.get("msg") or NO_REASON
+        if unstarted.has_not_begun(result):
+            return unstarted.class_of(result), f"the run did not begin on this host: {why}"
+        if unstarted.was_ended(result):
+            return None if host in self.findings else (NOT_MEASURED, f"the run on this host was ended: {why}")
+        return FAILED, f"the run on this host failed: {why}"
 
     def _unanswered(self, host: str) -> bool:
         """Was nothing heard of it in any pair?"""
         return all(code in ("peer_unreachable", NO_RECORD) for code in self.cells.codes.get(host, ("",)))
+
+
+def doubted(verdict: Verdict, problems: Sequence[Problem]) -> Verdict:
+    """A host is not good while something that it reported had to be dropped."""
+    mine = [problem for problem in problems if problem.host == verdict.host]
+    if not mine:
+        return verdict
+    said = "; ".join([problem.message for problem in mine[:PROBLEMS_SHOWN]] + (["..."] if len(mine) > PROBLEMS_SHOWN else []))
+    states = {verdict.verdict} | ({NOT_MEASURED} if any(problem.rule in DOUBTS for problem in mine) else set())
+    return Verdict(verdict.host, worst(states), f"{said}; {verdict.message}", verdict.evidence)
 
 
 def lowered(verdict: Verdict, missing: Sequence[LeftOut]) -> Verdict:
@@ -149,15 +181,14 @@ def lowered(verdict: Verdict, missing: Sequence[LeftOut]) -> Verdict:
         return verdict
     devices: dict[str, list[str]] = {}
     for one in missing:
-        devices.setdefault(one.message, []).append(str(one.device))
-    said = "; ".join(f"npu {', '.join(numbers)} {'was' if len(numbers) == 1 else 'were'} left out: {why}" for why, numbers in devices.items())
+        if one.device is not None:
+            devices.setdefault(one.message, []).append(str(one.device))
+    reasons = [f"left out: {one.message}" for one in missing if one.device is None]
+    reasons += [f"npu {', '.join(numbers)} {'was' if len(numbers) == 1 else 'were'} left out: {why}" for why, numbers in devices.items()]
+    said = "; ".join(reasons)
     if verdict.verdict == NOT_MEASURED:
         return Verdict(verdict.host, worst({one.state for one in missing}), said, [])
     return Verdict(verdict.host, worst({one.state for one in missing} | {verdict.verdict}), f"{said}; {verdict.message}", verdict.evidence)
-
-
-def _first_line(text: Any) -> str:
-    return (str(text or "").strip().splitlines() or ["no reason given"])[0]
 
 
 def worst(states: Collection[str]) -> str:

@@ -6,6 +6,8 @@
 Where two thirds and more of the hosts are slow, nine tenths of the pairs are, and the better part of the values tells what the slow ones reach. Then the
 sound hosts are few, and all pairs among them are fast; the others have no fast pair at all. A faster way (same leaf, rail or super pod) looks different:
 there the others had no pair over it, or the fast pairs are in several groups that are slow with each other.
+
+The source of a pair alone reports it, so what a single host reports proves nothing about the others, however fast it is.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 
 from ...module_utils._core.words import some
 from .cells import Kind, Table
+from .claims import Reported
 from .noise import Normal, normal
 
 LEAST_GAP, GAP_SIGMAS = 0.05, 6.0
@@ -50,7 +53,8 @@ Measured = tuple[int, int, float]
 @dataclass(frozen=True)
 class Faster:
     """``found``: what is normal among the fast ones, ``count`` of them; ``slower``: ends without any fast pair that had the same way, and ``link`` one of
-    their pairs; ``share``: of the ends that have fast pairs; ``times``: how much faster they are; ``agree``: are nearly all pairs among these fast?"""
+    their pairs; ``share``: of the ends that have fast pairs; ``times``: how much faster they are; ``agree``: are nearly all pairs among these fast?
+    ``independent``: do several hosts report them, whichever of them is left out?"""
 
     found: Normal
     count: int
@@ -60,13 +64,16 @@ class Faster:
     share: float
     times: float
     agree: bool
+    independent: bool
 
     @property
     def is_normal(self) -> bool:
-        return self.agree and self.share >= TRUSTED and self.count >= LEAST_FAST
+        return self.independent and self.agree and self.share >= TRUSTED and self.count >= LEAST_FAST
 
     @property
     def is_doubt(self) -> bool:
+        if not self.independent:
+            return False
         if self.agree and self.count >= LEAST_FAST:
             return HEEDED <= self.share < TRUSTED
         return self.share >= TRUSTED and self.times >= FAR_ABOVE
@@ -110,7 +117,8 @@ def faster(table: Table, cells: Sequence[Measured], usual: Normal, bound: float,
         return None
     measured = {end for cell in cells for end in cell[:2]}
     link = next((source, target) for source, target, _worth in low if source in slower or target in slower)
-    return Faster(found, len(fast), sorted(hosts), sorted(slower), link, len(ends) / len(measured), times, agree)
+    return Faster(found, len(fast), sorted(hosts), sorted(slower), link, len(ends) / len(measured), times, agree,
+                  Reported(table.ends[source].host for source, _target, _worth in fast).independent())
 
 
 def above_the_others(known: Faster, kind: Kind, usual: Normal) -> str:

@@ -7,22 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from ...module_utils._core.errors import InputError
+from ...module_utils._core.problems import Problem, as_dicts
+from ...module_utils._core.words import all_printable, printable
 from .._plan.expand import topology_of
-from . import faster, wording
+from . import answers, faster, wording
 from .baseline import regressions
 from .blocks import Blocks
-from .cells import End, read, understood
-from .classes import CLASSES, UNREACHABLE, Classes, LeftOut, Results, Verdict, lowered
+from .cells import End, Report, read
+from .claims import OUTLIER, contested, sift
+from .classes import CLASSES, UNREACHABLE, Classes, LeftOut, Verdict, doubted, lowered
 from .ends import Ends
-from .finding import FABRIC, ON_HOST, Finding
+from .finding import FABRIC, NODE, NPU, ON_HOST, Finding
 from .links import Links
 from .missing import unreported
+from .planned import Planned
 from .power import RELATIVE_FLOOR, power
 from .rating import BUSY, FAILED, GOOD, SLOW, Layer, Link, Rating
+from .unstarted import Results, Without
 from .ways import Stratum
 
 FAILING = {"failed": (FAILED, UNREACHABLE), "slow": tuple(name for name in CLASSES if name != GOOD), "never": ()}
@@ -30,12 +34,17 @@ FAILING = {"failed": (FAILED, UNREACHABLE), "slow": tuple(name for name in CLASS
 
 LINE_RATE_FLOOR = 0.9
 
+LONGEST_MESSAGE = 8000
+"""Characters of a verdict, which may join a sentence for each of 16 NPUs."""
+
 
 @dataclass(frozen=True)
 class Diagnosis:
     """``verdicts``: one for each host asked for, in their order; ``coverage``: how much they rest on; ``components``: what is bad, the larger first;
     ``power``: what could have been seen; ``states``: good or bad by pair id, without what came ``in_rows``; ``regressions``: NPUs that were better
-    before; ``doubtful``: pairs behind components that are not certain; ``behind``: NPUs that met proven ones only over a leaf or a path that is bad."""
+    before; ``doubtful``: pairs behind components that are not certain; ``behind``: NPUs that met proven ones only over a leaf or a path that is bad;
+    ``problems``: what was dropped of the answers of the hosts; ``contested``: hosts that alone report more than the others, of whom too few agree;
+    ``single``: NPUs that are bad by the pairs with one other host, and have no others."""
 
     verdicts: list[Verdict]
     coverage: dict[str, int]
@@ -46,6 +55,9 @@ class Diagnosis:
     doubtful: list[tuple[End, End]] = field(default_factory=list)
     behind: list[End] = field(default_factory=list)
     in_rows: bool = False
+    problems: list[Problem] = field(default_factory=list)
+    contested: list[str] = field(default_factory=list)
+    single: list[End] = field(default_factory=list)
 
     def by_class(self) -> dict[str, list[str]]:
         """The hosts of each class."""
@@ -54,7 +66,7 @@ class Diagnosis:
     def as_dict(self) -> dict[str, Any]:
         """As the action and the filter return it."""
         return {"verdicts": [verdict.as_dict() for verdict in self.verdicts], "hosts": self.by_class(), "components": self.components,
-                "coverage": self.coverage, "power": self.power, "regressions": self.regressions}
+                "coverage": self.coverage, "power": self.power, "regressions": self.regressions, "problems": as_dicts(self.problems)}
 
     def fabric(self) -> list[dict[str, Any]]:
         """The components for which no host answers."""
@@ -74,17 +86,31 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
     the NPUs hang; at least its ``topology``. ``baseline``: see baseline.py."""
     planned = plan or {}
     topology = topology_of(planned)
-    silent = [host for host, result in results.items() if (not result or result.get("unreachable")) and host in (planned.get("hosts") or ())]
-    records = chain((record for result in results.values() if result for record in result.get("measurements") or ()), unreported(planned, silent))
-    rating = Rating(read(records, topology, floor_gbit_s, line_rate_floor), relative_floor)
+    answered = answers.read(results)
+    silent = [host for host, result in answered.results.items() if (not result or result.get("unreachable")) and host in (planned.get("hosts") or ())]
+    without = Without(answered.results)
+    reports: list[Report] = [*((host, kept) for host, record in answered.reports for kept in without.of([record])),
+                             *((record["source"]["host"], record) for record in unreported(planned, silent))]
+    table = read(reports, topology, floor_gbit_s, line_rate_floor, Planned(planned))
+    claimed = sift(table)
+    rating = Rating(table, relative_floor)
     findings, behind, once = _findings(rating, silent)
-    judged = Classes(rating, findings, results)
+    judged = Classes(rating, findings, answered.results, without.missed)
+    problems = [*answered.problems, *table.problems, *claimed]
+    alone = rating.ways.alone | {problem.host for problem in claimed if problem.rule == OUTLIER and problem.host}
     missing = {host: [one for one in left_out if one.host == host] for host in {one.host for one in left_out}}
-    verdicts = [lowered(judged.verdict(host, results.get(host)), missing.get(host, ())) for host in dict.fromkeys(hosts)]
-    return Diagnosis(verdicts, _coverage(hosts, rating), [wording.as_dict(finding, rating) for finding in findings], power(rating, len(hosts), once),
+    verdicts = [_shown(lowered(doubted(judged.verdict(host, answered.results.get(host)), problems), missing.get(host, ()))) for host in dict.fromkeys(hosts)]
+    components = [all_printable(wording.as_dict(finding, rating)) for finding in findings]
+    return Diagnosis(verdicts, _coverage(hosts, rating), components, power(rating, len(hosts), once),
                      {pair: "bad" if state != GOOD else GOOD for pair, state in rating.states.items()}, regressions(rating, baseline or {}),
                      [(rating.table.ends[source], rating.table.ends[target]) for finding in findings if not finding.certain
-                      for source, target in finding.links], [rating.table.ends[end] for end in behind], bool(rating.table.rows))
+                      for source, target in finding.links], [rating.table.ends[end] for end in behind], bool(rating.table.rows), problems,
+                     [host for host in sorted(alone) if contested(table, host)], _single(rating, findings))
+
+
+def _shown(verdict: Verdict) -> Verdict:
+    """The verdict with what hosts and tools said made fit for a terminal; the name of the host is the inventory's."""
+    return Verdict(verdict.host, verdict.verdict, printable(verdict.message, LONGEST_MESSAGE), all_printable(verdict.evidence))
 
 
 def judge_records(records: Mapping[str, Any] | Iterable[Any], hosts: Sequence[str] | None = None, **options: Any) -> Diagnosis:
@@ -95,16 +121,7 @@ def judge_records(records: Mapping[str, Any] | Iterable[Any], hosts: Sequence[st
     if isinstance(records, Mapping):
         results = records
     else:
-        known = list(records)
-        if not all(isinstance(record, Mapping) for record in known):
-            raise InputError("the list of measurements holds something that is no record")
-        results = {}
-        for record in (record for record in known if record.get("kind") in ("rdma", "matrix")):
-            with understood(record):
-                target = (record.get("target") or {}).get("host")
-                for host in (record["source"]["host"], *([] if target is None else [target]), *(record.get("hosts") or ())):
-                    results.setdefault(str(host), {"measurements": []})
-                results[str(record["source"]["host"])]["measurements"].append(record)
+        results = answers.by_host(records)
     return diagnose(list(results) if hosts is None else hosts, results, **options)
 
 
@@ -127,6 +144,17 @@ def _findings(rating: Rating, silent: Sequence[str]) -> tuple[list[Finding], lis
         once += links.once
     found += [_of_most(rating, stratum, known) for stratum, known in rating.ways.above.items() if known.is_doubt]
     return sorted(found, key=lambda finding: (finding.kind in ON_HOST, not finding.certain)), sorted(behind - blamed), once
+
+
+def _single(rating: Rating, findings: Sequence[Finding]) -> list[End]:
+    """Ends on hosts that are blamed and met one other host only: that one alone may be wrong."""
+    table = rating.table
+    met: dict[int, set[str]] = {end: set() for finding in findings if finding.kind in (NPU, NODE) for end in finding.ends}
+    for cell in table.cells if met else ():
+        for end, other in ((cell.source, cell.target), (cell.target, cell.source)):
+            if end in met:
+                met[end].add(table.ends[other].host)
+    return [table.ends[end] for end, hosts in sorted(met.items()) if len(hosts) == 1]
 
 
 def _of_most(rating: Rating, stratum: Stratum, known: faster.Faster) -> Finding:

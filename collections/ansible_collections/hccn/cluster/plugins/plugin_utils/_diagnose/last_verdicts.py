@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What the last check of the fabric said: read from the history, newest run first, no further than needed."""
+"""What the last check of the fabric said: read from the history, newest run first, no further than needed.
+
+A check that could measure none of the hosts, since another run or a job had them, said nothing about the fabric: the one before it counts.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...module_utils._core.words import LONGEST_TEXT, printable
 from .._history import reader
 from .._history.format import HistoryError
+from .rating import BUSY
+from .unstarted import NOT_MEASURED
 
 _FABRIC, _COLLECTIVE = "/verdict/fabric/", "/verdict/collective/"
 """Parts of the ids of verdicts that are no host's; the second are of a collective, and say nothing about the fabric."""
 _STAMP = "%Y%m%dT%H%M%SZ"
 _SHOWN = 5
+_UNMEASURED = frozenset({BUSY, NOT_MEASURED})
 
 
 def of(folder: Path, hosts: Sequence[str], oldest: datetime.datetime) -> dict[str, Any]:
-    """``{clean, message, hosts, run_id, judged_at}`` of the newest check that judged one of these hosts. Files that cannot be read are passed over."""
+    """``{clean, message, hosts, run_id, judged_at}`` of the newest check that measured one of these hosts. Files that cannot be read are passed over."""
     limit = oldest.strftime(_STAMP)
     for entry in reader.runs(folder):
         if entry.started < limit:
@@ -32,7 +39,7 @@ def of(folder: Path, hosts: Sequence[str], oldest: datetime.datetime) -> dict[st
         found = _judged(run.records, hosts)
         if found:
             return {"run_id": run.file.run_id, **found}
-    return {"clean": False, "hosts": {}, "message": f"no check of the fabric since {oldest:%Y-%m-%d} is in {folder}"}
+    return {"clean": False, "hosts": {}, "message": f"no check of the fabric that measured these hosts since {oldest:%Y-%m-%d} is in {folder}"}
 
 
 def _judged(records: Iterable[Mapping[str, Any]], hosts: Sequence[str]) -> dict[str, Any] | None:
@@ -45,10 +52,10 @@ def _judged(records: Iterable[Mapping[str, Any]], hosts: Sequence[str]) -> dict[
         host = (one.get("source") or {}).get("host")
         judged_at = max(judged_at, str(one.get("started_at", "")))
         if isinstance(host, str) and host in hosts:
-            classes[host] = str(said.get("class", "failed"))
+            classes[host] = printable(said.get("class", NOT_MEASURED))
         elif _FABRIC in str(one.get("id")):
-            fabric.append(str(said.get("message", "a component of the fabric is bad")))
-    if not classes:
+            fabric.append(printable(said.get("message", "a component of the fabric is bad"), LONGEST_TEXT))
+    if _UNMEASURED.issuperset(classes.values()):
         return None
     return {"clean": not fabric and all(classes.get(host) == "good" for host in hosts), "hosts": classes, "judged_at": judged_at,
             "message": _sentence(hosts, classes, fabric, judged_at)}

@@ -80,6 +80,7 @@ class Rating:
         self._bounds: dict[object, tuple[list[float], list[float], list[float]]] = {}
         self._received: Counter[int] = Counter()
         self._weak: Counter[int] = Counter()
+        self._accusations: list[Cell] = []
         for cell in table.cells:
             self._rate(cell)
         for row in table.rows:
@@ -154,14 +155,12 @@ class Rating:
         if cell.worth is None:
             state = BUSY if cell.code in BUSY_CODES else FAILED
             layer = self.busy if state == BUSY else self.failed
-            if cell.accused is not None and cell.code not in INFERRED_CODES:
+            if cell.accused is not None and cell.code not in INFERRED_CODES and cell.accused == cell.source:
                 layer.sure.setdefault(cell.accused, []).append((cell.source, cell.target))
+            elif cell.accused is not None and cell.code not in INFERRED_CODES:
+                self._accusations.append(cell)
             else:
-                layer.add(cell.source, cell.target)
-                layer.sent[cell.source] += 1
-                layer.received[cell.target] += 1
-                if cell.accused is not None:
-                    layer.accused[cell.source, cell.target] = cell.accused
+                self._fail(layer, cell)
         else:
             state = self._measured(cell, cell.worth)
             if state == GOOD:
@@ -169,6 +168,28 @@ class Rating:
                     self._widen(end, cell.kind, cell.worth, cell.worth)
         self.counts[state] += 1
         self.states[cell.pair] = state
+
+    @staticmethod
+    def _fail(layer: Layer, cell: Cell) -> None:
+        layer.add(cell.source, cell.target)
+        layer.sent[cell.source] += 1
+        layer.received[cell.target] += 1
+        if cell.accused is not None:
+            layer.accused[cell.source, cell.target] = cell.accused
+
+    def _accuse(self) -> None:
+        """What one host alone says that another has told it counts only where that one has measured nothing: who is good with others is not bad on the
+        word of one partner."""
+        hosts: dict[int, set[int]] = {}
+        for cell in self._accusations:
+            hosts.setdefault(cell.target, set()).add(self.host_of[cell.source])
+        for cell in self._accusations:
+            layer = self.busy if cell.code in BUSY_CODES else self.failed
+            told = any(cell.target in one.sure for one in (self.busy, self.failed))
+            if told or len(hosts[cell.target]) > 1 or not self.slow.sent[cell.target] + self._received[cell.target]:
+                layer.sure.setdefault(cell.target, []).append((cell.source, cell.target))
+            else:
+                self._fail(layer, cell)
 
     def _measured(self, cell: Cell, worth: float) -> str:
         stratum = self._stratum(cell.source, cell.target, cell.kind)
@@ -243,6 +264,7 @@ class Rating:
 
     def _settle(self) -> None:
         """What was counted by target, and what the layers know of each other: a measured cell, however slow, is no failed one."""
+        self._accuse()
         slow, failed = self.slow, self.failed
         for end, received in self._received.items():
             slow.received[end] += received

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...module_utils._core.words import some
 from .._plan.expand import Entry, extended, pairs_of, topology_of
-from .._plan.isolation import MISSING, isolation_rounds, retest
-from .classes import Results
+from .._plan.isolation import MISSING, confirming_round, isolation_rounds, retest
 from .judge import Diagnosis
+from .unstarted import Results
 
 MOST_ROUNDS = 4
 """Of isolation: one is enough where no more than a quarter of the NPUs are bad."""
@@ -24,25 +25,31 @@ MOST_AGAIN = 64
 @dataclass(frozen=True)
 class SecondLook:
     """``rounds``: the further ones, their ids go on where those of the plan end; ``open_ends``, ``again`` and ``behind``, of these ends, a bad leaf or
-    path: why."""
+    path, and ``single``, those that are bad with the one host that they met, and ``contested``, hosts that alone report more than the others: why."""
 
     rounds: list[list[Entry]]
     open_ends: int
     again: int
     behind: int = 0
+    single: int = 0
+    contested: Sequence[str] = ()
 
     def as_dict(self, plan: Mapping[str, Any]) -> dict[str, Any]:
         """``plan``: what rdma_perf takes for these rounds alone, with the hosts that they need; ``text``: what is looked at and why."""
         hosts = {entry[side]["host"] for one in self.rounds for entry in one for side in ("source", "target")}
         pairs = sum(map(len, self.rounds))
         reasons = []
-        alone = self.open_ends - self.behind
+        alone = self.open_ends - self.behind - self.single
         if alone:
             reasons.append(f"{alone} NPUs have not met a proven good one" if alone > 1 else "1 NPU has not met a proven good one")
         if self.behind:
             reasons.append(f"{self.behind} NPU{'s have' if self.behind > 1 else ' has'} met proven good ones only over a bad leaf or path")
+        if self.single:
+            reasons.append(f"{self.single} NPU{'s are' if self.single > 1 else ' is'} bad with the one host that {'they' if self.single > 1 else 'it'} met")
         if self.again:
             reasons.append(f"{self.again} bad pairs lie between good NPUs" if self.again > 1 else "1 bad pair lies between good NPUs")
+        if self.contested:
+            reasons.append(f"{some(self.contested)} alone report{'' if len(self.contested) > 1 else 's'} more than the others")
         rounds = f"{len(self.rounds)} more round{'s' if len(self.rounds) > 1 else ''}"
         return {
             "rounds": len(self.rounds), "pairs": pairs,
@@ -54,16 +61,21 @@ class SecondLook:
 
 def second_look(plan: Mapping[str, Any], found: Diagnosis, results: Results, seed: int = 0) -> SecondLook | None:
     """None where nothing is open, or where nothing that could settle it is at hand. Hosts that returned no result, or a failure, are left alone."""
-    silent = {host for host, result in results.items() if not result or result.get("unreachable") or result.get("failed")}
+    silent = {host for host, result in results.items() if not isinstance(result, Mapping) or not result or result.get("unreachable") or result.get("failed")}
     pairs = list(pairs_of(plan))
     states = {name: found.states.get(name, MISSING) for name, _ends in pairs}
-    isolating = [] if found.in_rows else _without(silent, isolation_rounds(plan, states, seed, MOST_ROUNDS, found.behind))
+    isolating = [] if found.in_rows else _without(silent, isolation_rounds(plan, states, seed, MOST_ROUNDS, [*found.behind, *found.single]))
     doubtful = set(found.doubtful)
     wanted = [name for name, ends in pairs if ends in doubtful and silent.isdisjoint(host for host, _device in ends)][:MOST_AGAIN]
     retested = retest(extended(plan, isolating), wanted, {} if found.in_rows else states, seed)
-    rounds = [*isolating, *_without(silent, [*retested.again, *retested.others, *retested.same])]
+    settling = [*isolating, *_without(silent, [*retested.again, *retested.others, *retested.same])]
+    confirming = confirming_round(extended(plan, settling), {*silent, *found.contested}, seed) if found.contested else []
+    rounds = [*settling, *confirming]
     met = {(entry[side]["host"], int(entry[side]["device"])) for one in isolating for entry in one for side in ("source", "target")}
-    return SecondLook(rounds, sum(map(len, isolating)), len(wanted), len(met.intersection(found.behind))) if rounds else None
+    behind, single = met.intersection(found.behind), met.intersection(found.single)
+    if not rounds:
+        return None
+    return SecondLook(rounds, sum(map(len, isolating)), len(wanted), len(behind), len(single - behind), found.contested if confirming else ())
 
 
 def _joined(reasons: Sequence[str]) -> str:

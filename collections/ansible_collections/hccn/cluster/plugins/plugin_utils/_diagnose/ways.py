@@ -15,8 +15,9 @@ from statistics import median
 
 from ...module_utils._core.samples import MICROSECONDS
 from .cells import Kind, Table
+from .claims import normal_of_reports
 from .faster import Faster, Measured, above_the_others, bounds, faster
-from .noise import Normal, normal
+from .noise import Normal
 
 QUORUM = 8
 """A stratum with fewer values is compared with all of its kind."""
@@ -39,13 +40,14 @@ Place = tuple[object, object]
 
 class Ways:
     """``rates``: the line rate that is right for each end, where hosts of several speeds are there; ``above``: by stratum what is above normal and cannot
-    be told from a fault of the others."""
+    be told from a fault of the others; ``alone``: hosts that alone report what would be normal otherwise."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._timed = [kind.unit == MICROSECONDS for kind in table.kinds]
         self.speeds, self.rates = speeds(table)
         self.above: dict[Stratum, Faster] = {}
+        self.alone: set[str] = set()
         self._stride = max(1, sum(len(row.targets) for row in table.rows) // SAMPLE)
 
     def way(self, source: int, target: int, kind: int) -> object:
@@ -72,26 +74,38 @@ class Ways:
 
     def normals(self) -> dict[Stratum, Normal]:
         """Of every kind, under the way None, and of the strata that are compared by themselves."""
-        values: dict[Stratum, list[float]] = {}
+        values: dict[Stratum, dict[str, list[float]]] = {}
         places: dict[Stratum, dict[Place, list[float]]] = {}
         for source, target, kind, worth in self._sampled():
-            values.setdefault((kind, None), []).append(worth)
+            host = self._table.ends[source].host
+            values.setdefault((kind, None), {}).setdefault(host, []).append(worth)
             way = self.way(source, target, kind)
             if way is not None:
-                values.setdefault((kind, way), []).append(worth)
+                values.setdefault((kind, way), {}).setdefault(host, []).append(worth)
                 if self._timed[kind]:
                     one, other = sorted(str(self._table.leaves[end]) for end in (source, target))
                     places.setdefault((kind, way), {}).setdefault((one, other), []).append(worth)
-        for kind, worths in self._plain():
-            values.setdefault((kind, None), []).extend(worths)
-        found = {stratum: normal(worths) for stratum, worths in values.items()
-                 if stratum[1] is None or len(worths) >= QUORUM or not self._timed[stratum[0]]}
+        for source, kind, worths in self._plain():
+            values.setdefault((kind, None), {}).setdefault(self._table.ends[source].host, []).extend(worths)
+        found = {stratum: self._normal(mine) for stratum, mine in values.items() if stratum[1] is None or self._is_stratum(stratum, mine)}
         with_ways = {kind for kind, way in found if way is not None}
         for stratum in [stratum for stratum in found if stratum[1] is not None or stratum[0] not in with_ways]:
-            self._look_above(stratum, found, values[stratum])
+            self._look_above(stratum, found, [worth for mine in values[stratum].values() for worth in mine])
         best = {kind: max(known.reference for (other, way), known in found.items() if other == kind) for kind, way in found}
-        return {stratum: known for stratum, known in found.items()
+        kept = {stratum: known for stratum, known in found.items()
                 if stratum[1] is None or not self._timed[stratum[0]] or _is_way(known, best[stratum[0]], places[stratum].values())}
+        self.above = {stratum: known for stratum, known in self.above.items() if stratum in kept}
+        return kept
+
+    def _is_stratum(self, stratum: Stratum, values: Mapping[str, Sequence[float]]) -> bool:
+        """Of latency, enough values, and not of one host alone."""
+        return not self._timed[stratum[0]] or (len(values) > 1 and sum(map(len, values.values())) >= QUORUM)
+
+    def _normal(self, values: Mapping[str, Sequence[float]]) -> Normal:
+        found, alone = normal_of_reports(values, len(self._table.of_host))
+        if alone is not None:
+            self.alone.add(alone)
+        return found
 
     def _look_above(self, stratum: Stratum, found: dict[Stratum, Normal], values: Sequence[float]) -> None:
         """Are there pairs that are so much faster that they, and not the most, are what is normal?"""
@@ -132,11 +146,11 @@ class Ways:
                     if worth:
                         yield row.source, row.targets[place], row.kind, worth
 
-    def _plain(self) -> Iterator[tuple[int, Sequence[float]]]:
-        """Rows without ways, by their kind: no cell of theirs needs a look."""
+    def _plain(self) -> Iterator[tuple[int, int, Sequence[float]]]:
+        """Rows without ways, by their source and kind: no cell of theirs needs a look."""
         for number, row in enumerate(self._table.rows):
             if not self._timed[row.kind] and not self.rates:
-                yield row.kind, [worth for worth in (row.worths[place] for place in self._places(number)) if worth]
+                yield row.source, row.kind, [worth for worth in (row.worths[place] for place in self._places(number)) if worth]
 
     def _places(self, number: int) -> range:
         return range(number % self._stride, len(self._table.rows[number].targets), self._stride)

@@ -6,30 +6,70 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
-from collections.abc import Iterable, Mapping
 
-from .format import KEPT_SCHEMAS
+from ...module_utils._core.words import beginning
+from .._trust.provenance import objection
+from .format import DROPPED, KEPT_SCHEMAS, line
+from .redact import MOST_RESULT, Bounds, NotKept, Redactor
 
 MESSAGE_LENGTH = 300
+MOST_OF_ID = 100
 
 
-def records(result: Mapping[str, Any], host: str) -> list[dict[str, Any]]:
+def records(result: Mapping[str, Any], host: str, by_controller: bool = False) -> list[dict[str, Any]]:
     """The records of one task result (not of a whole loop), each with the host they came from.
 
-    Nothing of a result with no_log. A record that names neither ``source.host`` nor ``hosts`` gets ``source.host``.
+    Nothing of a result with no_log. A record that names neither ``source.host`` nor ``hosts`` gets ``source.host``. ``by_controller``: an action of the
+    collection made them on the controller; a host speaks only for itself.
     """
-    if _hidden(result):
-        return []
+    return [_with_host(entry, host) for entry in _records(result) if by_controller or objection(entry, host) is None]
+
+
+def foreign(result: Mapping[str, Any], host: str) -> Counter[str]:
+    """In whose name ``host`` sent records that are not kept, and how many."""
+    return Counter(filter(None, (objection(entry, host) for entry in _records(result))))
+
+
+def _records(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     measurements = result.get("measurements")
-    if not isinstance(measurements, list):
+    if _hidden(result) or not isinstance(measurements, list):
         return []
-    return [_with_host(entry, host) for entry in measurements if _is_record(entry)]
+    return [entry for entry in measurements if _is_record(entry)]
 
 
-def event(kind: str, host: str, task: str, result: Mapping[str, Any], at: str) -> dict[str, Any]:
-    """A failed task or an unreachable host (``kind``: failed, unreachable), with the beginning of its message."""
-    return {"event": kind, "host": host, "task": task, "message": _message(result)[:MESSAGE_LENGTH], "at": at}
+def event(kind: str, host: str, task: str, result: Mapping[str, Any], at: str, hidden: Callable[[Any], Any]) -> dict[str, Any]:
+    """A failed task or an unreachable host (``kind``: failed, unreachable), with the beginning of its message.
+
+    ``hidden`` takes the secrets out of a value, or raises NotKept. It gets the whole message: of one that was cut before, a part of a secret would be left.
+    """
+    return {"event": kind, "host": host, "task": task, "message": _message(result, hidden)[:MESSAGE_LENGTH], "at": at}
+
+
+def lines(entries: Iterable[Mapping[str, Any]], redactor: Redactor) -> tuple[list[bytes], list[str]]:
+    """Return the lines of what may be kept of one task result, and for each entry that may not, its id and why.
+
+    Entries are what a host says they are: whatever is wrong with one costs that one.
+    """
+    kept: list[bytes] = []
+    refused: list[str] = []
+    whole = Bounds(MOST_RESULT)
+    for entry in entries:
+        try:
+            kept.append(line(redactor.entry(entry, whole)))
+        except NotKept as reason:
+            refused.append(f"{_name(entry, redactor)}: {reason}")
+        except Exception as error:  # neither JSON nor anything else that was thought of
+            refused.append(f"{_name(entry, redactor)}: {type(error).__name__}")
+    return kept, refused
+
+
+def dropped(host: str, task: str, reasons: Sequence[str], at: str) -> dict[str, Any]:
+    """Say that records of a task result are not kept; ``reasons`` as ``lines`` gives them."""
+    count = "A record is not kept" if len(reasons) == 1 else f"{len(reasons)} records are not kept, the first of them"
+    return {"event": DROPPED, "host": host, "task": task, "message": f"{count}: {reasons[0]}"[:MESSAGE_LENGTH], "at": at}
 
 
 def end(finished_at: str, count: int, hosts: Iterable[str], summaries: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
@@ -55,7 +95,8 @@ def _hidden(result: Mapping[str, Any]) -> bool:
 
 
 def _is_record(entry: Any) -> bool:
-    return isinstance(entry, Mapping) and str(entry.get("schema", "")).startswith(KEPT_SCHEMAS)
+    schema = entry.get("schema") if isinstance(entry, Mapping) else None
+    return isinstance(schema, str) and schema.startswith(KEPT_SCHEMAS)
 
 
 def _with_host(entry: Mapping[str, Any], host: str) -> dict[str, Any]:
@@ -65,8 +106,16 @@ def _with_host(entry: Mapping[str, Any], host: str) -> dict[str, Any]:
     return dict(entry) if "hosts" in entry else {**entry, "source": {"host": host}}
 
 
-def _message(result: Mapping[str, Any]) -> str:
+def _message(result: Mapping[str, Any], hidden: Callable[[Any], Any]) -> str:
     if _hidden(result):
         return "(hidden: the task has no_log)"
-    message = result.get("msg", "")
+    try:
+        message = hidden(result.get("msg", ""))
+    except NotKept as reason:
+        return f"(the message is not kept: {reason})"
     return message if isinstance(message, str) else json.dumps(message, default=lambda value: type(value).__name__)
+
+
+def _name(entry: Mapping[str, Any], redactor: Redactor) -> str:
+    found = entry.get("id")
+    return repr(beginning(redactor.text(found), MOST_OF_ID)) if isinstance(found, str) else "without an id"

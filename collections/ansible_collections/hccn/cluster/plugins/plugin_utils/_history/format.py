@@ -25,12 +25,16 @@ RECORD_SCHEMA = record.SCHEMA
 # Everything whose schema starts so is kept, whatever tool or later version of the collection made it.
 KEPT_SCHEMAS = "hccn.cluster/"
 DEFAULT_FOLDER = "~/.local/share/hccn.cluster/history"
+DROPPED = "dropped"
+"""The event of records that are not kept; the other events are failures."""
 PART = ".part"
 GZIP = ".gz"
 # How the callback tells tasks of the same run where their history is.
 FILE_VARIABLE = "HCCN_RESULTS_FILE"
 FOLDER_VARIABLE = "HCCN_RESULTS_DIR"
 PATH_VARIABLE = "HCCN_RESULTS_PATH"
+LOST_VARIABLE = "HCCN_RESULTS_LOST"
+"""Why nothing more of this run is kept, once that is so."""
 
 PAGES = "reports"
 PAGE_FORMATS = {"html": "html", "md": "md", "json": "json", "prom": "prom", "jsonl": "jsonl", "baseline": "yml"}

@@ -103,16 +103,28 @@ def newest(folder: Path) -> Run:
     )
 
 
-def choose(folder: Path, run_id: str | None, this_run: Path | None) -> Run:
+def choose(folder: Path, run_id: str | None, this_run: Path | None, lost: str = "") -> Run:
     """The run of this id; without an id ``this_run`` (a file, if it lies in ``folder`` and holds anything yet), else the newest.
 
-    Raises HistoryError; also where the file of ``this_run`` should be there and is not, since the newest would then be another run.
+    ``lost``: why ``this_run`` is not kept. Raises HistoryError; also where the file of ``this_run`` should be there and is not, or holds nothing since it was
+    lost: the newest would then be another run.
     """
     if run_id:
         return read(find(folder, run_id))
     entry = run_file(this_run) if this_run and folder.resolve() in this_run.resolve().parents else None
-    current = read(entry) if entry else None
-    return current if current and not current.empty else newest(folder)
+    if entry is None:
+        return newest(folder)
+    try:
+        current = read(entry)
+    except HistoryError:
+        if not lost:
+            raise
+    else:
+        if not current.empty:
+            return current
+        if not lost:
+            return newest(folder)
+    raise HistoryError("history_lost", f"Nothing of this run is in the history: {lost}")
 
 
 def read(entry: RunFile) -> Run:

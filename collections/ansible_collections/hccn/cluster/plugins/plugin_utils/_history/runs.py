@@ -10,6 +10,7 @@ from typing import Any
 
 from ...module_utils._core.samples import MICROSECONDS
 from .baseline import as_fields
+from .format import DROPPED
 from .reader import Run
 from .summary import Summary
 
@@ -21,13 +22,13 @@ MOST_ENDS = 20
 def about(run: Run) -> dict[str, Any]:
     """A run as history_info lists it."""
     kinds = Counter(str(record.get("kind")) for record in run.records)
-    statuses = Counter(record.get("status") for record in run.records if record.get("kind") != "verdict")
+    statuses = Counter(record.get("status") for record in run.records if record.get("kind") not in ("verdict", "finding"))
     classes = Counter(_class(record) for record in run.records if record.get("kind") == "verdict" and (record.get("source") or {}).get("host"))
     return {
         "run_id": run.file.run_id, "path": str(run.file.path), "started_at": run.header.get("started_at"), "finished_at": (run.end or {}).get("finished_at"),
         "playbook": run.header.get("playbook"), "controller": run.header.get("controller"), "check_mode": run.header.get("check_mode") is True,
         "complete": run.complete, "kinds": dict(sorted(kinds.items())), "failed": statuses["failed"], "not_run": statuses["not_run"],
-        "hosts": dict(sorted(classes.items())), "failed_tasks": sum(event.get("ignored") is not True for event in run.events),
+        "hosts": dict(sorted(classes.items())), "failed_tasks": sum(event.get("ignored") is not True and event.get("event") != DROPPED for event in run.events),
         "skipped_lines": run.bad_lines + run.unknown_lines, "good": is_good(run),
     }
 

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.template import Templar
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor, is_secret_name, is_template, secret_values
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.gather import is_secret_name, is_template, secret_values
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor
 
 _LOCAL = "env|file|unvault|ini|csvfile"
 # Other lookups ask a server, run a program or make a password: not a second time, and not here.
@@ -67,14 +68,15 @@ class Secrets:
         """The secrets among a host's variables, and those of hosts that got new ones."""
         if self._play is None:
             return
-        again, self._changed = self._changed, {}
-        for name, other in again.items():
-            if name != host.get_name():
-                self._look(other)
+        again = self._changed
+        for name in [name for name in again if name != host.get_name()]:
+            self._look(again[name])
+            del again[name]
         of_task = task if self._has_own(task) else None
         if of_task is not None or host.get_name() in again or host.get_name() not in self._known_hosts:
-            self._known_hosts.add(host.get_name())
             self._look(host, of_task)
+            self._known_hosts.add(host.get_name())
+            again.pop(host.get_name(), None)
 
     def _look(self, host: Any, task: Any = None) -> None:
         self._variables = self._play.get_variable_manager().get_vars(play=self._play, host=host, task=task, include_hostvars=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from .format import DEFAULT_FOLDER, FILE_VARIABLE, FOLDER_VARIABLE, PATH_VARIABLE
+from .format import DEFAULT_FOLDER, FILE_VARIABLE, FOLDER_VARIABLE, LOST_VARIABLE, PATH_VARIABLE
 
 
 def absolute(path: str | Path) -> Path:
@@ -25,3 +25,8 @@ def this_run() -> Path | None:
     """The file to which the callback writes this run."""
     path = os.environ.get(FILE_VARIABLE)
     return Path(path) if path else None
+
+
+def lost() -> str:
+    """Return why the callback keeps nothing more of this run; empty while it does."""
+    return os.environ.get(LOST_VARIABLE, "")

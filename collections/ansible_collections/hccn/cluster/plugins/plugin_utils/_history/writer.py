@@ -42,11 +42,17 @@ class RunWriter:
                 sync_folder(self.path.parent)
         except HistoryError:
             self.close()
+            with contextlib.suppress(OSError):
+                self.path.unlink()  # without its header it would be a file that no reader can name
             raise
 
     def write(self, entries: Iterable[dict[str, Any]]) -> None:
-        """Appends the entries as lines in one write, and returns when they are on the disk."""
-        data = b"".join(line(entry) for entry in entries)
+        """Appends the entries as ``append`` does."""
+        self.append(map(line, entries))
+
+    def append(self, lines: Iterable[bytes]) -> None:
+        """Appends whole lines in one write, and returns when they are on the disk."""
+        data = b"".join(lines)
         with self._explained():
             try:
                 self._append(data)

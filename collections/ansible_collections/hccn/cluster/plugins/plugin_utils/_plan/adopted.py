@@ -12,20 +12,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.errors import InputError
+from ...module_utils._core.foreign_text import has_template
 from ...module_utils._core.numbers import is_count
 from ...module_utils._core.problems import Problem, as_dicts
+from ...module_utils._core.words import printable
 from ...module_utils._device import conf, declare
+from ...module_utils._device.host import MAX_DEVICE_ID
 from ...module_utils._device.network_items import canonical
 from ...module_utils._device.parse_network import UNSET_ADDRESSES
 
 TLS_KEY = "tls_enable"
-TEMPLATES = ("{{", "{%", "{#")
-"""What the inventory would take for a template. It is text from a host, so it must not get there."""
-
 GROUPS = (("address", "netmask", "gateway"), ("netdetect",))
 """Keys that device_info reads, too. Those of a group are left out together: a netmask alone means nothing."""
 
-WHY_UNREAD = {"would_write": "the query would write tls_enable into hccn.conf", "no_final_newline": "hccn.conf has no newline at its end"}
+WHY_UNREAD = {"would_write": "the query would write tls_enable into hccn.conf", "no_final_newline": "hccn.conf has no newline at its end",
+              conf.NUL_BYTES: "hccn.conf ends in NUL bytes"}
 """device_info's reasons, for people."""
 
 Settings = dict[str, Any]
@@ -80,15 +81,37 @@ def config_of(settings: Iterable[Mapping[str, Any]]) -> tuple[list[dict[str, Any
 
 
 def _part(result: Any, key: str, module: str) -> Sequence[Any]:
-    if not isinstance(result, Mapping) or not isinstance(result.get(key), Sequence):
+    if not isinstance(result, Mapping) or not isinstance(result.get(key), Sequence) or isinstance(result[key], str):
         raise InputError(f"this is no result of {module}: it has no {key}", "give what the task registered")
-    return list(result[key])
+    entries = list(result[key])
+    for entry in entries:
+        if not isinstance(entry, Mapping) or not _is_entry(entry, module):
+            raise InputError(f"this is no result of {module}: its {key} hold {printable(entry, 80)!r}", "give what the task registered")
+    return entries
+
+
+def _is_entry(entry: Mapping[str, Any], module: str) -> bool:
+    """Does an element of the result have what is read of it, of the right type?"""
+    if module == "hccn_conf":
+        return _is_id(entry.get("device")) and all(isinstance(entry.get(name), (str, int)) for name in ("key", "value"))
+    errors, tls = entry.get("errors"), entry.get("tls")
+    return (_is_id(entry.get("id")) and (errors is None or (isinstance(errors, (list, tuple)) and all(isinstance(error, Mapping) for error in errors)))
+            and (tls is None or (isinstance(tls, Mapping) and tls.get("enabled") in (None, True, False))))
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_DEVICE_ID
 
 
 def _known(file: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What hccn_conf found. It looks at the file as it would leave it, so the newline that it would add is found here, where a diff tells of it."""
-    known = [dict(problem) for problem in file.get("problems") or () if problem.get("rule") != "absent_device"]
-    if not conf.ends_well(str((file.get("diff") or {}).get("before") or "")):
+    """What hccn_conf found. It reports on the file as it would leave it, so what it would repair is found here, where a diff has it."""
+    problems, diff = file.get("problems"), file.get("diff")
+    known = [dict(problem) for problem in problems if isinstance(problem, Mapping) and isinstance(problem.get("message"), str)
+             and problem.get("rule") != "absent_device"] if isinstance(problems, (list, tuple)) else []
+    before = str((diff.get("before") if isinstance(diff, Mapping) else None) or "")
+    if "\0" in before:
+        known += as_dicts([Problem(conf.NUL_BYTES, "warning", "the file holds NUL bytes, left by a write that was cut off: bring_up will remove them")])
+    elif not conf.ends_well(before):
         known += as_dicts([Problem("final_newline", "warning", "the last line of the file has no newline: bring_up will add it")])
     return known
 
@@ -100,7 +123,7 @@ def _plain(value: str) -> str | int:
 
 def _refused(device: int, key: str, value: str) -> Problem | None:
     where = f"{key}_{device}"
-    if any(mark in text for mark in TEMPLATES for text in (key, value)):
+    if has_template(key) or has_template(value):
         return Problem("template", "error", f"{where} is not taken: the inventory would read it as a template", device=device)
     try:
         declare.wishes({"state": "present", "settings": None, "config": [{"id": device, "settings": {key: value}}]}, ())

@@ -11,7 +11,7 @@ those for all at once (of an odd number of ends, one rested: (ends - 3) / 4 bad 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,6 +113,21 @@ def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, s
     entries = _entries(plan, [*again, *others, *again], ends)
     last = len(again) + len(others)
     return Retest([[{**entry, "options": {"qps": qps}} for entry in one] for one in entries[:len(again)]], entries[len(again):last], entries[last:])
+
+
+def confirming_round(plan: Mapping[str, Any], without: Collection[str], seed: int = 0) -> list[list[Entry]]:
+    """One round of pairs that did not meet, without these hosts: do others reach what these alone report? Empty where all have met."""
+    topology = topology_of(plan)
+    ends, met = _ends(topology), {frozenset(pair) for _name, pair in pairs_of(plan)}
+    waiting = [end for end in _weights(topology, seed) if end[0] not in without]
+    pairs: list[EndPair] = []
+    while waiting:
+        end = waiting.pop(0)
+        partner = next((other for other in waiting if other[1] == end[1] and other[0] != end[0] and frozenset((end, other)) not in met), None)
+        if partner is not None:
+            waiting.remove(partner)
+            pairs.append((end, partner) if end[1] % 2 else (partner, end))
+    return _entries(plan, [pairs], ends) if pairs else []
 
 
 def _ends(topology: Topology) -> dict[End, str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.record import record, utc
+from ...module_utils._core.words import beginning
 from ...module_utils._fabric.schedule import Schedule, make_rule
 from .._history.format import line
 from .expand import pairs_of, schedule_of, topology_of
@@ -52,8 +53,8 @@ def _reasons(left_out: Sequence[Reason]) -> list[Record]:
     by_code: dict[str, list[Reason]] = {}
     for one in left_out:
         by_code.setdefault(str(one["code"]), []).append(one)
-    return [{"code": code, "message": str(found[0]["message"])[:200], "count": len(found), "npus": [[one["host"], one["device"]] for one in found[:ENDS_SHOWN]]}
-            for code, found in by_code.items()]
+    return [{"code": code, "message": beginning(str(found[0]["message"]), 200), "count": len(found),
+             "npus": [[one["host"], one["device"]] for one in found[:ENDS_SHOWN]]} for code, found in by_code.items()]
 
 
 def _wiring(topology: Topology, order: Sequence[str]) -> Record:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...module_utils._core.errors import InputError
+from ...module_utils._core.foreign_text import has_template
+from ...module_utils._core.words import LONGEST_NAME, printable
 from .hosts import Host
 from .numbers import whole_number
 
@@ -30,7 +32,6 @@ GROUPS = ("leaf", "rail", "super_pod", "rack")
 INVENTORY, LLDP, LABEL = "inventory", "lldp", "label"
 """Who told a leaf."""
 
-NAME_LIMIT = 64
 NAMES_TOLD = 4
 
 Topology = dict[str, dict[str, Any]]
@@ -145,12 +146,11 @@ def _label(labels: Mapping[str, Any], group: str) -> Any:
 
 
 def _name(value: Any) -> str | None:
-    """A name fit to be printed; a switch may send anything. None for what is none."""
+    """A name fit to be printed; a switch may send anything. None for what is none, and for what Ansible could run as a template."""
     if value is None or isinstance(value, (bool, Mapping, list)):
         return None
     text = str(value).strip()
-    text = text if text.isprintable() else "".join(character if character.isprintable() else "?" for character in text)
-    return text[:NAME_LIMIT] or None
+    return None if has_template(text) else printable(text[:LONGEST_NAME]) or None
 
 
 def pack(topology: Mapping[str, Mapping[str, Any]], order: Sequence[str], rails: Sequence[int]) -> dict[str, Any]:

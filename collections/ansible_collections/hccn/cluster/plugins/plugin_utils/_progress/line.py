@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ...module_utils._core.words import some
+from ...module_utils._core.words import SHOWN, printable, some
 
 STALE_SECONDS = 30.0
 HOSTS_A_SECOND = 10
 """With more hosts a reporter hears of each more seldom, so it may be older before nothing comes any more."""
+
+_COUNTS = ("hosts", "hosts_heard", "hosts_over", "hosts_silent", "pairs_done", "pairs_failed", "round")
+_LARGEST = 1e12
 
 
 class Extent(NamedTuple):
@@ -21,6 +24,24 @@ class Extent(NamedTuple):
     pairs: int
     rounds: int
     seconds: float | None
+
+
+def checked(said: Any) -> dict[str, Any] | None:
+    """Return what a reporter told with names fit to be shown, None where it has not the form that rdma_perf_info returns: the host may send anything."""
+    if not isinstance(said, Mapping) or not all(isinstance(said.get(name), int) and _is_number(said[name]) for name in _COUNTS):
+        return None
+    silent, slowest = said.get("silent"), said.get("slowest")
+    if not all(_is_number(said.get(name)) for name in ("seconds", "age")) or not isinstance(said.get("over"), bool) or not isinstance(silent, list):
+        return None
+    if slowest is not None and not (isinstance(slowest, Mapping) and _is_number(slowest.get("value"))):
+        return None
+    if slowest is not None:
+        slowest = {"value": slowest["value"], **{name: printable(slowest.get(name)) for name in ("unit", "source", "target")}}
+    return {**{name: said[name] for name in (*_COUNTS, "seconds", "age", "over")}, "silent": [printable(name) for name in silent[:SHOWN]], "slowest": slowest}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _LARGEST
 
 
 def extent(plan: Mapping[str, Any]) -> Extent:
@@ -38,7 +59,7 @@ def is_stale(fabric: Mapping[str, Any]) -> bool:
 
 
 def line(fabric: Mapping[str, Any], whole: Extent) -> str:
-    """``fabric``: as rdma_perf_info returns it."""
+    """``fabric``: as ``checked`` returns it."""
     done, failed = fabric["pairs_done"], fabric["pairs_failed"]
     parts = [] if fabric["over"] else [f"round {min(max(1, fabric['round']), whole.rounds)} of {whole.rounds}"]
     parts += [f"{done} of {whole.pairs} pairs done", f"{failed} failed"]

@@ -14,12 +14,16 @@ from typing import Any
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import is_count
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem
+from ansible_collections.hccn.cluster.plugins.module_utils._core.words import printable
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, merge, selection, writers
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Group, Model, Server
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 
 Options = Mapping[str, Any]
+
+LONGEST_FAILURE = 10_000
+"""Characters of a sentence, which may name all hosts of a cluster."""
 
 _PLACES = (re.compile(r"(?:server_group_list\[(\d+)\]\.)?server_list\[(\d+)\]"), re.compile(r"(prefill|decode)_device_list\[(\d+)\]"),
            re.compile(r"(rank_list)\[(\d+)\]"))
@@ -55,7 +59,7 @@ def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], byte
         assembly = _from_nodes(options, hosts)
         if any(problem.severity == "error" for problem in assembly.problems):
             asked = len(assembly.hosts) + len({problem.host for problem in assembly.problems if problem.severity == "error"}.difference(assembly.hosts))
-            return Composed(None, assembly.problems, failure=assemble.sentence(assembly.problems, asked))
+            return Composed(None, assembly.problems, failure=printable(assemble.sentence(assembly.problems, asked), LONGEST_FAILURE))
         version, product = assembly.version, assembly.product
         groups, problems = _in_groups(options, assembly.servers, hosts)
         problems = [*assembly.problems, *problems]
@@ -66,7 +70,8 @@ def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], byte
     table = writers.build(options["format"], model)
     found = _check(table, model, options, product)
     errors = [problem for problem in found if problem.severity == "error"]
-    failure = f"the rank table is not written: {checks.sentence(errors)}" if errors else None
+    owner = f"{errors[0].host}: " if errors and errors[0].host else ""
+    failure = printable(f"the rank table is not written: {owner}{checks.sentence(errors)}", LONGEST_FAILURE) if errors else None
     servers = {server.server_id for server in model.servers}
     return Composed(table, (*problems, *found), len(servers), model.rank_count, failure)
 

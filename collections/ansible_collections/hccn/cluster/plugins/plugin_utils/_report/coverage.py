@@ -137,7 +137,8 @@ def _became(plan: Kept, measured: Measured) -> tuple[int, int, int, int, list[st
 def _left_out(sample: Record) -> Iterable[str]:
     for one in sample.get("left_out") or () if isinstance(sample.get("left_out"), list) else ():
         npus = mapping(one).get("npus")
-        names = [f"{end[0]} npu {end[1]}" for end in npus if isinstance(end, list) and len(end) == 2] if isinstance(npus, list) else []
+        ends = [end for end in npus if isinstance(end, list) and len(end) == 2] if isinstance(npus, list) else []
+        names = [str(host) if device is None else f"{host} npu {device}" for host, device in ends]
         count = int(number(mapping(one).get("count")) or len(names))
         yield f"{some(names, len(names), count)}: {text(mapping(one).get('message'))}"
     absent = mapping(sample.get("hosts_left_out")).get("names")

@@ -17,7 +17,20 @@ from .words import bytes_text, duration, group_text, instant, measured_what, per
 from .worst import WorstPair
 
 LISTED = 50
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#|~!&])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#|~!&^])")
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+"""Control characters and those that change the direction of a text, or are not drawn."""
+_REFERENCE = re.compile(
+    r"@|//|\$"  # somebody, an address by mail or of the web, a formula
+    r"|(?i:\bwww\.|\b(?:mailto|xmpp):|\bGH-\d)"
+    r"|\w\.[^\W\d]"  # a name that may be that of a site
+    r"|[#!%&~^][\w\"]"  # an issue, a request, a milestone, an epic, a label
+    r"|(?<![0-9A-Za-z])[0-9A-Fa-f]{7,}(?![0-9A-Za-z])"  # a commit
+    r"|:(?!\d\d:)[\w+-]+:"  # an emoji, and no time
+)
+"""What GitHub, GitLab and chats make a link, a mention or a picture of after Markdown was rendered, so that a backslash before it is of no use."""
+_MARKER = re.compile(r"[-+=]+|\d+[.)]")
+"""Words that begin a list or a heading where they stand first."""
 
 
 def render(page: Page, language: str = "en") -> str:
@@ -29,8 +42,28 @@ def render(page: Page, language: str = "en") -> str:
 
 
 def safe(text: Any) -> str:
-    """A text of somebody else in one line, without meaning for Markdown."""
-    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    """Return a text of somebody else in one line, without meaning for Markdown and those who show it.
+
+    What Markdown itself gives a meaning to is escaped. Words that become links, mentions or emoji only afterwards are put as code, in which none is looked for.
+    """
+    words = _UNSEEN.sub("\ufffd", " ".join(str(text).split())).split(" ")
+    return " ".join([_word(word, is_first=not place) for place, word in enumerate(words)])
+
+
+def _word(word: str, is_first: bool) -> str:
+    if _REFERENCE.search(word) or is_first and _MARKER.fullmatch(word):
+        # A cell of a table ends at a bar, also in code.
+        return r"\|".join(_code(part) for part in word.split("|"))
+    return _SPECIAL.sub(r"\\\1", word)
+
+
+def _code(text: str) -> str:
+    """Return a span of code. Its fence is longer than any that the text has, and does not touch one."""
+    if not text:
+        return ""
+    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
+    space = " " if "`" in (text[0], text[-1]) else ""
+    return f"{fence}{space}{text}{space}{fence}"
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -67,8 +100,8 @@ def _head(page: Page, say: Any) -> list[str]:
 
 
 def _verdicts(page: Page, say: Any) -> list[str]:
-    lines = [f"## {say('verdict')}", "", ", ".join(f"{count} {say(name)}" for name, count in page.classes.items())]
-    rows = [(safe(row.name or row.kind), say(row.state), _why(row.sentence, row.evidence)) for row in page.fabric[:LISTED]]
+    lines = [f"## {say('verdict')}", "", ", ".join(f"{count} {safe(say(name))}" for name, count in page.classes.items())]
+    rows = [(safe(row.name or row.kind), safe(say(row.state)), _why(row.sentence, row.evidence)) for row in page.fabric[:LISTED]]
     rows += [(safe(row.host), safe(say(row.verdict)), _why(row.sentence, row.evidence)) for row in page.bad[:LISTED]]
     if rows:
         lines += ["", *_table([say("c_host"), say("c_class"), say("c_why")], rows)]

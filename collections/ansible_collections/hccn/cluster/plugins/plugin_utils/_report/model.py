@@ -197,7 +197,7 @@ def _failures(records: list[Record]) -> list[Failure]:
     found = []
     for record in records:
         status, error = record.get("status"), error_of(record)
-        if record.get("kind") == "verdict" or not (status == "failed" or (status == "not_run" and record.get("error"))):
+        if record.get("kind") in ("verdict", "finding") or not (status == "failed" or (status == "not_run" and record.get("error"))):
             continue
         ends = " to ".join(filter(None, (endpoint(record.get("source")), endpoint(record.get("target")))))
         found.append(

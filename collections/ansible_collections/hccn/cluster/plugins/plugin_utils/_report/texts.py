@@ -166,7 +166,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     # failures
     "no_failures": ("Nothing failed: no result, no task, no connection.", "没有失败：结果、任务、连接均正常。"),
     "failed_results": ("Results that failed or could not be had", "失败或未能取得的结果"),
-    "failed_tasks": ("Failed tasks and unreachable hosts", "失败的任务与不可达的主机"),
+    "failed_tasks": ("Failed tasks, unreachable hosts and records that were not kept", "失败的任务、不可达的主机与未保留的记录"),
+    "dropped": ("not kept", "未保留"),
     # about
     "state": ("State", "状态"),
     "started": ("Started", "开始"),
@@ -184,6 +185,6 @@ TEXTS: dict[str, tuple[str, str]] = {
 def say(key: str, language: str, **values: Any) -> str:
     """A text in one language; a key that is none is a word of somebody else's, and stays as it is."""
     found = TEXTS.get(key)
-    if found is None:
+    if found is None or "{" in found[0] and not values:
         return key.replace("_", " ")
     return found[LANGUAGES.index(language)].format(**values)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...module_utils._core.words import natural
+from .._history.format import DROPPED
 from .._history.reader import Run
 from .fields import Record, error_of, host_of, hosts_of, mapping, samples, text
 
@@ -42,10 +43,10 @@ class Component:
 
 
 def components(records: list[Record]) -> list[Component]:
-    """From the verdicts without a host, each once, in the order they were made."""
+    """From the verdicts without a host and the findings of collectives, each once, in the order they were made."""
     found: dict[tuple[str, str], Component] = {}
     for record in records:
-        for sample in samples(record) if record.get("kind") == "verdict" and not host_of(record) else []:
+        for sample in samples(record) if record.get("kind") == "finding" or (record.get("kind") == "verdict" and not host_of(record)) else []:
             kind, name, evidence = text(sample.get("kind")), text(sample.get("name")), sample.get("evidence")
             found[kind, name] = Component(kind, name, text(sample.get("class")) or "failed", text(sample.get("message")),
                                           [str(item) for item in evidence] if isinstance(evidence, list) else [], sample.get("certain") is not False)
@@ -69,7 +70,7 @@ def _by_host(run: Run) -> tuple[dict[str, list[Record]], dict[str, list[Record]]
     records: dict[str, list[Record]] = {}
     events: dict[str, list[Record]] = {}
     for record in run.records:
-        for host in set(hosts_of(record)):
+        for host in set(hosts_of(record)) if record.get("kind") != "finding" else ():
             records.setdefault(host, []).append(record)
     for event in run.events:
         events.setdefault(text(event.get("host")), []).append(event)
@@ -109,8 +110,12 @@ def _reading(records: list[Record], events: list[Record]) -> tuple[str, str]:
         return "busy", error_of(busy[-1])["message"]
     if failed:
         return "failed", f"{len(failed)} of {len(records)} results failed, the last: {error_of(failed[-1])['message'] or 'no message'}"
-    if events:
-        return "failed", f"Task {text(events[-1].get('task'))}: {text(events[-1].get('message'))}"
+    dropped = [event for event in events if event.get("event") == DROPPED]
+    if len(events) > len(dropped):
+        last = [event for event in events if event.get("event") != DROPPED][-1]
+        return "failed", f"Task {text(last.get('task'))}: {text(last.get('message'))}"
     if measured:
         return "not_judged", f"{len(measured)} of {len(records)} results are ok measurements; no verdict was made."
+    if dropped:
+        return "not_measured", f"Task {text(dropped[-1].get('task'))}: {text(dropped[-1].get('message'))}"
     return "not_measured", "Nothing was measured on this host in this run."

@@ -30,6 +30,7 @@ def rows(trials: int, fresh: int, largest: int) -> Iterator[Row]:
     yield timed("leaves and full, a bad rail, leaf or path", lambda: checks.fabric(seeds))
     yield timed("full, a node that comes and goes, 64 hosts", lambda: checks.flapping(few))
     count = min(1024, largest)
+    yield timed("one host that reports 0.1 to 10 times what it measures, 4 to 64 hosts", lambda: checks.claims(seeds))
     yield timed(f"quick, false blame, {count} hosts x 8", lambda: checks.false_blames(seeds, "quick", count))
     yield timed(f"full, false blame, {count} hosts x 2", lambda: checks.false_blames(few, "full", count, 2))
     yield timed("full, misses of a drop of 5 %, 64 hosts", lambda: checks.misses(seeds, "full", 64, 1, 0.05))

@@ -9,8 +9,8 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from .._diagnose.cells import End
 from .._diagnose.judge import diagnose
@@ -18,8 +18,8 @@ from .._plan.expand import rounds_of
 from .._plan.rounds import make_plan
 from .events import Events, Pair, with_barriers
 from .records import matrix
-from .trials import Trial, bad_ends, fabric_fault, pairs, run
-from .world import DEVICE, FLAPPING, HUNG, LEAF, NODE, PATH, RAIL, SLOW, Fault, World
+from .trials import Trial, bad_ends, confirmed, fabric_fault, pairs, run
+from .world import DEVICE, FLAPPING, HUNG, LEAF, NODE, PATH, RAIL, SLOW, Claim, Fault, World
 
 SIZES = (64, 128, 256, 512, 1024)
 LARGE = (2048, 4096)
@@ -130,6 +130,24 @@ def flapping(seeds: Iterable[int], count: int = 64) -> Figures:
         if not trial.is_exact():
             wrong.append(told(seed, trial))
     return Figures(f"named in {named} of {trials}", "all, nothing else", not wrong, wrong)
+
+
+def claims(seeds: Iterable[int], counts: Sequence[int] = (4, 8, 16, 33, 64)) -> Figures:
+    """One host that reports a multiple of what it measures, after the confirmation run: no other host's verdict changes."""
+    wrong, trials, named = [], 0, 0
+    for seed in seeds:
+        generator = random.Random(f"claims {seed}")  # noqa: S311
+        count, plan, devices = counts[seed % len(counts)], ("quick", "leaves", "full")[seed % 3], generator.choice((1, 2, 8))
+        claim = Claim(generator.choice(World(count).hosts), 10 ** generator.uniform(-1, 1))
+        kind: dict[str, Any] = generator.choice(({"line_rate": 200.0}, {}, {"latency": True}))
+        world = World(count, devices, 4 if plan == "leaves" else generator.choice((0, 4)), seed=seed, claim=claim, **kind)
+        classes = {verdict.host: verdict.verdict for verdict in confirmed(world, plan, seed).verdicts}
+        trials += 1
+        named += classes.pop(claim.host) != "good"
+        bad = [host for host, one in classes.items() if one != "good"]
+        if bad and bad != [verdict.host for verdict in confirmed(replace(world, claim=None), plan, seed).verdicts if verdict.verdict != "good"]:
+            wrong.append(f"seed {seed}, {plan} of {count} hosts x {devices}, {claim}, {kind}: {bad[:4]}")
+    return Figures(f"{len(wrong)} of {trials} runs in which another verdict changed; its own did in {named}", "none", not wrong, wrong)
 
 
 def rounds_of_plans(sizes: Iterable[int]) -> Figures:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._diagnose.cells import End
 from .events import Done
-from .world import OK, SILENT, World
+from .world import LATENCY, LINE, OK, SILENT, World
 
 RUN = "sim"
 SIZE = 65536
@@ -49,16 +49,20 @@ def matrix(world: World) -> dict[str, dict[str, Any]]:
 
 def _measurements(world: World, done: Sequence[Done], silent: set[str]) -> list[dict[str, Any]]:
     if len(done) <= MOST_RECORDS or len({one.source.device == one.target.device for one in done}) > 1:
-        return [_record(one, silent) for one in done]
-    return [_record(one, silent) for one in done if one.outcome is not None and one.outcome.state != OK] + list(_rows(world, done))
+        return [_record(world, one, silent) for one in done]
+    return [_record(world, one, silent) for one in done if one.outcome is not None and one.outcome.state != OK] + list(_rows(world, done))
 
 
-def _record(done: Done, silent: set[str]) -> dict[str, Any]:
+def _record(world: World, done: Done, silent: set[str]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "id": f"{RUN}/{done.name}/forward/1", "kind": "rdma", "status": "ok", **WHAT, "source": done.source._asdict(), "target": done.target._asdict(),
-        "samples": []}
+        **_context(world), "samples": []}
     if done.outcome is not None and done.outcome.state == OK:
-        found["samples"] = [{"size_bytes": SIZE, "bandwidth_gbit_s": done.outcome.value}]
+        claimed = world.claim.factor if world.claim and world.claim.host == done.source.host else 1.0
+        if world.latency:
+            found.update(measure="latency", samples=[{"size_bytes": 2, "latency_us": {"typical": claimed * LATENCY * LINE / done.outcome.value}}])
+        else:
+            found["samples"] = [{"size_bytes": SIZE, "bandwidth_gbit_s": claimed * done.outcome.value}]
         return found
     found["status"] = "failed"
     if done.target.host in silent:
@@ -77,12 +81,20 @@ def _rows(world: World, done: Sequence[Done]) -> Iterable[dict[str, Any]]:
     for one in done:
         if one.outcome is not None and one.outcome.state == OK:
             row = rows.setdefault(one.source.device, [None] * len(place))
-            row[place[one.target.host]] = float(f"{one.outcome.value:.3g}")
+            claimed = world.claim.factor if world.claim and world.claim.host == one.source.host else 1.0
+            row[place[one.target.host]] = float(f"{(claimed * LATENCY * LINE / one.outcome.value if world.latency else claimed * one.outcome.value):.3g}")
     host = done[0].source.host
     for device, row in sorted(rows.items()):
         yield _row(world, End(host, device), row)
 
 
 def _row(world: World, source: End, worths: Sequence[float | None]) -> dict[str, Any]:
+    measured: dict[str, Any] = {"samples": [{"size_bytes": SIZE, "bandwidth_gbit_s": worths}]}
+    if world.latency:
+        measured = {"measure": "latency", "samples": [{"size_bytes": 2, "latency_us": {"typical": worths}}]}
     return {"id": f"{RUN}/{source.host}/{source.device}/matrix", "kind": "matrix", "status": "ok", **WHAT, "source": source._asdict(),
-            "hosts": world.hosts, "samples": [{"size_bytes": SIZE, "bandwidth_gbit_s": worths}]}
+            "hosts": world.hosts, **_context(world), **measured}
+
+
+def _context(world: World) -> dict[str, Any]:
+    return {} if world.line_rate is None else {"context": {"line_rate_gbit_s": world.line_rate}}

@@ -13,6 +13,7 @@ from typing import Any
 
 from .._diagnose.cells import End
 from .._diagnose.judge import Diagnosis, diagnose
+from .._diagnose.second_look import second_look
 from .._plan.expand import extended, pairs_of
 from .._plan.isolation import isolation_rounds
 from .._plan.rounds import make_plan
@@ -106,6 +107,20 @@ def run(world: World, plan: str = "quick", seed: int = 0, adaptive: bool = True)
         done, seconds, rounds = done + ran.done, seconds + ran.seconds, rounds + len(further)
         found = diagnose(world.hosts, results(world, done), plan=whole)
     return Trial(world, made, rounds, found, done, seconds)
+
+
+def confirmed(world: World, plan: str, seed: int = 0) -> Diagnosis:
+    """The verdict of a check as the role makes one: the rounds of the plan, then one confirmation run for what they leave open."""
+    made = make_plan(world.entries(), plan, seed)
+    ran = Events(world, pairs(made)).run()
+    answers = results(world, ran.done)
+    found = diagnose(world.hosts, answers, plan=made)
+    further = second_look(made, found, answers, seed)
+    if further is None:
+        return found
+    whole = extended(made, further.rounds)
+    again = Events(world, pairs(whole)[len(ran.done):], start=ran.seconds).run()
+    return diagnose(world.hosts, results(world, ran.done + again.done), plan=whole)
 
 
 def bad_ends(world_seed: int, count: int, devices: int, share: float) -> list[Fault]:

@@ -15,6 +15,9 @@ from .._diagnose.cells import End
 LINE = 195.0
 """Gbit/s of a sound pair."""
 
+LATENCY = 2.0
+"""Microseconds of a sound pair."""
+
 SLOW, DEAD, HUNG, FLAPPING = "slow", "dead", "hung", "flapping"
 NODE, DEVICE, RAIL, LEAF, PATH = "node", "device", "rail", "leaf", "path"
 
@@ -41,6 +44,13 @@ class Outcome(NamedTuple):
     value: float
 
 
+class Claim(NamedTuple):
+    """``host`` reports ``factor`` times what it measures."""
+
+    host: str
+    factor: float
+
+
 class Hit(NamedTuple):
     """Faults of one component, by effect."""
 
@@ -51,7 +61,8 @@ class Hit(NamedTuple):
 @dataclass
 class World:
     """``count`` hosts with ``devices`` NPUs, ``leaf_size`` hosts a leaf, 0 for leaves that nobody knows. ``spread``: relative standard deviation of a
-    measurement; ``seconds``: of a pair; ``late``: seconds by host until it starts."""
+    measurement; ``seconds``: of a pair; ``late``: seconds by host until it starts. ``claim``: of a host that reports something else than it measures;
+    ``line_rate``: what the records give as such, in Gbit/s, or None; ``latency``: whether the records hold latencies instead of bandwidths."""
 
     count: int
     devices: int = 8
@@ -61,6 +72,9 @@ class World:
     seed: int = 0
     faults: Sequence[Fault] = ()
     late: Mapping[str, float] = field(default_factory=dict)
+    claim: Claim | None = None
+    line_rate: float | None = None
+    latency: bool = False
 
     def __post_init__(self) -> None:
         self._random = random.Random(f"world {self.seed}")  # noqa: S311

@@ -10,6 +10,8 @@ Arguments:
 An event has ``link`` ("n3/1-n1/1", the same for both directions), ``host`` (to which it is put down), ``class`` (slow or failed), ``message``, ``pair``
 (``source`` and ``target``, each with ``host`` and ``device``), ``references`` (pairs of good hosts, to compare it to), ``run_id``, ``playbook``, and
 ``retested``: the run was itself a second test.
+Only measured values and errors of a link make an event: a pair that could not be measured, since a runner did not answer or another run had the host, says
+nothing about the link, and a second test that could not measure gives no event.
 Runs count when they are over: a file of the history gets its final name then, so no line is half written and none is seen twice.
 It imports nothing of the collection, which ansible-rulebook does not put into Python's path.
 """
@@ -30,7 +32,12 @@ RETEST = ("retest.yml", "hccn.cluster.retest")
 REFERENCES = 3
 """Pairs of good hosts that a second test measures beside the link."""
 _RUNS = "[0-9]*/[0-9]*/[0-9]*/*.jsonl"
-_PAIR = re.compile(r"^(?P<source>\S+) npu (?P<source_device>[0-9]{1,9}) to (?P<target>\S+) npu (?P<target_device>[0-9]{1,9}): ")
+_PAIR = re.compile(r"^(?P<source>\S+) npu (?P<source_device>[0-9]{1,9}) to (?P<target>\S+) npu (?P<target_device>[0-9]{1,9}): (?P<code>[a-z0-9_]+:)?")
+NO_LINK_CODES = frozenset({
+    "address_changed", "busy_unknown", "cannot_start", "device_busy", "host_in_use", "no_record", "pair_broken", "peer_lost", "peer_refused",
+    "peer_silent", "peer_suspended", "peer_unreachable", "roce_test_running", "run_ended", "run_timeout", "runner_failed", "tool_busy", "tool_missing",
+    "tool_not_executable", "wrong_key", "wrong_run"})
+"""Errors of a pair that say nothing about its link; the diagnosis knows them too (plugin_utils/_diagnose/cells.py)."""
 
 
 def events_of(text: str) -> Iterator[dict[str, Any]]:
@@ -80,7 +87,7 @@ def _of_verdict(record: dict[str, Any], header: dict[str, Any]) -> Iterator[dict
         if sample.get("class") not in DEGRADED:
             continue
         for pair in map(_PAIR.match, sample.get("evidence", [])):
-            if pair:
+            if pair and (pair["code"] or "").rstrip(":") not in NO_LINK_CODES:
                 ends = sorted([f"{pair['source']}/{pair['source_device']}", f"{pair['target']}/{pair['target_device']}"])
                 yield {
                     "link": "-".join(ends), "host": _host(record), "class": sample["class"], "message": sample.get("message", ""),

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 
 import pytest
@@ -30,10 +31,16 @@ class Action(fabric_progress.ActionModule):
     def __init__(self, answers, options=None, check_mode=False):
         self.answers = list(answers)
         self.asked = []
+        self.bounds = []
         self.said = []
         self._task = types.SimpleNamespace(check_mode=check_mode, delegate_to="n1")
         self._display = types.SimpleNamespace(display=self.said.append)
         self._given = {"run_id": "r1", "plan": PLAN, "state_dir": "/s", "interval": 10.0, "timeout": 100.0, "all_started": True, **(options or {})}
+
+    @contextlib.contextmanager
+    def answered_within(self, seconds):
+        self.bounds.append(seconds)
+        yield
 
     def validate_argument_spec(self, *_arguments, **_more):
         return None, self._given
@@ -48,7 +55,7 @@ class Action(fabric_progress.ActionModule):
 
 
 def ran(monkeypatch, *answers, **more):
-    monkeypatch.setattr(fabric_progress.ActionBase, "run", lambda self, tmp=None, task_vars=None: {})
+    monkeypatch.setattr(fabric_progress.BoundedAction, "run", lambda self, tmp=None, task_vars=None: {})
     action = Action(answers, **more)
     return action, action.run(None, {"inventory_hostname": "n7"})
 
@@ -60,8 +67,25 @@ def test_lines_until_it_is_over(monkeypatch):
     assert (result["state"], result["lines"], result["msg"], result["reporter"], result["changed"]) == (
         "over", action.said, action.said[-1], "n1", False)
     assert result["progress"]["pairs_done"] == 12
-    assert action.asked[0][0] == "hccn.cluster.rdma_perf_info"
+    assert action.asked == [("hccn.cluster.rdma_perf_info", wait) for wait in (0.0, 10.0, 10.0, 10.0)]
     assert action.all_started is True
+    assert action.bounds == [30.0, 20.0, 20.0, 20.0], "the first may take 30 seconds longer than it waits, and the others 10 where it was fast"
+
+
+def test_a_slow_reporter_has_longer(monkeypatch):
+    clock = [0.0]
+    longer = iter([4, 8, 1, 1])
+    monkeypatch.setattr(fabric_progress.time, "monotonic", lambda: clock[0])
+
+    class Slow(Action):
+        def _execute_module(self, module_name=None, module_args=None, task_vars=None, **_more):
+            clock[0] += module_args["wait"] + next(longer)
+            return super()._execute_module(module_name, module_args, task_vars)
+
+    monkeypatch.setattr(fabric_progress.BoundedAction, "run", lambda self, tmp=None, task_vars=None: {})
+    action = Slow([told(fabric(3)), told(fabric(6)), told(fabric(9)), told(fabric(12, True), "finished", False)])
+    assert action.run(None, {"inventory_hostname": "n7"})["state"] == "over"
+    assert action.bounds == [30.0, 30.0, 40.0, 40.0]
 
 
 @pytest.mark.parametrize("answers, reason", [
@@ -73,13 +97,42 @@ def test_lines_until_it_is_over(monkeypatch):
      "the runner ended in mid-run: 2 of 6 pairs are in the journal"),
     ([told(fabric(5), "finished", False)], "its runner is gone, and others were still at work"),
     ([told(fabric(5, age=44.0))], "its runner has written nothing for 44 s"),
-    ([told(None), told(None), told(None)], "nobody has told it anything"),
+    ([told(None), told(None), told(None), told(None)], "nobody has told it anything"),
 ])
 def test_a_reporter_that_is_lost(monkeypatch, answers, reason):
     action, result = ran(monkeypatch, *answers)
     assert (result["state"], action.said) == ("lost", ["n1 does not tell how far the run is: " + reason])
     assert action.answers == []
     assert "failed" not in result
+
+
+ESC = {"value": 5.0, "unit": "Gbit/s\x1b[2J", "source": "n3\u202e npu 1\n", "target": "\x9b31m" + "x" * 1000}
+
+
+def test_names_that_hosts_chose_are_shown_as_they_are_and_bounded(monkeypatch):
+    silent = ["n4\x1b]0;title\x07", "n5\r\n", ["n6"], "y" * 1000, *["z"] * 100]
+    action, result = ran(monkeypatch, told({**fabric(3), "slowest": ESC, "silent": silent, "hosts_silent": 104}), told(fabric(12, True), "finished", False))
+    assert action.said[0] == (
+        "round 2 of 3, 3 of 12 pairs done, 0 failed, slowest 5 Gbit/s?[2J (n3? npu 1? to ?31m" + "x" * 57 + "...), about 18 s left; "
+        "no word from n4?]0;title?, n5??, ['n6'], " + "y" * 61 + "..., z, z, z, z and 96 more")
+    assert result["lines"] == action.said
+
+
+@pytest.mark.parametrize("said", [[], "x", 7, {"hosts": 4}, {**fabric(3), "hosts": "4"}, {**fabric(3), "pairs_done": -1}, {**fabric(3), "round": True},
+                                  {**fabric(3), "seconds": float("nan")}, {**fabric(3), "age": None}, {**fabric(3), "over": "yes"},
+                                  {**fabric(3), "silent": "n1"}, {**fabric(3), "slowest": []}, {**fabric(3), "slowest": {"value": "5"}},
+                                  {**fabric(3), "pairs_done": 10 ** 400}])
+def test_what_is_no_progress_loses_the_reporter_and_not_the_run(monkeypatch, said):
+    action, result = ran(monkeypatch, *[told(said)] * 3)
+    assert result["state"] == "lost"
+    assert "failed" not in result
+
+
+def test_why_a_reporter_is_lost_is_one_printable_line(monkeypatch):
+    action, _result = ran(monkeypatch, {"failed": True, "msg": "\x1b[2Jno\nsuch \u202efile"})
+    assert action.said == ["n1 does not tell how far the run is: ?[2Jno?such ?file"]
+    action, result = ran(monkeypatch, told(fabric(5), "failed", False, error={"message": "\x1b[31m"}))
+    assert (action.said, result["msg"]) == (["n1 does not tell how far the run is: ?[31m"], "n1 does not tell how far the run is: ?[31m")
 
 
 def test_a_run_that_takes_longer_than_the_task(monkeypatch):

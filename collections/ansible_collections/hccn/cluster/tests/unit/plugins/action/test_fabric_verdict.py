@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.errors import AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.action import fabric_verdict
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.classes import Verdict
@@ -21,7 +21,7 @@ def test_what_is_returned():
     moments = {entry.pop("started_at") for entry in result["measurements"]}
     assert len(moments) == 1
     assert result == {
-        "changed": False, "run_id": "r1", "coverage": {"hosts": 2}, "components": [rail, npu], "power": {"samples": 2}, "regressions": [],
+        "changed": False, "run_id": "r1", "coverage": {"hosts": 2}, "components": [rail, npu], "power": {"samples": 2}, "regressions": [], "problems": [],
         "verdicts": [{"host": "n1", "class": "good", "message": "fine", "evidence": []},
                      {"host": "n2", "class": "slow", "message": "npu 3 is slow with n1", "evidence": ["x"]}],
         "hosts": {"good": ["n1"], "slow": ["n2"], "failed": [], "busy": [], "unreachable": [], "not_measured": []},
@@ -38,6 +38,7 @@ def test_what_is_returned():
 
 @pytest.mark.parametrize("given, results, run_id", [
     ("r9", {"n1": {"run_id": "r1"}}, "r9"),
+    (None, {"n1": {"run_id": "other"}, "n2": {"run_id": "r1"}, "n3": {"run_id": "r1"}, "n4": {"run_id": ["r2"]}, "n5": 5}, "r1"),
     (None, {"n1": None, "n2": {}, "n3": {"run_id": "r1"}}, "r1"),
     (None, {}, "unnamed"),
 ])
@@ -46,17 +47,25 @@ def test_the_name_of_the_run(given, results, run_id):
 
 
 def test_results_are_read_from_the_hosts_variables():
-    options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": ["rdma"], "start_register_name": None}
+    options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": ["rdma"], "start_register_name": []}
     hostvars = {"n1": {"rdma": {"state": "finished"}}, "n2": {"rdma": "nonsense"}}
-    assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {"n1": {"state": "finished"}, "n2": None, "n3": None}
+    assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {"n1": {"state": "finished"}, "n2": "nonsense", "n3": None}
 
 
 def test_a_start_that_failed_tells_why():
-    options = {"nodes": None, "hosts": ["n1", "n2"], "register_name": ["rdma"], "start_register_name": "start"}
+    options = {"nodes": None, "hosts": ["n1", "n2"], "register_name": ["rdma"], "start_register_name": ["start"]}
     hostvars = {"n1": {"start": {"msg": "port in use", "measurements": []}, "rdma": {"state": "unknown"}},
                 "n2": {"start": {"run_id": "r1"}, "rdma": {"state": "finished"}}}
     assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {
         "n1": {"msg": "port in use", "measurements": [], "failed": True}, "n2": {"state": "finished"}}
+
+
+def test_a_host_that_was_lost_before_the_measurement():
+    """The failures of those that answered are not the connection's."""
+    options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": ["rdma"], "start_register_name": "start", "probe_register_name": "probe"}
+    lost = {"unreachable": True, "msg": "no answer within 30 s"}
+    hostvars = {"n1": {"probe": lost}, "n2": {"probe": {"failed": True, "msg": "no driver"}}, "n3": {"probe": lost, "rdma": {"state": "finished"}}}
+    assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {"n1": lost, "n2": None, "n3": {"state": "finished"}}
 
 
 def test_results_that_are_given():
@@ -68,15 +77,29 @@ def test_a_variable_that_cannot_be_read():
         def get(self, name, default=None):
             raise AnsibleError("undefined")
 
-    with pytest.raises(AnsibleActionFail, match="the variable rdma of n1 cannot be read: undefined"):
-        options = {"nodes": None, "hosts": ["n1"], "register_name": ["rdma"], "start_register_name": None}
-        fabric_verdict.ActionModule._results(options, {"hostvars": {"n1": Broken()}})
+    options = {"nodes": None, "hosts": ["n1", "n2"], "register_name": ["rdma"], "start_register_name": []}
+    found = fabric_verdict.ActionModule._results(options, {"hostvars": {"n1": Broken(), "n2": {"rdma": {"state": "finished"}}}})
+    assert found == {"n1": "the variable rdma cannot be read: undefined", "n2": {"state": "finished"}}
 
 
 def test_measurements_of_a_second_look_go_with_those_of_the_first():
-    options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": ["first", "second"], "start_register_name": None}
+    options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": ["first", "second"], "start_register_name": []}
     hostvars = {"n1": {"first": {"state": "finished", "measurements": [1]}, "second": {"measurements": [2]}},
                 "n2": {"first": {"state": "finished", "measurements": [3]}, "second": {"skipped": True}},
                 "n3": {"second": {"measurements": [4]}}}
     assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {
         "n1": {"state": "finished", "measurements": [1, 2]}, "n2": {"state": "finished", "measurements": [3]}, "n3": None}
+
+
+def test_a_second_look_that_met_another_run_accuses_nobody():
+    """The other run's listener answers the partners of n2; n2 itself says that it was in use."""
+    pair = {"kind": "rdma", "status": "failed", "source": {"host": "n1"}, "target": {"host": "n2"}, "error": {"code": "wrong_run"}}
+    good = {**pair, "status": "ok", "target": {"host": "n3"}}
+    options = {"nodes": None, "hosts": ["n1", "n2"], "register_name": ["first", "second"], "start_register_name": ["start", "again"]}
+    hostvars = {
+        "n1": {"start": {"state": "running"}, "again": {"state": "running"}, "first": {"state": "finished", "measurements": [1]},
+               "second": {"state": "finished", "measurements": [pair, good]}},
+        "n2": {"start": {"state": "running"}, "again": {"msg": "in use", "error": {"code": "host_in_use"}, "measurements": []},
+               "first": {"state": "finished", "measurements": [2]}, "second": {"skipped": True}}}
+    assert fabric_verdict.ActionModule._results(options, {"hostvars": hostvars}) == {
+        "n1": {"state": "finished", "measurements": [1, good]}, "n2": {"state": "finished", "measurements": [2]}}

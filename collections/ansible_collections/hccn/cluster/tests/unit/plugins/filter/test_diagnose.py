@@ -22,7 +22,7 @@ RECORDS = [record("a", "b", 195), record("b", "c", 100), record("c", "d", 101), 
 def test_the_filter():
     diagnose = FilterModule().filters()["diagnose"]
     found = diagnose(RECORDS)
-    assert sorted(found) == ["components", "coverage", "hosts", "power", "regressions", "verdicts"]
+    assert sorted(found) == ["components", "coverage", "hosts", "power", "problems", "regressions", "verdicts"]
     assert found["hosts"] == {"good": ["a", "b", "d"], "slow": ["c"], "failed": [], "busy": [], "unreachable": [], "not_measured": []}
     assert found["components"] == [{"kind": "npu", "name": "c npu 0", "class": "slow", "certain": True, "hosts": ["c"],
                                     "message": "c: npu 0 is slow with 2 of 2 proven-good partners: b, d, 48 % below normal"}]
@@ -30,7 +30,8 @@ def test_the_filter():
 
 def test_results_by_host_and_the_hosts_asked_for():
     diagnose = FilterModule().filters()["diagnose"]
-    found = diagnose({"a": {"measurements": RECORDS}}, hosts=["c", "x"], relative_floor=0.4)
+    results = {host: {"measurements": [entry for entry in RECORDS if entry.get("source", {}).get("host") == host]} for host in "abcd"}
+    found = diagnose(results, hosts=["c", "x"], relative_floor=0.4)
     assert [(entry["host"], entry["class"]) for entry in found["verdicts"]] == [("c", "good"), ("x", "not_measured")]
 
 

@@ -13,7 +13,8 @@ restored = FilterModule().filters()["restored"]
 
 
 def test_the_filter_makes_options():
-    made = restored({"schema": "hccn.cluster/restore/1", "saved_at": "x", "hccn_conf": "mtu_0=1500\n"}, [{"device": 1, "key": "mtu", "value": "1"}])
+    saved = {"schema": "hccn.cluster/restore/2", "saved_at": "2026-01-02T03:04:05Z", "hccn_conf": "mtu_0=1500\n"}
+    made = restored(saved, [{"device": 1, "key": "mtu", "value": "1"}])
     assert (made["present"], made["absent"]) == ([{"id": 0, "settings": {"mtu": 1500}}], [{"id": 1, "settings": {"mtu": ""}}])
 
 
@@ -21,4 +22,4 @@ def test_what_is_wrong_is_told_in_one_sentence():
     with pytest.raises(AnsibleFilterError) as raised:
         restored({"a": 1})
     assert str(raised.value) == (
-        "restored: what was saved is not of the schema hccn.cluster/restore/1 (it was made by another version, or is another file)")
+        "restored: what was saved is not of the schema hccn.cluster/restore/2 (it was made by another version, or is another file)")

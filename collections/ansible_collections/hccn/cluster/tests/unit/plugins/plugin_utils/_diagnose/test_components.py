@@ -291,13 +291,19 @@ def test_pairs_that_were_left_out_are_no_failures():
     assert judge_records(cells).coverage["pairs"] == 131
 
 
+def planned(results):
+    """The pairs that were measured, as entries of a plan."""
+    return [{"id": entry["id"].split("/")[1], "source": entry["source"], "target": entry["target"]}
+            for result in results.values() for entry in result["measurements"]]
+
+
 def test_a_host_that_returned_nothing_is_accused_by_the_plan():
     alive = {host: {"state": "finished", "measurements": []} for host in HOSTS}
     for entry in records(lambda source, target, device: 1.0, devices=1):
         if "n03" not in (entry["source"]["host"], entry["target"]["host"]):
             alive[entry["source"]["host"]]["measurements"].append(entry)
-    pair = {"id": "p1", "source": {"host": "n03", "device": 0}, "target": {"host": "n04", "device": 0}}
-    plan = {**topology(LEAVES, 1), "hosts": dict.fromkeys(HOSTS, {}), "rounds": [[pair]]}
+    pair = {"id": "q1", "source": {"host": "n03", "device": 0}, "target": {"host": "n04", "device": 0}}
+    plan = {**topology(LEAVES, 1), "hosts": dict.fromkeys(HOSTS, {}), "rounds": [planned(alive), [pair]]}
     found = diagnose(HOSTS, {**alive, "n03": None}, plan=plan)
     assert bad_hosts(found) == {"n03": "unreachable"}
     assert found.verdicts[2].evidence == ["n03 npu 0 to n04 npu 0: no_record: n03 returned nothing of this pair"]
@@ -311,8 +317,8 @@ def test_a_host_that_hung_after_good_pairs_is_no_matter_of_a_path(code, componen
     for entry in records(lambda source, target, device: code if (source, target) == ("n09", "n03") else 1.0, devices=1, both=True):
         if entry["source"]["host"] != "n03" and (entry["target"]["host"] != "n03" or entry["source"]["host"] in ("n01", "n02", "n05", "n09")):
             alive[entry["source"]["host"]]["measurements"].append(entry)
-    rounds = [[{"id": "p1", "source": {"host": "n03", "device": 0}, "target": {"host": target, "device": 0}}] for target in ("n04", "n06", "n07")]
-    plan = {**topology(LEAVES, 1), "hosts": dict.fromkeys(HOSTS, {}), "rounds": rounds}
+    rounds = [[{"id": "q" + target, "source": {"host": "n03", "device": 0}, "target": {"host": target, "device": 0}}] for target in ("n04", "n06", "n07")]
+    plan = {**topology(LEAVES, 1), "hosts": dict.fromkeys(HOSTS, {}), "rounds": [planned(alive), *rounds]}
     found = diagnose(HOSTS, {**alive, "n03": {"unreachable": True, "msg": "no route"}}, plan=plan)
     assert (named(found), bad_hosts(found)) == (components, {"n03": "unreachable"})
 

@@ -18,6 +18,7 @@ def judged(count, speed, devices=1, leaf_size=0, spread=0.01, super_pods=None):
     for number, (one, other) in enumerate(itertools.combinations(range(count), 2)):
         source, target = (one, other) if number % 2 else (other, one)
         for device in range(devices):
+            source, target = (target, source) if device > 0 else (source, target)  # as plans do: every second NPU measures the other way
             value = 195 * speed(one, other, device) * (1 + spread * noise.gauss(0, 1))
             records.append({"id": "r/p%d.%d" % (number, device), "kind": "rdma", "status": "ok", "operation": "write", "measure": "bandwidth",
                             "source": {"host": "n%02d" % source, "device": device}, "target": {"host": "n%02d" % target, "device": device},
@@ -49,13 +50,12 @@ def test_hosts_that_are_slow_in_their_own_ways():
     assert bad_hosts(found) == ["n00", "n01", "n02", "n03", "n04", "n05"]
 
 
-def test_a_single_fast_pair_proves_nothing_and_nobody_is_called_good_for_it():
+def test_a_single_fast_pair_proves_nothing():
+    """One host reports it: as likely it reports too much as all others are slow. It is told, and nobody is blamed for it."""
     found = judged(4, lambda one, other, device: 0.5 if one < 2 else 1.0)
-    assert named(found) == [("fabric", "most of the fabric", False)]
-    assert bad_hosts(found) == ["n00", "n01"]
+    assert (named(found), bad_hosts(found)) == ([], [])
     said = "1 pair of n02, n03 reaches 195.1 Gbit/s, the others about 98.16: either these have a faster way, or the others are slow"
-    assert found.verdicts[0].message == "most of the fabric, 2 NPUs of 2 hosts, is slow: " + said
-    assert found.power == {"samples": 3, "blind": [said], "text": "it is not known what is normal, so nobody is proven good; " + said}
+    assert found.power["blind"][0] == said
 
 
 def test_a_few_fast_hosts_of_many_are_told_only():

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import classes as classes_of_hosts
@@ -145,12 +147,20 @@ def test_a_host_that_reaches_nobody_is_blamed_itself():
     (None, "not_measured", "there is no result of this host"),
     ({"unreachable": True, "msg": "no route\nmore"}, "unreachable", "Ansible did not reach the host: no route"),
     ({"unreachable": True}, "unreachable", "Ansible did not reach the host: no reason given"),
+    ({"failed": True, "msg": "Task failed: Timed out after 9 second(s).", "timedout": {"period": 9}}, "unreachable",
+     "Ansible did not reach the host: Task failed: Timed out after 9 second(s)."),
+    ({"failed": True, "msg": "The copy action failed to execute in the expected time frame (9) and was terminated"}, "unreachable",
+     "Ansible did not reach the host: The copy action failed to execute in the expected time frame (9) and was terminated"),
     ({"skipped": True}, "not_measured", "the measurement was skipped on this host"),
     ({"state": "unknown", "measurements": []}, "not_measured", "the host has no such run: rdma_perf did not start there"),
     ({"state": "running", "measurements": []}, "failed",
      "the run on this host was not over when it was asked for: wait longer, or end it with state: absent"),
     ({"state": "failed", "measurements": [], "error": {"message": "the runner ended"}}, "failed", "the run on this host failed: the runner ended"),
-    ({"failed": True, "msg": "the port is in use"}, "failed", "the run on this host failed: the port is in use"),
+    ({"state": "failed", "measurements": [], "error": {"code": "run_cancelled", "message": "by hand"}}, "not_measured",
+     "the run on this host was ended: by hand"),
+    ({"failed": True, "msg": "MODULE FAILURE: no room"}, "not_measured", "the run did not begin on this host: MODULE FAILURE: no room"),
+    ({"failed": True, "msg": "it is (wait)", "measurements": [], "error": {"code": "host_in_use", "message": "run r1 is at work"}}, "busy",
+     "the run did not begin on this host: run r1 is at work"),
     ({"state": "finished", "measurements": []}, "not_measured", "no pair has this host"),
 ])
 def test_hosts_without_pairs(result, verdict_class, message):
@@ -281,6 +291,19 @@ def test_a_host_without_the_tool_is_not_measured():
     alone = verdict(diagnose("ab", {"a": None, "b": None}, left_out=missing), "b")
     assert (alone.verdict, alone.message) == ("not_measured", "npu 0, 1 were left out: iperf3 is not there (dnf install --assumeyes iperf3)")
     assert verdict(diagnose("ab", {"a": None, "b": None}, left_out=[*missing, MUTE_NPU]), "b").verdict == "failed"
+
+
+def test_what_hosts_and_tools_said_is_shown_as_one_line():
+    hostile = {**record("a", "b", error="tool_failed", failed_end="source"), "error": {"code": "tool\x1b[2J", "message": "bad\u202e\n\x9b31m" + " more" * 1000}}
+    left_out = [classes_of_hosts.LeftOut("b", 5, "tool_failed", "\x1b]0;owned\x07")]
+    found = diagnose("abcd", results_of(hostile, *ring()[1:]), left_out=left_out, plan={"topology": {}})
+    texts = json.dumps([found.as_dict(), found.failing("slow")], ensure_ascii=False)
+    assert all(character.isprintable() for character in texts)
+    assert "npu 5 was left out: ?]0;owned?" in verdict(found, "b").message
+    (line,) = verdict(found, "a").evidence
+    assert line.startswith("a npu 0 to b npu 0: tool?[2J: bad???31m more more") and len(line) <= 2000
+    gone = {"failed": True, "msg": "\x1b[2Jgone\u202e"}
+    assert verdict(diagnose("a", {"a": gone}), "a").message.endswith(": ?[2Jgone?")
 
 
 def test_a_host_with_all_npus_left_out():

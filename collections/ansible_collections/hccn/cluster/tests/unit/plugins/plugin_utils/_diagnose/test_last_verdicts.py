@@ -59,7 +59,20 @@ def test_the_newest_check_counts_and_runs_without_one_do_not(tmp_path: Path) -> 
     assert asked(tmp_path, "n1")[0] is True
 
 
+def test_a_check_that_could_measure_none_of_the_hosts_says_nothing(tmp_path: Path) -> None:
+    history(tmp_path, "20260103T100000Z-a", host("n1"), host("n2"))
+    history(tmp_path, "20260104T100000Z-b", host("n1", "busy"), host("n2", "not_measured"), host("n3"))
+    found = last_verdicts.of(tmp_path, ["n1", "n2"], OLDEST)
+    assert (found["clean"], found["run_id"], found["hosts"]) == (True, "a", {"n1": "good", "n2": "good"})
+    assert asked(tmp_path, "n1", "n3") == (False, "the fabric was not found clean at 2026-01-04T10:00:00.000Z: n1 is busy")
+
+
+def test_a_verdict_without_a_class_is_none(tmp_path: Path) -> None:
+    history(tmp_path, "20260103T100000Z-a", record("verdict", "r/verdict/n1", "failed", source={"host": "n1"}, samples=[{"message": "m"}]))
+    assert last_verdicts.of(tmp_path, ["n1"], OLDEST)["hosts"] == {}
+
+
 def test_too_old_or_none(tmp_path: Path) -> None:
     history(tmp_path, "20251231T100000Z-a", host("n1"))
-    assert asked(tmp_path, "n1") == (False, f"no check of the fabric since 2026-01-01 is in {tmp_path}")
+    assert asked(tmp_path, "n1") == (False, f"no check of the fabric that measured these hosts since 2026-01-01 is in {tmp_path}")
     assert asked(tmp_path / "nowhere", "n1")[0] is False

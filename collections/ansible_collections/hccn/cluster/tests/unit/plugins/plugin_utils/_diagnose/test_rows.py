@@ -13,7 +13,7 @@ HOSTS = ["n%d" % number for number in range(1, 9)]
 
 
 def measured(source, target, device, rate=200):
-    """n3 npu 1 is slow, n7 does not answer, n8 was given up."""
+    """n3 npu 1 is slow, n6 npu 0 became busy, n7 does not answer, n8 was given up."""
     made = {"id": "r1/%s-%s-%d/forward/1" % (source, target, device), "kind": "rdma", "status": "ok", "operation": "write", "measure": "bandwidth",
             "options": {}, "context": {"round": 1, "line_rate_gbit_s": rate}, "source": {"host": source, "device": device},
             "target": {"host": target, "device": device}, "samples": []}
@@ -21,6 +21,9 @@ def measured(source, target, device, rate=200):
         code = "peer_unreachable" if "n7" in (source, target) else "peer_suspended"
         return {**made, "status": "failed" if code == "peer_unreachable" else "not_run", "error": {"code": code, "message": "no answer"},
                 "context": {**made["context"], "failed_end": "target"}}
+    if device == 0 and "n6" in (source, target):
+        return {**made, "status": "not_run", "error": {"code": "device_busy", "message": "device 0 is at work: pid 4711"},
+                "context": {**made["context"], "failed_end": "source" if source == "n6" else "target"}}
     slow = device == 1 and "n3" in (source, target)
     return {**made, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 120.0 if slow else 195.0}]}
 
@@ -39,5 +42,5 @@ def test_rows_are_judged_as_the_records_are(monkeypatch, full):
     one, other = (diagnose(HOSTS, found) for found in (results, condensed))
     classes = {verdict.host: verdict.verdict for verdict in other.verdicts}
     assert classes == {verdict.host: verdict.verdict for verdict in one.verdicts}
-    assert (classes["n3"], classes["n1"], classes["n7"]) == ("slow", "good", "unreachable")
-    assert (one.coverage["pairs_good"], one.coverage["pairs_slow"]) == (other.coverage["pairs_good"], other.coverage["pairs_slow"]) == (25, 5)
+    assert (classes["n3"], classes["n1"], classes["n6"], classes["n7"]) == ("slow", "good", "busy", "unreachable")
+    assert (one.coverage["pairs_good"], one.coverage["pairs_slow"]) == (other.coverage["pairs_good"], other.coverage["pairs_slow"]) == (20, 5)

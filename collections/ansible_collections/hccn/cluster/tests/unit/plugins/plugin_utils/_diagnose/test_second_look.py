@@ -94,7 +94,9 @@ def test_hosts_without_a_result_are_left_alone():
     measured = results(quick, slow=["b", "d"], silent=["c"])
     assert look(measured, quick)[1] is None
     measured = {**results(quick, slow=["b", "d"]), "c": {"failed": True, "measurements": []}}
-    assert look(measured, quick)[1] is None
+    further = look(measured, quick)[1]
+    assert met(further) == [["hd"]], "d, which met e only, but not c"
+    assert "1 NPU is bad with the one host that it met" in further.as_dict(quick)["text"]
 
 
 def test_rows_leave_no_pair_to_isolate():

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor
 
 AT = "2026-11-20T10:15:30.000Z"
 
@@ -22,7 +24,6 @@ def record(**more: Any) -> dict[str, Any]:
         (record(), record(source={"host": "n1"})),
         (record(source={"device": 3}), record(source={"device": 3, "host": "n1"})),
         (record(source={"host": "", "device": 3}), record(source={"host": "n1", "device": 3})),
-        (record(source={"host": "n9"}), record(source={"host": "n9"})),
         (record(hosts=["n1", "n2"]), record(hosts=["n1", "n2"])),
         ({"schema": "hccn.cluster/other/7"}, {"schema": "hccn.cluster/other/7", "source": {"host": "n1"}}),
     ],
@@ -31,13 +32,26 @@ def test_a_record_names_its_host(given: dict[str, Any], kept: dict[str, Any]) ->
     assert collect.records({"measurements": [given]}, "n1") == [kept]
 
 
+def test_a_host_does_not_speak_for_others() -> None:
+    given = [record(source={"host": "n1"}), record(source={"host": "n9"}), record(kind="verdict", source={"host": "n1"}), record(kind="plan"),
+             record(source={"host": "all"}), 7]
+    assert collect.records({"measurements": given}, "n1") == [given[0]]
+    assert collect.foreign({"measurements": given}, "n1") == {"n9": 1, "all": 1, "the controller": 2}
+    assert collect.foreign({"measurements": given, "censored": "x"}, "n1") == {}
+
+
+def test_actions_of_the_controller_speak_for_all() -> None:
+    given = [record(kind="verdict", source={"host": "n9"}), record(kind="verdict", hosts=["n1", "n2"])]
+    assert collect.records({"measurements": given}, "n1", by_controller=True) == given
+
+
 @pytest.mark.parametrize(
     "result",
     [
         {},
         {"measurements": "none"},
         {"measurements": {"schema": "hccn.cluster/measurement/1"}},
-        {"measurements": [7, "x", None, {}, {"schema": None}, {"schema": "other/measurement/1"}]},
+        {"measurements": [7, "x", None, {}, {"schema": None}, {"schema": ["hccn.cluster/"]}, {"schema": "other/measurement/1"}]},
         {"measurements": [record()], "_ansible_no_log": True},
         {"measurements": [record()], "censored": "the output has been hidden"},
     ],
@@ -64,7 +78,73 @@ def test_the_result_itself_stays_as_it_is() -> None:
     ],
 )
 def test_an_event_has_the_beginning_of_the_message(result: dict[str, Any], message: str) -> None:
-    assert collect.event("failed", "n1", "Measure", result, AT) == {"event": "failed", "host": "n1", "task": "Measure", "message": message, "at": AT}
+    event = {"event": "failed", "host": "n1", "task": "Measure", "message": message, "at": AT}
+    assert collect.event("failed", "n1", "Measure", result, AT, Redactor().value) == event
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+SECRET = "correct\"horse\nb\u00e4ttery\\staple1"
+
+
+@pytest.mark.parametrize(
+    ("message", "kept"),
+    [
+        ("x" * 290 + SECRET + "more", "x" * 290 + "(hidden)mo"),
+        ("x" * 299 + SECRET, "x" * 299 + "("),
+        (["a", {"b": SECRET}], '["a", {"b": "(hidden)"}]'),
+        ([{"cmd": f"login {SECRET} 'x'"}], '[{"cmd": "login (hidden) \'x\'"}]'),
+        ({SECRET: [SECRET]}, '{"(hidden)": ["(hidden)"]}'),
+        ({"stdout": json.dumps([SECRET])}, '{"stdout": "[\\"(hidden)\\"]"}'),
+        (["x" * 400, "password=s3cr3t"], '["' + "x" * 298),
+        ({"a": nested(300)}, "(the message is not kept: it is nested deeper than 32 levels)"),
+        (["x" * 60_000] * 30, "(the message is not kept: it is too large)"),
+    ],
+)
+def test_secrets_are_hidden_before_a_message_is_cut_or_quoted(message: Any, kept: str) -> None:
+    redactor = Redactor()
+    redactor.learn([SECRET])
+    assert collect.event("failed", "n1", "Measure", {"msg": message}, AT, redactor.value)["message"] == kept
+
+
+def test_a_record_that_cannot_be_kept_costs_no_other() -> None:
+    redactor = Redactor()
+    redactor.learn([SECRET])
+    entries = [
+        record(id="first"),
+        record(id="deep", x=nested(300)),
+        record(id=f"of {SECRET}", x=["x" * 60_000] * 30),
+        record(id="key", x={(1, 2): 3}),
+        record(id=["no", "text"], x=nested(40)),
+        record(id="last"),
+    ]
+    lines, refused = collect.lines(entries, redactor)
+    assert [json.loads(line)["id"] for line in lines] == ["first", "last"]
+    assert refused == [
+        "'deep': it is nested deeper than 32 levels",
+        "'of (hidden)': it is too large",
+        "'key': TypeError",
+        "without an id: it is nested deeper than 32 levels",
+    ]
+
+
+def test_the_records_of_one_result_are_bounded_together() -> None:
+    entries = [record(id=str(number), x=["x" * 60_000] * 16) for number in range(40)]
+    lines, refused = collect.lines(entries, Redactor())
+    assert (len(lines), len(refused)) == (17, 23)
+    assert refused[0] == "'17': it is too large"
+
+
+def test_what_is_not_kept_is_said_in_one_small_event() -> None:
+    assert collect.dropped("n1", "Measure", ["'a': it is too large"], AT) == {
+        "event": "dropped", "host": "n1", "task": "Measure", "message": "A record is not kept: 'a': it is too large", "at": AT}
+    several = collect.dropped("n1", "Measure", ["'a': " + "x" * 1000] * 3, AT)
+    assert several["message"] == "3 records are not kept, the first of them: 'a': " + "x" * 252
 
 
 def test_the_end_has_the_counts_of_each_host() -> None:

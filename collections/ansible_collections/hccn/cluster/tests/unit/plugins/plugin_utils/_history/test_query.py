@@ -163,3 +163,12 @@ def test_of_two_runs_the_ends_that_changed_most_are_named_either_way() -> None:
     (found,) = runs.compare(summary([100.0] * 30), summary([99.0] * 26 + [150.0, 90.0, 110.0, 100.0]))
     assert [(end["host"], end["change_percent"]) for end in found["ends"][:4]] == [("n26", 50.0), ("n27", -10.0), ("n28", 10.0), ("n0", -1.0)]
     assert len(found["ends"]) == 20
+
+
+def test_a_run_of_which_a_record_was_not_kept_is_not_good_though_no_task_failed() -> None:
+    measured = {"schema": "hccn.cluster/measurement/1", "id": "a", "kind": "ping", "status": "ok", "source": {"host": "n1", "device": 0}}
+    entry = reader.run_file(Path("20261120T101530Z-r1.jsonl"))
+    assert entry is not None
+    end = {"end": True, "hosts": {}}
+    about = [runs.about(reader.Run(entry, {}, [measured], events, end)) for events in ([], [{"event": "dropped", "host": "n1"}])]
+    assert [(one["good"], one["failed_tasks"]) for one in about] == [(True, 0), (False, 0)]

@@ -151,6 +151,7 @@ def test_a_disk_that_is_full_at_the_header(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "write", Disk(room=0))
     with pytest.raises(HistoryError, match="No space left on device"):
         RunWriter(tmp_path, HEADER)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_a_page_is_replaced_in_one_step(tmp_path: Path, strict_umask: None) -> None:

@@ -34,7 +34,8 @@ def values(container: "dict[str, Any]") -> "dict[str, Any]":
 
 
 def test_the_filters_have_their_names() -> None:
-    assert {**VolcanoFilters().filters(), **MpiFilters().filters()} == {"volcano_job": volcano_job, "mpi_job": mpi_job}
+    found = {**VolcanoFilters().filters(), **MpiFilters().filters()}
+    assert {name: function.__wrapped__ for name, function in found.items()} == {"volcano_job": volcano_job, "mpi_job": mpi_job}
 
 
 def test_volcano_job() -> None:

@@ -95,3 +95,11 @@ def test_a_topology_is_packed_and_unpacked():
                       "leaf_from": {"names": ["lldp"], "of": [None, 0, 0]}, "rail": [[0, 7], [0, 1], [0, 1]]}
     addresses = {entry.name: entry.devices for entry in hosts}
     assert unpack(packed, order, [0, 1], [[addresses[name][device] for device in (0, 1)] for name in order]) == topology
+
+
+@pytest.mark.parametrize("name", ["{{ lookup('pipe', 'id') }}", "leaf {% raw %}", "{# x"])
+def test_a_switch_whose_name_is_a_template_is_not_known(name):
+    hosts = read_hosts([host(1, lldp(name)), host(2, lldp("leaf-2"))])
+    groups = find_groups(hosts)
+    assert groups["n1"].leaves == {}
+    assert groups["n2"].leaves == {0: "leaf-2"}

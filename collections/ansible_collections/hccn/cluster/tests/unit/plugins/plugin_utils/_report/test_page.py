@@ -167,7 +167,7 @@ def test_every_section_of_a_full_run() -> None:
     assert seen.sections["failures"] == (
         "Failures | Results that failed or could not be had | Where | What | Status | Message | "
         "n2 npu 1 to n1 npu 1 | rdma read | failed | connection_refused | nobody listens | look at the firewall | "
-        "Failed tasks and unreachable hosts | Host | Status | Task | Message | n3 | failed | ( | ignored | ) | Measure | it broke"
+        "Failed tasks, unreachable hosts and records that were not kept | Host | Status | Task | Message | n3 | failed | ( | ignored | ) | Measure | it broke"
     )
     assert seen.sections["about"] == (
         "About this run | Run | r1 | State | complete | Started | 2026-11-20 10:15:30 UTC | Duration | 1 h 2 min 3 s | Playbook | check_fabric.yml | "

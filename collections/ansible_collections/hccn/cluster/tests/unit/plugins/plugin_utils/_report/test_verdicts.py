@@ -59,6 +59,7 @@ FAILED = {"kind": "rdma", "status": "failed", "source": {"host": "n1"}, "error":
 BUSY = {"kind": "device", "status": "not_run", "source": {"host": "n1"}, "error": {"code": "device_busy", "message": "pid 7 holds npu 3"}}
 SEEN = {"kind": "device", "status": "ok", "source": {"host": "n1"}}
 TASK = {"event": "failed", "host": "n1", "task": "Measure", "message": "it broke"}
+DROPPED = {"event": "dropped", "host": "n1", "task": "Measure", "message": "A record is not kept: 'a': it is too large"}
 GONE = {"event": "unreachable", "host": "n1", "task": "Measure", "message": "no route to host"}
 
 
@@ -74,6 +75,9 @@ GONE = {"event": "unreachable", "host": "n1", "task": "Measure", "message": "no 
         ([RDMA, SEEN], [], ("not_judged", "1 of 2 results are ok measurements; no verdict was made.")),
         ([RDMA], [{**TASK, "ignored": True}], ("not_judged", "1 of 1 results are ok measurements; no verdict was made.")),
         ([SEEN], [], ("not_measured", "Nothing was measured on this host in this run.")),
+        ([SEEN], [DROPPED], ("not_measured", "Task Measure: A record is not kept: 'a': it is too large")),
+        ([RDMA], [DROPPED], ("not_judged", "1 of 1 results are ok measurements; no verdict was made.")),
+        ([], [TASK, DROPPED], ("failed", "Task Measure: it broke")),
     ],
 )
 def test_without_a_verdict_the_line_says_what_was_recorded(records: list[Any], events: list[Any], expected: tuple[str, str]) -> None:

@@ -204,7 +204,7 @@ def test_axes_begin_at_zero_and_end_at_a_round_number(greatest: float, top: floa
 
 def test_markdown(page: model.Page) -> None:
     text = markdown.render(page)
-    head = "# Cluster A\n\n**1 of 4 hosts is not good. 1 value is worse than before.**\n\nRun night-10, 2026-11-10 02:15:00 UTC, check\\_fabric.yml"
+    head = "# Cluster A\n\n**1 of 4 hosts is not good. 1 value is worse than before.**\n\nRun night-10, 2026-11-10 02:15:00 UTC, `check_fabric.yml`"
     assert text.startswith(head)
     assert "| n3 | slow | npu 1 is slow \\| \\[x\\]\\(y\\) \\<b\\><br>n3 npu 1 to n1 npu 1: 156 |" in text
     assert "| n1 | 0 | Link: down |" in text
@@ -215,6 +215,37 @@ def test_markdown(page: model.Page) -> None:
     assert "**4 台主机中有 1 台不正常。 有 1 项比以往变差。**" in chinese
     empty = markdown.render(model.build(run([])))
     assert "**No host left a result in this run.**" in empty and empty.endswith("\n")
+
+
+@pytest.mark.parametrize(("text", "written"), [
+    ("npu 1 is slow", "npu 1 is slow"),
+    ("node_1 *a* [x](y) <b> `c` a|b ~~d~~ \\\\ &lt;", r"node\_1 \*a\* \[x\]\(y\) \<b\> \`c\` a\|b `~~d~~` \\\\ `&lt;`"),
+    ("195.9 Gbit/s at 10:15:00 of 64 KiB, 1.5 %", "195.9 Gbit/s at 10:15:00 of 64 KiB, 1.5 %"),
+    ("see https://a.example/x?b=c now", "see `https://a.example/x?b=c` now"),
+    ("HTTP://A //b ftp://c", "`HTTP://A` `//b` `ftp://c`"),
+    ("www.a.example n1.a.example 163.com", "`www.a.example` `n1.a.example` `163.com`"),
+    ("root@n1 @everyone (@user) mailto:a xmpp:b", "`root@n1` `@everyone` `(@user)` `mailto:a` `xmpp:b`"),
+    ("#1 !2 org/repo#3 GH-4 %5 &6 ~bug $7", "`#1` `!2` `org/repo#3` `GH-4` `%5` `&6` `~bug` `$7`"),
+    ("594b8950 a594b8950b-c 1234567", "`594b8950` `a594b8950b-c` `1234567`"),
+    (":x: :+1: :100: :8ball:", "`:x:` `:+1:` `:100:` `:8ball:`"),
+    ("$a b$ $$c$$", "`$a` `b$` `$$c$$`"),
+    ("@a|@b |@c", r"`@a`\|`@b` \|`@c`"),
+    ("`@a` @`` ``@ @`b``c", "`` `@a` `` ``` @`` ``` ``` ``@ ``` ```@`b``c```"),
+    ("- x", "`-` x"),
+    ("1. x 2. y", "`1.` x 2. y"),
+    ("--- ===", "`---` ==="),
+    ("a\x1b[31mb\u202ec\u200bd", "a\ufffd\\[31mb\ufffdc\ufffdd"),
+    ("网卡 n1：故障", "网卡 n1：故障"),
+    ("", ""),
+])
+def test_a_text_of_somebody_else_in_markdown(text: str, written: str) -> None:
+    assert markdown.safe(text) == written
+
+
+def test_a_class_that_is_the_key_of_a_sentence_is_a_word() -> None:
+    odd = {"schema": "hccn.cluster/measurement/1", "id": "v", "kind": "verdict", "status": "failed", "source": {"host": "n1"},
+           "samples": [{"class": "some_bad", "message": "m"}]}
+    assert "| n1 | some bad | m |" in markdown.render(model.build(run([odd])))
 
 
 def test_json(page: model.Page) -> None:

@@ -73,6 +73,10 @@ def test_a_matrix_of_rows(fault, named):
     assert cost(128, 2, fault).named == named
 
 
+def test_one_host_that_reports_something_else():
+    assert held(checks.claims([*range(15), FRESH])).startswith("0 of 16 runs in which another verdict changed")
+
+
 def test_the_table(monkeypatch, capsys):
     rows = [checks.Row("one", "found", "wanted", True, 1.0), checks.Row("two", "found", "wanted", False, 2.0, ["seed 3: x"])]
     monkeypatch.setattr(table, "rows", lambda trials, fresh, largest: iter(rows[:trials]))

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of the filter inventory_host; the logic is in plugin_utils/_trust."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: inventory_host
+short_description: Take a name for exactly one host of the inventory
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Returns a name where it is that of one host, for C(hosts) of a play, and fails where it is a group, a pattern or unknown. Used by the playbook
+    C(hccn.cluster.quarantine), whose name comes from an event.
+positional: _input, groups
+options:
+  _input:
+    description:
+      - The name.
+    type: str
+    required: true
+  groups:
+    description:
+      - Ansible's variable C(groups).
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Work on the host of an event
+  hosts: "{{ ansible_eda.event.host | hccn.cluster.inventory_host(groups) }}"
+  gather_facts: false
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The name.
+  type: str
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.one_host import one_host
+
+
+def inventory_host(name: Any, groups: Any) -> str:
+    """See DOCUMENTATION."""
+    try:
+        return one_host(name, groups)
+    except InputError as error:
+        raise AnsibleFilterError(f"inventory_host: {error.sentence()}") from None
+
+
+class FilterModule:
+    """Ansible's filter plugin."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return guard.filters({"inventory_host": inventory_host})

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""A deadline for code that waits for a connection: what the code started is killed, and the code is interrupted wherever it waits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+AGAIN_S = 1.0
+"""The signal is repeated: an exception that is raised in a destructor or a callback of the garbage collector is lost."""
+
+PROC = Path("/proc")
+
+
+class NoAnswer(BaseException):
+    """The time is over. Not an Exception, so that no connection plugin takes it for an error that it may retry."""
+
+
+@contextlib.contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raise NoAnswer in the body after ``seconds``, when all descendants of this process are killed.
+
+    A timer that is set already, such as that of the keyword ``timeout``, goes on; where it comes first, it is left alone.
+    """
+    left, _interval = signal.getitimer(signal.ITIMER_REAL)
+    if 0 < left <= seconds:
+        yield
+        return
+
+    def expired(_number: int, _frame: FrameType | None) -> None:
+        end_children(os.getpid())
+        raise NoAnswer
+
+    began = time.monotonic()
+    before = signal.signal(signal.SIGALRM, expired)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if left > 0:
+            signal.setitimer(signal.ITIMER_REAL, max(0.001, left - (time.monotonic() - began)))
+
+
+def end_children(pid: int) -> None:
+    """Kill all descendants of a process, where /proc lists them. A shared connection of ssh is none: it is its own session's child."""
+    children: dict[int, list[int]] = {}
+    for entry in PROC.glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            children.setdefault(int(entry.read_text().rpartition(")")[2].split()[1]), []).append(int(entry.parent.name))
+    found = list(children.get(pid, ()))
+    for one in found:
+        found += children.get(one, ())
+    for one in found:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(one, signal.SIGKILL)

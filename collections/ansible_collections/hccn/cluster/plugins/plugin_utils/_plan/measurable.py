@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Which NPUs can be measured, by what the hosts answered to the probe, and which are left out, with the reason.
+
+What a host answers is data: an answer, or an NPU of it, that is not as the modules return it is left out by name, and costs no other host its check.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...module_utils._core.numbers import is_count
+from ...module_utils._core.words import printable, some
+from ...module_utils._device.host import MAX_DEVICE_ID
+from ...module_utils._fabric.schedule import ip_text
+
+ANSWER_NOT_UNDERSTOOD, ADDRESS_NOT_SET, ADDRESS_INVALID, ADDRESS_DUPLICATE, DEVICE_BUSY, ERROR = (
+    "answer_not_understood", "address_not_set", "address_invalid", "address_duplicate", "device_busy", "device_error")
+
+HARMLESS_TOPICS = ("link", "lldp")
+"""Of the errors of an NPU: it can be measured without them."""
+
+LONGEST_MESSAGE = 300
+LONGEST_VALUE = 60
+MOST_DEVICES = 4 * (MAX_DEVICE_ID + 1)
+"""Entries of an answer that are read."""
+
+_CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_TOLD = ("system_name", "chassis")
+
+Reason = dict[str, Any]
+"""``host``, ``device`` (None for the host as a whole), ``code`` and ``message``."""
+
+
+@dataclass
+class Measurable:
+    """``hosts``: as pair_plan takes them; ``left_out``: each with its reason, in the order of the hosts."""
+
+    hosts: list[dict[str, Any]] = field(default_factory=list)
+    left_out: list[Reason] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the filter returns it."""
+        return {"hosts": self.hosts, "left_out": self.left_out, "lines": [_line(reason) for reason in self.left_out]}
+
+
+@dataclass
+class _Npu:
+    host: str
+    entry: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.host} npu {self.entry['id']}"
+
+
+def measurable(hosts: Iterable[str], variables: Callable[[str], Mapping[str, Any]], register_name: str, control_port: int = 0,
+               allow_busy: bool = False) -> Measurable:
+    """``variables``: those of a host, of which ``register_name`` holds the answer, and ``check_fabric_leaf`` and so on where the host is in the fabric."""
+    found = Measurable()
+    reasons: dict[str, list[Reason]] = {}
+    npus: dict[str, list[_Npu]] = {}
+    for host in hosts:
+        npus[host], reasons[host] = _npus(host, variables(host).get(register_name), allow_busy)
+    for owners in _by_address(npus).values():
+        if len(owners) > 1:
+            for npu in owners:
+                others = some([str(other) for other in owners if other is not npu], 4)
+                why = f"its address {npu.entry['address']} is also that of {others}; which of them is right cannot be known"
+                reasons[npu.host].append(_reason(npu.host, npu.entry["id"], ADDRESS_DUPLICATE, why))
+                npus[npu.host].remove(npu)
+    for host, mine in npus.items():
+        found.left_out += sorted(reasons[host], key=lambda reason: -1 if reason["device"] is None else reason["device"])
+        if mine:
+            found.hosts.append(_entry(host, variables(host), [npu.entry for npu in mine], control_port))
+    return found
+
+
+def _entry(host: str, own: Mapping[str, Any], devices: list[dict[str, Any]], control_port: int) -> dict[str, Any]:
+    port = own.get("check_fabric_control_port")
+    return {"host": host, "devices": devices, "leaf": own.get("check_fabric_leaf"), "labels": own.get("check_fabric_labels") or {},
+            "super_pod": own.get("check_fabric_super_pod"), "rack": own.get("check_fabric_rack"),
+            "control_address": own.get("check_fabric_control_address", own.get("ansible_host", host)), "control_port": control_port if port is None else port}
+
+
+def _by_address(npus: Mapping[str, Sequence[_Npu]]) -> dict[str, list[_Npu]]:
+    owners: dict[str, list[_Npu]] = {}
+    for mine in npus.values():
+        for npu in mine:
+            owners.setdefault(npu.entry["address"], []).append(npu)
+    return owners
+
+
+def _npus(host: str, answer: Any, allow_busy: bool) -> tuple[list[_Npu], list[Reason]]:
+    """The NPUs of a host that can be measured as far as it tells itself, and why the others cannot."""
+    devices = answer.get("devices") if isinstance(answer, Mapping) else None
+    if not isinstance(devices, Sequence) or isinstance(devices, str) or len(devices) > MOST_DEVICES:
+        return [], [_reason(host, None, ANSWER_NOT_UNDERSTOOD, f"the probe answered {printable(answer, LONGEST_VALUE)!r}, in which devices is no list of NPUs")]
+    good: list[_Npu] = []
+    reasons: list[Reason] = []
+    ids = [_id(device) for device in devices]
+    for device, number in zip(devices, ids):
+        if number is None or ids.count(number) > 1:
+            shown = device.get("id") if isinstance(device, Mapping) else device
+            why = f"the probe names NPU {number} twice" if number is not None else f"the probe names an NPU with the id {printable(shown, LONGEST_VALUE)!r}"
+            if not any(reason["message"] == why for reason in reasons):
+                reasons.append(_reason(host, number, ANSWER_NOT_UNDERSTOOD, why))
+            continue
+        why_not = _why_not(device, allow_busy)
+        if why_not is not None:
+            reasons.append(_reason(host, number, *why_not))
+        else:
+            good.append(_Npu(host, {"id": number, "address": ip_text(str(device["address"])), **_wiring(device)}))
+    return good, reasons
+
+
+def _id(device: Any) -> int | None:
+    number = device.get("id") if isinstance(device, Mapping) else None
+    number = int(number) if isinstance(number, str) and is_count(number) else number
+    return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= MAX_DEVICE_ID else None
+
+
+def _why_not(device: Mapping[str, Any], allow_busy: bool) -> tuple[str, str] | None:
+    """Code and message of an NPU that cannot be measured."""
+    errors = device.get("errors")
+    for error in errors if isinstance(errors, (list, tuple)) else () if errors is None else (errors,):
+        told = error if isinstance(error, Mapping) else {"message": error}
+        if told.get("topic") not in HARMLESS_TOPICS:
+            code = told.get("code")
+            return code if isinstance(code, str) and _CODE.fullmatch(code) else ERROR, printable(told.get("message") or "it has an error", LONGEST_MESSAGE)
+    address = device.get("address")
+    if address in (None, ""):
+        return ADDRESS_NOT_SET, "it has no address"
+    if not isinstance(address, str) or ip_text(str(address)) is None:
+        return ADDRESS_INVALID, f"its address {printable(address, LONGEST_VALUE)!r} is no IP address"
+    processes = device.get("processes")
+    if processes and not allow_busy:
+        pids = [printable(one.get("pid"), 12) if isinstance(one, Mapping) else "?" for one in processes] if isinstance(processes, (list, tuple)) else ["?"]
+        return DEVICE_BUSY, f"it is at work, pid {some(pids)}"
+    return None
+
+
+def _wiring(device: Mapping[str, Any]) -> dict[str, Any]:
+    """What an NPU tells of its leaf and its super pod, as far as that is text or a number."""
+    found: dict[str, Any] = {}
+    lldp, super_pod = device.get("lldp"), device.get("super_pod")
+    if isinstance(lldp, Mapping):
+        found["lldp"] = {key: str(lldp[key]) for key in _TOLD if isinstance(lldp.get(key), str)}
+    number = super_pod.get("super_pod_id") if isinstance(super_pod, Mapping) else None
+    if isinstance(number, (str, int)) and not isinstance(number, bool):
+        found["super_pod"] = {"super_pod_id": number}
+    return found
+
+
+def _reason(host: str, device: int | None, code: str, message: str) -> Reason:
+    return {"host": host, "device": device, "code": code, "message": message}
+
+
+def _line(reason: Reason) -> str:
+    npu = "" if reason["device"] is None else f" npu {reason['device']}"
+    return f"Left out: {reason['host']}{npu}: {reason['message']}"
+
+
+def context(answer: Any, leaf: Any = None) -> dict[str, Any]:
+    """What the probe of a host tells of its NPUs beyond what the tool measures, for the records of that host."""
+    told = answer if isinstance(answer, Mapping) else {}
+    devices = told.get("devices")
+    rates = {}
+    for device in devices[:MOST_DEVICES] if isinstance(devices, (list, tuple)) else ():
+        number, speed = _id(device), device.get("speed") if isinstance(device, Mapping) else None
+        if number is not None and isinstance(speed, (int, float)) and not isinstance(speed, bool) and 0 < speed < float("inf"):
+            rates[str(number)] = speed / 1000
+    product = told.get("product")
+    return {"leaf": leaf, "line_rate_gbit_s": rates, "product": printable(product, LONGEST_VALUE) if isinstance(product, str) else None}

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Options of roles that name files, commands or servers of the controller: evaluated without anything that a host sent as a fact.
+
+A fact wins over the inventory and over the defaults of roles, and what it hides cannot be recovered. So an option that a fact hides is refused, and so is
+one whose value refers to a fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.errors import AnsibleActionFail, AnsibleError
+
+from .sent_options import refusal
+
+NAMES = frozenset((
+    "adopt_force", "adopt_inventory",
+    "check_collective_context", "check_collective_job", "check_collective_kubeconfig", "check_collective_log",
+    "check_fabric_context", "check_fabric_kubeconfig", "check_fabric_pods",
+    "nic_switch_ca_cert", "nic_switch_client_cert", "nic_switch_client_key", "nic_switch_confirm", "nic_switch_context", "nic_switch_kubeconfig",
+    "nic_switch_server", "nic_switch_server_name", "nic_switch_tls",
+    "quarantine_command", "quarantine_enabled", "quarantine_timeout",
+    "rank_table_clusterd",
+    "report_baseline", "report_history", "report_path", "report_prometheus_path", "report_results_host", "report_results_path",
+    "switch_upgrade_ca_cert", "switch_upgrade_client_cert", "switch_upgrade_client_key", "switch_upgrade_confirm", "switch_upgrade_context",
+    "switch_upgrade_kubeconfig", "switch_upgrade_server", "switch_upgrade_server_name", "switch_upgrade_state_file", "switch_upgrade_tls"))
+"""What the lookup controller_option takes. A test holds every option of a role to be here or to be known as one of the hosts."""
+
+OF_HOSTS = ("ansible_facts", "ansible_local", "hostvars", "vars")
+"""Variables through which the facts of this and of other hosts are reached."""
+
+
+def value(templar: Any, variables: Mapping[str, Any], name: str, default: Any = None) -> Any:
+    """Return the option ``name`` of the host that these variables belong to; ``default`` (unless None) where it is not set. Raise AnsibleError."""
+    if name not in NAMES:
+        raise AnsibleError(f"controller_option: {name} is no option of hccn.cluster that names something of the controller")
+    host, facts = str(variables.get("inventory_hostname", "the host")), variables.get("ansible_facts")
+    if isinstance(facts, Mapping) and name in facts:
+        raise AnsibleActionFail(refusal(host, [name]))
+    known = without_facts(variables)
+    if name not in known and default is not None:
+        return default
+    try:
+        return templar.copy_with_new_env(available_variables=known).template(known[name])
+    except KeyError:
+        raise AnsibleError(f"{name} is not set for {host}.") from None
+    except AnsibleError as error:
+        raise AnsibleError(f"{name} of {host} cannot be used: {error}. It names something of the controller, so it must not refer to facts of hosts, nor to "
+                           "hostvars or vars.") from error
+
+
+def without_facts(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables that no fact of the host can have set. ``ansible_facts`` has each name without ``ansible_``."""
+    facts = variables.get("ansible_facts")
+    sent = facts if isinstance(facts, Mapping) else {}
+    return {name: variables[name] for name in variables if name not in OF_HOSTS and name not in sent and name.replace("ansible_", "", 1) not in sent}

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What every plugin of the collection that runs on the controller does before and after its work.
+
+Before: it refuses a release of ansible-core that runs text of hosts as code, and (actions) options that the host sent as facts. After: its result is
+marked, so that no text in it is taken for a template.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from ansible.utils.unsafe_proxy import wrap_var
+
+from . import core_release, sent_options
+
+Result = TypeVar("Result")
+Run = Callable[..., dict[str, Any]]
+
+
+def marked(result: Result) -> Result:
+    """Return ``result`` with all its texts marked as data: unsafe before ansible-core 2.19, without a tag of trust from 2.19 on.
+
+    Lists are copied here, since wrap_var cannot copy those that a filter got from a variable.
+    """
+    return cast(Result, _marked(result))
+
+
+def _marked(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {wrap_var(key): _marked(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(_marked, value))
+    return list(map(_marked, value)) if isinstance(value, list) else wrap_var(value)
+
+
+def action(run: Run) -> Run:
+    """Decorate the method ``run`` of an action plugin."""
+    @functools.wraps(run)
+    def guarded(self: Any, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        return marked(host_action(run)(self, tmp, task_vars))
+    return guarded
+
+
+def host_action(run: Run) -> Run:
+    """Decorate the method ``run`` of an action plugin whose result is the answer of a host: Ansible itself takes that for data, and it may be large."""
+    @functools.wraps(run)
+    def guarded(self: Any, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        core_release.require_fixed()
+        sent_options.refuse(task_vars or {})
+        return run(self, tmp, task_vars)
+    return guarded
+
+
+def lookup(run: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """Decorate the method ``run`` of a lookup plugin."""
+    @functools.wraps(run)
+    def guarded(self: Any, terms: list[Any], variables: Mapping[str, Any] | None = None, **options: Any) -> list[Any]:
+        core_release.require_fixed()
+        return marked(run(self, terms, variables, **options))
+    return guarded
+
+
+def filters(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """Return the filters of a plugin, each with its result marked."""
+    return {name: _filter(function) for name, function in functions.items()}
+
+
+def _filter(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def guarded(*arguments: Any, **options: Any) -> Any:
+        core_release.require_fixed()
+        return marked(function(*arguments, **options))
+    return guarded

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Who may say what in a record: a host speaks of what it measured itself as source; verdicts and plans are made on the controller."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+CONTROLLER_ACTIONS = ("hccn.cluster.fabric_plan", "hccn.cluster.fabric_verdict")
+"""The actions that make records on the controller; all other records are answers of hosts."""
+
+CONTROLLER_KINDS = ("plan", "verdict")
+"""Kinds of records that no host may send."""
+
+Foreign = dict[str, Counter[str]]
+"""By answering host: in whose name it sent records, and how many."""
+
+
+def objection(record: Mapping[str, Any], host: str) -> str | None:
+    """Return in whose name a record of an answer of ``host`` speaks (``the controller``, ``n3``), None where it speaks for ``host``."""
+    if record.get("kind") in CONTROLLER_KINDS:
+        return "the controller"
+    source = record.get("source")
+    named = source.get("host") if isinstance(source, Mapping) else None
+    return None if not named or named == host else str(named)[:64]
+
+
+def measured_by(host: str, result: Mapping[str, Any], foreign: Foreign) -> Mapping[str, Any]:
+    """Return the result of a host of a pairwise run with the records of pairs that it measured itself; the others are counted in ``foreign``."""
+    records = result.get("measurements")
+    if not isinstance(records, (list, tuple)):
+        return result
+    objections = [_of_pair(record, host) for record in records]
+    if not any(objections):
+        return result
+    foreign.setdefault(host, Counter()).update(filter(None, objections))
+    return {**result, "measurements": [record for record, objected in zip(records, objections) if not objected]}
+
+
+def sentences(foreign: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return one sentence for each host that spoke in the name of others."""
+    return [sentence(host, names) for host, names in foreign.items()]
+
+
+def sentence(host: str, names: Mapping[str, int]) -> str:
+    shown = ", ".join(_some(sorted(names)))
+    return f"{host} returned {sum(names.values())} records in the name of {shown}. They are not used: a host answers only for what it measured itself."
+
+
+def _some(names: list[str]) -> Iterable[str]:
+    return [*names[:3], *(["..."] if len(names) > 3 else [])]
+
+
+def _of_pair(record: Any, host: str) -> str | None:
+    if not isinstance(record, Mapping):
+        return "nobody"
+    objected = objection(record, host)
+    if objected is None and record.get("kind") in ("rdma", "matrix"):
+        source = record.get("source")
+        return None if isinstance(source, Mapping) and source.get("host") == host else "nobody"
+    return objected

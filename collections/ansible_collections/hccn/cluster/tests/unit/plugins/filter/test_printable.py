@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from ansible_collections.hccn.cluster.plugins.filter.printable import FilterModule
+
+
+def test_a_text_of_a_switch() -> None:
+    printable = FilterModule().filters()["printable"]
+    assert printable("leaf-\x1b[2J7\u202e\n") == "leaf-?[2J7??"
+    assert len(printable("word " * 1000)) <= 2000

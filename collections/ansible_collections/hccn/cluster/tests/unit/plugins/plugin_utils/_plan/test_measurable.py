@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""NPUs and hosts that cannot be measured are left out by name, and cost no other host its check."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import context, measurable
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+
+HOSTS = ["n1", "n2", "n3"]
+
+
+def answer(place, **changed):
+    """Two NPUs; ``changed``: what NPU 0 has instead."""
+    devices = [{"id": device, "address": "10.1.%d.%d" % (device, place), "errors": [], "processes": []} for device in (0, 1)]
+    devices[0].update(changed)
+    return {"devices": devices, "product": "A2"}
+
+
+def chosen(first, **options):
+    """Of three hosts, the first of which answers so."""
+    variables = {"n1": {"npus": first}, "n2": {"npus": answer(2)}, "n3": {"npus": answer(3)}}
+    return measurable(HOSTS, variables.__getitem__, "npus", 18514, **options)
+
+
+def npus(found):
+    return {entry["host"]: [device["id"] for device in entry["devices"]] for entry in found.hosts}
+
+
+def test_all_can_be_measured():
+    found = chosen(answer(1)).as_dict()
+    assert (found["left_out"], found["lines"]) == ([], [])
+    assert found["hosts"][0] == {"host": "n1", "devices": [{"id": 0, "address": "10.1.0.1"}, {"id": 1, "address": "10.1.1.1"}], "leaf": None, "labels": {},
+                                 "super_pod": None, "rack": None, "control_address": "n1", "control_port": 18514}
+
+
+@pytest.mark.parametrize("changed, code, message", [
+    ({"address": "10.1.1.999"}, "address_invalid", "its address '10.1.1.999' is no IP address"),
+    ({"address": None}, "address_not_set", "it has no address"),
+    ({"address": ""}, "address_not_set", "it has no address"),
+    ({"address": ["10.1.0.1"]}, "address_invalid", "its address \"['10.1.0.1']\" is no IP address"),
+    ({"address": "x" * 900}, "address_invalid", "its address '%s' is no IP address" % ("x" * 57 + "...")),
+    ({"errors": [{"topic": "address", "code": "device_not_found", "message": "there is no such device"}]}, "device_not_found", "there is no such device"),
+    ({"errors": [{"topic": "address", "code": "{{ 1 }}", "message": "a\x1bb"}]}, "device_error", "a?b"),
+    ({"errors": "broken"}, "device_error", "broken"),
+    ({"errors": ["broken"]}, "device_error", "broken"),
+    ({"processes": [{"pid": 4711}, {"pid": 4712}]}, "device_busy", "it is at work, pid 4711, 4712"),
+    ({"processes": "yes"}, "device_busy", "it is at work, pid ?"),
+])
+def test_an_npu_is_left_out_by_name(changed, code, message):
+    found = chosen(answer(1, **changed))
+    assert found.left_out == [{"host": "n1", "device": 0, "code": code, "message": message}]
+    assert found.as_dict()["lines"] == ["Left out: n1 npu 0: " + message]
+    assert npus(found) == {"n1": [1], "n2": [0, 1], "n3": [0, 1]}
+
+
+@pytest.mark.parametrize("changed", [{"errors": [{"topic": "link", "code": "x"}, {"topic": "lldp", "code": "y"}]}, {"errors": None}, {"id": "0"}])
+def test_what_does_not_hinder(changed):
+    assert (npus(chosen(answer(1, **changed)))["n1"], chosen(answer(1, **changed)).left_out) == ([0, 1], [])
+
+
+def test_busy_npus_where_they_are_allowed():
+    assert npus(chosen(answer(1, processes=[{"pid": 1}]), allow_busy=True))["n1"] == [0, 1]
+
+
+@pytest.mark.parametrize("number", [None, "x", -1, 64, 1.5, True, {"a": 1}])
+def test_an_npu_without_an_id(number):
+    found = chosen(answer(1, id=number))
+    assert npus(found) == {"n1": [1], "n2": [0, 1], "n3": [0, 1]}
+    assert [(reason["device"], reason["code"]) for reason in found.left_out] == [(None, "answer_not_understood")]
+
+
+def test_an_npu_that_stands_twice():
+    found = chosen(answer(1, id=1))
+    assert npus(found) == {"n2": [0, 1], "n3": [0, 1]}
+    assert found.left_out == [{"host": "n1", "device": 1, "code": "answer_not_understood", "message": "the probe names NPU 1 twice"}]
+
+
+@pytest.mark.parametrize("given", [None, "text", 5, [], {}, {"devices": None}, {"devices": "0-7"}, {"devices": {"id": 0}}, {"devices": [{}] * 1000}])
+def test_an_answer_that_is_not_understood(given):
+    found = chosen(given)
+    assert npus(found) == {"n2": [0, 1], "n3": [0, 1]}
+    assert [(reason["host"], reason["device"], reason["code"]) for reason in found.left_out] == [("n1", None, "answer_not_understood")]
+    assert found.as_dict()["lines"][0].startswith("Left out: n1: the probe answered ")
+
+
+def test_the_same_address_on_two_hosts_leaves_both_npus_out():
+    found = chosen(answer(1, address="10.1.0.2"))
+    assert [(reason["host"], reason["device"], reason["code"], reason["message"]) for reason in found.left_out] == [
+        ("n1", 0, "address_duplicate", "its address 10.1.0.2 is also that of n2 npu 0; which of them is right cannot be known"),
+        ("n2", 0, "address_duplicate", "its address 10.1.0.2 is also that of n1 npu 0; which of them is right cannot be known")]
+    assert npus(found) == {"n1": [1], "n2": [1], "n3": [0, 1]}
+
+
+def test_the_same_address_on_two_npus_of_a_host_in_other_spellings():
+    variables = {"n1": {"npus": {"devices": [{"id": 0, "address": "fd00::1"}, {"id": 1, "address": "FD00:0::1"}]}}}
+    found = measurable(["n1"], variables.__getitem__, "npus")
+    assert [reason["message"][:40] for reason in found.left_out] == ["its address fd00::1 is also that of n1 n"] * 2
+
+
+def test_what_the_inventory_says_of_a_host():
+    own = {"npus": answer(1), "check_fabric_leaf": "L1", "check_fabric_labels": {"a": "b"}, "check_fabric_super_pod": 3, "check_fabric_rack": "r",
+           "ansible_host": "192.0.2.1", "check_fabric_control_port": 1234}
+    entry = measurable(["n1"], {"n1": own}.__getitem__, "npus", 18514).hosts[0]
+    assert {key: value for key, value in entry.items() if key != "devices"} == {
+        "host": "n1", "leaf": "L1", "labels": {"a": "b"}, "super_pod": 3, "rack": "r", "control_address": "192.0.2.1", "control_port": 1234}
+
+
+def test_of_what_an_npu_tells_only_the_leaf_and_the_super_pod_are_taken():
+    told = {"lldp": {"system_name": "leaf-1", "chassis": ["x"], "more": "y"}, "super_pod": {"super_pod_id": 4, "sdid": 1}, "rail": "x", "leaf": ["y"]}
+    assert chosen(answer(1, **told)).hosts[0]["devices"][0] == {"id": 0, "address": "10.1.0.1", "lldp": {"system_name": "leaf-1"},
+                                                                "super_pod": {"super_pod_id": 4}}
+
+
+@pytest.mark.parametrize("odd", [{"lldp": 5}, {"lldp": {"system_name": {"a": 1}}}, {"super_pod": "x"}, {"super_pod": {"super_pod_id": [1]}}, {"rail": "x"}])
+def test_odd_wiring_makes_no_plan_fail(odd):
+    plan = make_plan(chosen(answer(1, **odd)).hosts, "quick")
+    assert plan["summary"]["hosts"] == 3
+
+
+def test_the_context_of_the_records():
+    told = {"product": "A2", "devices": [{"id": 0, "speed": 200000}, {"id": 1, "speed": None}, {"id": "x", "speed": 1}, {"id": 2, "speed": float("inf")},
+                                         {"id": 3, "speed": True}, {"id": 4, "speed": "fast"}, 5]}
+    assert context(told, "L1") == {"leaf": "L1", "line_rate_gbit_s": {"0": 200.0}, "product": "A2"}
+    assert context("text") == context({"devices": 5, "product": {}}) == {"leaf": None, "line_rate_gbit_s": {}, "product": None}

@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.one_host import one_host
+
+GROUPS = {"all": ["n1", "n2.example.org", "npu", "a:b", "~re"], "npu": ["n1"], "ungrouped": []}
+
+
+@pytest.mark.parametrize("name", ["n1", "n2.example.org"])
+def test_a_host(name):
+    assert one_host(name, GROUPS) == name
+
+
+@pytest.mark.parametrize("name", ["all", "npu", "*", "n*", "~re", "~n.*", "a:b", "n1:n2", "n1,n2.example.org", "!n1", "&npu", "n[1:2]", "@file", "", "n9",
+                                  "localhost", None, ["n1"], 1, "n1 ", "n1\n"])
+def test_what_is_no_host(name):
+    with pytest.raises(InputError) as caught:
+        one_host(name, GROUPS)
+    assert caught.value.sentence() == "%r is not the name of one host of the inventory, so nothing is done (groups and patterns are not taken)" % str(name)
+
+
+def test_without_an_inventory_there_is_no_host():
+    with pytest.raises(InputError):
+        one_host("n1", None)

@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.action import fabric_verdict
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import provenance
+
+
+def rdma(host, target="n2", status="ok", name="r/1/forward/0", **more):
+    return {"kind": "rdma", "id": name, "status": status, "source": {"host": host, "device": 0}, "target": {"host": target, "device": 0},
+            "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 190.0}], **more}
+
+
+@pytest.mark.parametrize("record, expected", [
+    (rdma("n1"), None), (rdma("n3"), "n3"), ({"kind": "device", "source": {"device": 3}}, None), ({"kind": "device"}, None),
+    ({"kind": "collective", "hosts": ["n1", "n3"]}, None), ({"kind": "verdict", "source": {"host": "n1"}}, "the controller"),
+    ({"kind": "plan"}, "the controller"), ({"kind": "rdma", "source": {"host": ["n3"]}}, "['n3']"), ({"kind": "ping", "source": "n3"}, None)])
+def test_in_whose_name_a_record_speaks(record, expected):
+    assert provenance.objection(record, "n1") == expected
+
+
+def test_a_host_answers_only_for_its_own_measurements():
+    foreign = {}
+    own, row = rdma("n1"), {"kind": "matrix", "source": {"host": "n1", "device": 1}}
+    result = {"state": "finished", "measurements": [own, rdma("n3", status="failed"), row, {"kind": "rdma"}, "odd", {"kind": "verdict"}, rdma("n3")]}
+    assert provenance.measured_by("n1", result, foreign) == {"state": "finished", "measurements": [own, row]}
+    assert foreign == {"n1": {"n3": 2, "nobody": 2, "the controller": 1}}
+    assert provenance.sentences(foreign) == [
+        "n1 returned 5 records in the name of n3, nobody, the controller. They are not used: a host answers only for what it measured itself."]
+
+
+def test_an_honest_result_is_as_it_was():
+    foreign = {}
+    result = {"measurements": [rdma("n1")]}
+    assert provenance.measured_by("n1", result, foreign) is result
+    assert provenance.measured_by("n1", {"msg": "x"}, foreign) == {"msg": "x"}
+    assert foreign == {}
+
+
+def test_a_record_does_not_hide_that_of_another_host_by_its_id():
+    results = {host: {"measurements": [rdma(host, target, name="r/7/forward/0")]} for host, target in (("n1", "n2"), ("n3", "n4"))}
+    found = diagnose(["n1", "n2", "n3", "n4"], results)
+    assert found.coverage["pairs_good"] == 2
+    assert found.by_class()["not_measured"] == []
+
+
+def test_the_action_reads_only_what_it_wants_to_judge():
+    options = {"nodes": {"n1": {"measurements": [rdma("n3")]}}}
+    assert fabric_verdict.ActionModule._results(options, {}) == {"n1": {"measurements": [rdma("n3")]}}
