@@ -13,7 +13,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo test test-long test-k8s kube-bin test-eda test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak fault-matrix bench bench-fabric bench-scale fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
+.PHONY: help venv demo test test-long test-k8s kube-bin test-eda test-odd-host test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak fault-matrix bench bench-fabric bench-scale fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -53,6 +53,9 @@ test-eda: .venv/.test ## the rulebook in ansible-rulebook, in a venv of its own 
 	test -x .cache/eda/bin/python || .venv/bin/python -m venv .cache/eda
 	.cache/eda/bin/pip install --quiet --requirement requirements-eda.txt
 	python -m pytest -n 0 tests/eda
+
+test-odd-host: .venv/.test ## whole playbooks over hosts of which one answers oddly, on the oldest safe ansible-core and the newest one that this machine has a Python for
+	HCCN_CORES=$${HCCN_CORES:-2.16.14,2.19.14,2.21.5} HCCN_ODD_PLAYS=$${HCCN_ODD_PLAYS:-12} python -m pytest -n $(TEST_PROCESSES) tests/security/test_odd_host.py
 
 test-protobuf: .venv/.test ## the messages of ClusterD on the oldest and the newest supported protobuf
 	for version in $$(python -c 'import yaml; print(*yaml.safe_load(open("tests/versions.yml"))["protobuf"])'); do \
@@ -96,9 +99,10 @@ molecule: .venv/.lint ## scenarios on real small hosts (tests/testbed); root onl
 simulate: .venv/.test ## the brain of the fabric check against thousands of simulated nodes with known faults
 	PYTHONPATH=collections python -m ansible_collections.hccn.cluster.plugins.plugin_utils._simulate
 
-soak: .venv/.test ## a million inputs that are not quite true for the parsers, 500 nights, every playbook under every fault, a thousand hosts (root; two hours on two cores)
+soak: .venv/.test ## a million inputs that are not quite true for the parsers, 500 nights, 500 sequences of operations, every playbook under every fault, a thousand hosts (root; two hours on two cores)
 	PYTHONPATH=collections:. python -m tests.fuzz.run $${HCCN_INPUTS:-1000000}
 	python -m pytest -n 0 tests/soak/long_nights.py
+	HCCN_SEQUENCES=$${HCCN_SEQUENCES:-500} python -m pytest -n 0 -q tests/campaign/test_campaign.py
 	$(MAKE) fault-matrix
 	$(MAKE) bench-scale
 

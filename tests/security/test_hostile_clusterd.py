@@ -150,16 +150,82 @@ def test_a_namespace_is_one_word_of_the_path(tmp_path: Path) -> None:
     assert api.requests == ["GET /api/v1/namespaces/..%2F..%2F..%2Fapis%2Fx%3Fa%3Db%23c%20d/configmaps"]
 
 
-@pytest.mark.parametrize(("part", "pause", "code"), [
-    (b"x" * 1000, 0.02, "kubernetes_unreachable"), (b"x" * 65536, 0.0, "kubernetes_unexpected")], ids=["drip", "flood"])
-def test_an_api_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: bytes, pause: float, code: str) -> None:
-    """One that drips for ever, and one that floods."""
-    monkeypatch.setattr(kube, "MAX_BODY", 4 << 20)
+POD = {"metadata": {"name": "p", "namespace": "n"}}
+
+
+def pages(tmp_path: Path, hostile: Callable[[int], dict[str, Any]], timeout: float = 30) -> tuple[HccnError, list[str], str]:
+    api = Api(tmp_path, {}, hostile=hostile)
+    try:
+        return refused(lambda: kube.Api(api.kubeconfig(), "", timeout).items("v1", "pods")), api.requests, f"the Kubernetes API at {api.url} "
+    finally:
+        api.close()
+
+
+def test_a_list_that_goes_round_in_a_circle(tmp_path: Path) -> None:
+    error, requests, api = pages(tmp_path, lambda number: {"items": [POD], "metadata": {"continue": f"t{number % 3}"}})
+    assert (error.code, error.message) == (
+        "kubernetes_unexpected", api + "sends the same continue token twice for the list /api/v1/pods, which so has no end")
+    assert len(requests) == 4
+
+
+def test_pages_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kube, "MAX_PAGES", 20)
+    error, requests, api = pages(tmp_path, lambda number: {"items": [POD], "metadata": {"continue": str(number)}})
+    assert (error.code, error.message) == ("kubernetes_unexpected", api + "has more than 20 pages in the list /api/v1/pods: 20 objects so far")
+    assert len(requests) == 20
+
+
+def test_objects_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kube, "MAX_ITEMS", 2000)
+    error, requests, api = pages(tmp_path, lambda number: {"items": [POD] * 500, "metadata": {"continue": str(number)}})
+    assert (error.code, error.message) == ("kubernetes_unexpected", api + "has more than 2000 objects in the list /api/v1/pods")
+    assert len(requests) == 5
+
+
+def test_bytes_without_end_in_many_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kube, "MAX_BYTES", 4 << 20)
+    error, requests, api = pages(tmp_path, lambda number: {"items": [{"x": "x" * (1 << 20)}], "metadata": {"continue": str(number)}})
+    assert (error.code, error.message) == ("kubernetes_unexpected", api + "sends more than 4 MiB for the list /api/v1/pods")
+    assert len(requests) == 4
+
+
+def test_a_list_that_takes_for_ever(tmp_path: Path) -> None:
+    def slowly(number: int) -> dict[str, Any]:
+        time.sleep(0.3)
+        return {"items": [POD], "metadata": {"continue": str(number)}}
+
+    began = time.monotonic()
+    error, _requests, api = pages(tmp_path, slowly, 1)
+    assert error.code == "kubernetes_unexpected" and error.message.startswith(api + "did not come to the end of the list /api/v1/pods within 1 s: ")
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(("page", "found"), [
+    ({"items": 7, "metadata": 7}, 0), ({"items": [POD, 7, None, "x"], "metadata": ["continue"]}, 1), ({"items": {"a": 1}, "metadata": {"continue": 7}}, 0),
+    ({"items": [POD], "metadata": {"continue": {"a": 1}}}, 1)], ids=["numbers", "lists", "objects", "token"])
+def test_a_page_of_another_shape_is_the_last(tmp_path: Path, page: dict[str, Any], found: int) -> None:
+    api = Api(tmp_path, {}, hostile=lambda number: page)
+    assert len(kube.Api(api.kubeconfig(), "", 5).items("v1", "pods")) == found
+    api.close()
+    assert len(api.requests) == 1
+
+
+def test_a_token_that_is_none(tmp_path: Path) -> None:
+    error, _requests, api = pages(tmp_path, lambda number: {"items": [], "metadata": {"continue": "x" * 10_000}})
+    assert (error.code, error.message) == ("kubernetes_unexpected", api + "sends a continue token of 10000 characters for the list /api/v1/pods")
+
+
+@pytest.mark.parametrize(("head", "part", "pause", "code"), [
+    (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 1000, 0.02, "kubernetes_unreachable"), (b"HTTP/1.1 200 OK\r\nX: ", b"x", 0.02, "kubernetes_unreachable"),
+    (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536, 0.0, "kubernetes_unexpected")], ids=["drip", "header that drips", "flood"])
+def test_an_api_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: bytes, part: bytes, pause: float, code: str) -> None:
+    """Ones that drip for ever, and one that floods."""
+    monkeypatch.setattr(kube, "MAX_BYTES", 4 << 20)
     listener = socket.create_server(("127.0.0.1", 0))
 
     def answer() -> None:
         client, _ = listener.accept()
-        client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        client.sendall(head)
         try:
             while True:
                 client.sendall(part)

@@ -79,9 +79,9 @@ def measured(night: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         yield host, [*looks, *pairs, verdict]
 
 
-def result(host: str, measurements: list[dict[str, Any]]) -> Any:
+def result(host: str, measurements: list[dict[str, Any]], action: str = "hccn.cluster.rdma_perf") -> Any:
     named = SimpleNamespace(get_name=lambda: host)
-    task = SimpleNamespace(loop=None, action="hccn.cluster.rdma_perf", get_name=lambda: "Measure")
+    task = SimpleNamespace(loop=None, action=action, resolved_action=action, get_name=lambda: "Measure")
     return SimpleNamespace(host=named, task=task, task_fields={}, result={"measurements": measurements})
 
 
@@ -89,7 +89,8 @@ def spend(callback: Callback, folder: Path, night: int) -> None:
     """A run, its page and its metrics."""
     callback.v2_playbook_on_start(SimpleNamespace(_file_name="check_fabric.yml"))
     for host, measurements in measured(night):
-        callback.v2_runner_on_ok(result(host, measurements))
+        callback.v2_runner_on_ok(result(host, measurements[:-1]))
+        callback.v2_runner_on_ok(result(host, measurements[-1:], "hccn.cluster.fabric_verdict"))
     run = reader.choose(folder, None, Path(os.environ["HCCN_RESULTS_FILE"]))
     history = query.History(folder, WINDOW)
     past = history.past(run, None)
