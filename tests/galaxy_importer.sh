@@ -7,7 +7,8 @@ log=build/galaxy-importer.log
 export GALAXY_IMPORTER_CONFIG=tests/galaxy-importer.cfg
 python -m galaxy_importer.main "$1" >"$log" 2>&1
 code=$?
-if grep -E '^(WARNING|ERROR|CRITICAL)' "$log" || [ "$code" -ne 0 ]; then
+# What ansible-test is told to ignore is registered in tests/exceptions.yml, which a test holds.
+if grep -E '^(WARNING|ERROR|CRITICAL)' "$log" | grep -v 'Ignore files skip ansible-test sanity tests' || [ "$code" -ne 0 ]; then
     echo "galaxy-importer: refused, see $log" >&2
     exit 1
 fi

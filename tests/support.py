@@ -14,6 +14,9 @@ from typing import Any, NoReturn
 import pytest
 import yaml
 
+from tests.simulator.hccn_sim.node import Node
+from tests.simulator.hccn_sim.schedule import schedule
+
 ROOT = Path(__file__).resolve().parents[1]
 COLLECTION = ROOT / "collections/ansible_collections/hccn/cluster"
 SIMULATOR = ROOT / "tests/simulator"
@@ -50,6 +53,11 @@ def set_state(root: Path, *state: str) -> None:
     """Changes the state of a simulated node's devices: ``3.link=0``."""
     argv = [sys.executable, "-m", "hccn_sim", "set", str(root), *state]
     subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(SIMULATOR)}, check=True, timeout=30, stdout=subprocess.DEVNULL)
+
+
+def set_state_after(root: Path, commands: int, *state: str, matching: str = "") -> None:
+    """Changes the state of a simulated node when so many more calls of its tools have ended; ``matching``: calls that hold these words in a row."""
+    schedule(Node(str(root)), list(state), commands, matching)
 
 
 def tools(root: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.sent_options import PREFIXES
 from tests.support import COLLECTION, REGISTER, ROOT, SIMULATOR
 
 JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "datadist_ready", "nic_switch", "perf_tools", "quarantine", "rank_table", "report",
@@ -81,6 +82,21 @@ def test_the_action_group_is_those_modules_that_document_it() -> None:
     assert sorted(documented) == DEVICES_GROUP
 
 
+def test_every_module_has_an_action_that_cleans_its_answers() -> None:
+    plugins = COLLECTION / "plugins"
+    modules, actions = ({path.stem for path in (plugins / folder).glob("*.py")} for folder in ("modules", "action"))
+    routed = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
+    assert routed == {name: {"action_plugin": "hccn.cluster.bounded"} for name in modules - actions}
+    assert actions - modules == {"bounded"}
+
+
+def test_the_variables_of_every_role_are_known_as_options() -> None:
+    names = {name for path in COLLECTION.glob("roles/*/meta/argument_specs.yml") for entry in yaml.safe_load(path.read_text())["argument_specs"].values()
+             for name in entry.get("options", {})}
+    assert len(names) > 150
+    assert [name for name in sorted(names) if not name.startswith(PREFIXES)] == []
+
+
 def test_every_skip_and_exception_has_a_name_a_reason_and_an_issue() -> None:
     register = yaml.safe_load(REGISTER.read_text())
     assert sorted(register) == ["exceptions", "skips"]
@@ -120,8 +136,9 @@ def test_the_versions_stand_together() -> None:
     pins = dict(line.split("==") for text in texts for line in text.splitlines() if "==" in line)
     cores = yaml.safe_load((ROOT / "tests/versions.yml").read_text())["cores"]
     assert [core["release"] for core in cores if core.get("demo")] == [cores[0]["release"], pins["ansible-core"]]
-    floor = ".".join(cores[0]["release"].split(".")[:2])
-    assert yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["requires_ansible"] == f">={floor}.0"
+    oldest = cores[0]["release"]
+    assert yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["requires_ansible"].split(",")[0] == f">={oldest}"
+    assert f"ansible-core>={oldest}\n" in (ROOT / "examples/ci/requirements.txt").read_text()
 
     environment = yaml.safe_load((ROOT / "execution-environment.yml").read_text())["dependencies"]
     assert environment["ansible_core"]["package_pip"] == f"ansible-core=={pins['ansible-core']}"
@@ -140,3 +157,57 @@ def test_texts_are_numbers_in_one_place() -> None:
     found = [str(path.relative_to(plugins)) for folder in ("module_utils", "plugin_utils") for path in sorted((plugins / folder).rglob("*.py"))
              if re.search(r"\.is(digit|decimal|numeric)\(\)", path.read_text())]
     assert found == ["module_utils/_core/numbers.py"]
+
+
+CONTROLLERS_OWN = {"assert", "debug", "fail", "set_fact", "set_stats", "validate_argument_spec", "include_tasks", "include_role", "import_tasks", "import_role"}
+"""Of ansible.builtin: they open no connection."""
+KEYWORDS = {"name", "when", "vars", "register", "loop", "loop_control", "run_once", "delegate_to", "become", "changed_when", "failed_when", "no_log",
+            "check_mode", "diff", "ignore_errors", "until", "retries", "delay", "environment", "module_defaults", "any_errors_fatal", "connection", "timeout"}
+
+
+def tasks_of(entries: list[dict[str, Any]], delegated: str | None = None) -> Iterator[tuple[str, dict[str, Any], str | None]]:
+    """Each task of a file: its action, itself, and the host that it is delegated to."""
+    for task in entries:
+        to = task.get("delegate_to", delegated)
+        if "block" in task:
+            for part in ("block", "rescue", "always"):
+                yield from tasks_of(task.get(part, []), to)
+        else:
+            (action,) = set(task) - KEYWORDS
+            yield action, task, to
+
+
+def waits_without_a_bound(action: str, task: dict[str, Any], delegated: str | None) -> bool:
+    """May the task wait for a connection for good? Modules that work on the controller alone have deadlines of their own."""
+    namespace, _dot, name = action.rpartition(".")
+    if namespace == "hccn.cluster":
+        return name not in bounded_actions() and delegated != "localhost"
+    if namespace == "ansible.builtin":
+        return name not in CONTROLLERS_OWN and delegated != "localhost"
+    return "timeout" not in task or delegated != "localhost"
+
+
+def bounded_actions() -> set[str]:
+    """Names that give a host up, or ask none."""
+    routed = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
+    assert {name for name, route in routed.items() if route != {"action_plugin": "hccn.cluster.bounded"}} == set()
+    texts = {plugin.stem: plugin.read_text() for plugin in (COLLECTION / "plugins/action").glob("*.py")}
+    own = {name for name, text in texts.items() if "class ActionModule(BoundedAction" in text or "_requires_connection = False" in text}
+    assert set(texts) - own == set(), "an action that calls a host is a BoundedAction"
+    return set(routed) | own
+
+
+def test_no_task_of_a_role_waits_for_a_host_without_a_bound() -> None:
+    found = {f"{path.parent.parent.name}: {task['name']}" for path in COLLECTION.glob("roles/*/tasks/*.yml")
+             for action, task, delegated in tasks_of(yaml.safe_load(path.read_text())) if waits_without_a_bound(action, task, delegated)}
+    assert found == set()
+    assert waits_without_a_bound("ansible.builtin.copy", {}, None), "it is sent to a host"
+    plays = [play for path in COLLECTION.glob("playbooks/*.yml") for play in yaml.safe_load(path.read_text()) if "hosts" in play]
+    assert {play["gather_facts"] for play in plays} == {False}, "facts are gathered without a bound"
+    assert {name for play in plays for action, task, delegated in tasks_of(play.get("tasks", [])) for name in [action]} <= {
+        "ansible.builtin.include_role", "ansible.builtin.debug"}
+
+
+def test_every_module_that_works_on_a_host_is_bounded() -> None:
+    modules = {module.stem for module in (COLLECTION / "plugins/modules").glob("*.py")}
+    assert modules - bounded_actions() == set()

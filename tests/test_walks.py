@@ -18,7 +18,8 @@ from tests.support import COLLECTION
 LATE = re.escape("else lookup('ansible.builtin.vars', '")
 ROLES = sorted(path.parent.parent for path in COLLECTION.glob("roles/*/tasks/main.yml"))
 ALL_HOSTS = r"(?:ansible_play_hosts(?:_all)?|ansible_play_batch|groups)\b"
-WALK = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:map|select|reject|difference|union|intersect)")
+FILTERS = r"map|select|reject|difference|union|intersect|hccn\.cluster\.(?:measurable_hosts|address_hosts|tls_differences)"
+WALK = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:{FILTERS})")
 """A loop over the hosts of the play, or a filter that looks at each."""
 
 
@@ -71,6 +72,7 @@ def test_walks_are_found() -> None:
     variables = {"a": "{% for host in ansible_play_hosts_all %}{{ host }}{% endfor %}", "b": "{{ a | length }}", "c": "{{ d }}",
                  "e": "{{ ansible_play_hosts | first }}", "f": "{{ (ansible_play_hosts | select('in', d))[:2] }}"}
     assert walks(variables) == {"a", "b", "f"}
+    assert walks({"a": "{{ ansible_play_hosts | hccn.cluster.measurable_hosts(hostvars) }}", "b": "{{ a.left_out }}"}) == {"a", "b"}
     late = {"g": "{{ fact if fact is defined else lookup('ansible.builtin.vars', 'a') }}", "h": "{{ fact | default(a) }}", "i": "{{ fact if fact else a }}"}
     assert walks({**variables, **late}) == {"a", "b", "f", "h", "i"}
     entries = [{"name": "one", "when": "b > 1"}, {"name": "two", "when": "b > 1", "run_once": True}, {"name": "three", "when": "c or e"},

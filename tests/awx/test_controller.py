@@ -91,7 +91,7 @@ def test_every_job_has_its_template(runs: Runs) -> None:
     assert {name for name, template in templates.items() if not template["ask_limit_on_launch"]} == {
         "hccn site", "hccn tls", "hccn rank_table", "hccn report", "hccn datadist_ready", "hccn nic_switch", "hccn switch_upgrade"}
     assert json.loads(templates["hccn bring_up"]["extra_vars"]) == {
-        "restore_dir": "/srv/hccn/history/restore", "switch_upgrade_state_file": "/srv/hccn/history/switch_upgrade.json"}
+        "switch_upgrade_state_file": "/srv/hccn/history/switch_upgrade.json"}
 
 
 def test_what_the_inventory_says_is_not_asked(runs: Runs) -> None:

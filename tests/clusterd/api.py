@@ -8,6 +8,7 @@ import base64
 import json
 import ssl
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,11 @@ Object = dict[str, Any]
 
 class Api:
     """``objects`` by kind, such as ``configmaps``. ``requests``: methods and paths, in the order they came. With an authority it speaks TLS and takes client
-    certificates in place of the token."""
+    certificates in place of the token. With ``hostile`` it answers with the page that this makes of the number of the request, from 0."""
 
-    def __init__(self, folder: Path, objects: dict[str, list[Object]], page: int = 500, authority: Authority | None = None) -> None:
-        self.folder, self.objects, self.page, self.authority = folder, objects, page, authority
+    def __init__(self, folder: Path, objects: dict[str, list[Object]], page: int = 500, authority: Authority | None = None,
+                 hostile: Callable[[int], Object] | None = None) -> None:
+        self.folder, self.objects, self.page, self.authority, self.hostile = folder, objects, page, authority, hostile
         self.requests: list[str] = []
         api = self
 
@@ -64,6 +66,8 @@ class Api:
         self._server.server_close()
 
     def answer(self, path: str) -> tuple[int, Object]:
+        if self.hostile is not None:
+            return 200, self.hostile(len(self.requests) - 1)
         parsed = urlparse(path)
         parts, query = parsed.path.strip("/").split("/"), parse_qs(parsed.query)
         namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts else ""

@@ -105,7 +105,7 @@ def test_kubeconfigs_that_cannot_be_used(api: Api, user: dict[str, Any], cluster
 def test_refusals(api: Api, tmp_path: Path) -> None:
     path = api.kubeconfig()
     error = failure(path, "nobody")
-    assert (error.code, error.message) == ("kubernetes_unauthorized", "the Kubernetes API refuses /api/v1/pods?limit=500: 401 Unauthorized")
+    assert (error.code, error.message) == ("kubernetes_unauthorized", "the Kubernetes API refuses /api/v1/pods: 401 Unauthorized")
     with pytest.raises(HccnError) as caught:
         kube.Api(path, "", 5).items("scheduling.volcano.sh/v1beta1", "podgroups")
     assert caught.value.code == "kubernetes_not_found"

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.filter.diagnose import FilterModule
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import cells, unstarted
 from tests.support import COLLECTION
 
 DAY = "2026/11/21"
@@ -75,6 +76,27 @@ def test_what_the_diagnosis_says_is_understood(source: ModuleType) -> None:
     found = FilterModule().filters()["diagnose"](records)["verdicts"]
     text = run(*(verdict(entry["host"], entry["class"], *entry["evidence"]) for entry in found))
     assert sorted((event["link"], event["host"]) for event in source.events_of(text)) == [("b/0-c/0", "c"), ("c/0-d/0", "c")]
+
+
+@pytest.mark.parametrize("state", ["busy", "not_measured", "failed", "slow"])
+def test_a_second_test_that_could_not_measure_gives_no_event(source: ModuleType, state: str) -> None:
+    """Else it would take sound hosts out of service: another run had them, or somebody listened at the control port."""
+    met = ("n3 npu 1 to n1 npu 1: wrong_run: another runner answers at n1: a line of another run: r0",
+           "n1 npu 1 to n3 npu 1: peer_unreachable: the runner of n3 cannot be reached: connection refused",
+           "n3 npu 1 to n2 npu 1: host_in_use: run r0 has been at work on this host since 2026-01-04T10:00:00.000Z")
+    text = run(verdict("n3", state, *met), verdict("n1", state, *met), playbook="hccn.cluster.retest")
+    assert list(source.events_of(text)) == []
+
+
+def test_an_event_comes_of_a_measured_value_or_an_error_of_the_link(source: ModuleType) -> None:
+    text = run(verdict("n3", "failed", "n3 npu 1 to n1 npu 1: peer_lost: gone", "n3 npu 1 to n2 npu 1: retry_exceeded: no answer"),
+               verdict("n4", "slow", "n4 npu 0 to n1 npu 0: 5 Gbit/s, normal is 195"), playbook="hccn.cluster.retest")
+    assert [(event["link"], event["retested"]) for event in source.events_of(text)] == [("n2/1-n3/1", True), ("n1/0-n4/0", True)]
+
+
+def test_what_the_diagnosis_knows_to_be_no_error_of_a_link_gives_no_event(source: ModuleType) -> None:
+    """The source imports nothing of the collection, so it has a list of its own."""
+    assert cells.BUSY_CODES | cells.INFERRED_CODES | unstarted.OTHER_RUN_CODES <= source.NO_LINK_CODES
 
 
 def test_lines_that_are_none_of_the_history_are_passed_over(source: ModuleType) -> None:

@@ -27,6 +27,26 @@ def test_nothing_is_done_unless_it_is_switched_on(tmp_path: Path, enabled: bool,
     assert [path.name for path in (tmp_path / "out").iterdir()] == made
 
 
+@pytest.mark.parametrize("host", ["all", "npu", "*", "~n.*", "n2:n3", "n2,n3", "!n2", "n9", ""])
+def test_only_one_host_of_the_inventory_is_taken_out(tmp_path: Path, host: str) -> None:
+    command = ["touch", f"{tmp_path}/{{{{ inventory_hostname }}}}.out"]
+    (tmp_path / "hosts").write_text("[npu]\nn2\nn3\n")
+    for variables in ({"ansible_eda": {"event": {"host": host}}}, {"quarantine_host": host}):
+        argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts", "hccn.cluster.quarantine", "-e",
+                json.dumps({**variables, "quarantine_enabled": True, "quarantine_command": command})]
+        done = subprocess.run(argv, cwd=tmp_path, env=ansible_environment(HOME=str(tmp_path)), capture_output=True, text=True, timeout=120)
+        assert done.returncode != 0, done.stdout
+        said = " ".join((done.stdout + done.stderr).split())
+        assert f"{host!r} is not the name of one host of the inventory, so nothing is done" in said
+        assert list(tmp_path.glob("*.out")) == []
+
+
+def test_the_playbook_is_read_without_a_host(tmp_path: Path) -> None:
+    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "n2,n3", "hccn.cluster.quarantine", "--syntax-check"]
+    done = subprocess.run(argv, cwd=tmp_path, env=ansible_environment(HOME=str(tmp_path)), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_what_would_be_done_with_a_command_in_one_text(tmp_path: Path) -> None:
     variables = {"ansible_eda": {"event": {"host": "n3"}}, "quarantine_enabled": True, "quarantine_command": f"touch,{tmp_path}/n3"}
     argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "n2,n3", "hccn.cluster.quarantine", "-e", json.dumps(variables)]

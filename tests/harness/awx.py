@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.awx.job import BIN, Job, Outcome, clone, processes
-from tests.harness.play import PLAY_SECONDS, Play
+from tests.harness.play import HISTORY, PLAY_SECONDS, Play
 from tests.support import ansible_environment
 from tests.testbed import Lab, kernel
 
@@ -43,7 +43,7 @@ class AwxPlay(Play):
     """The worker stands for the execution environment's container."""
 
     def __init__(self, lab: Lab, folder: Path, playbook: str, variables: Mapping[str, Any]) -> None:
-        self.lab, self.history, self.lines = lab, folder / "history", list[str]()
+        self.lab, self.playbook, self.history, self.lines = lab, playbook, folder / HISTORY, list[str]()
         self.folder = folder / "job1"
         folder.mkdir(parents=True, exist_ok=True)
         with _ONE_CLONE:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from tests.testbed import Lab, lab
 
 from tests.harness.faults import FAULTS, VICTIM, Fault
 from tests.harness.jobs import JOBS, Job
-from tests.harness.play import Play, until_nothing_is_left
+from tests.harness.play import HISTORY, Play, until_nothing_is_left
 from tests.harness.stage import Stage
+from tests.harness.table import joined
 
 GONE = "gone"
 LAB: dict[str, Any] = {"products": ("A2", "A2", "A2"), "npus": 2, "variables": {"ansible_ssh_timeout": 5}}
@@ -23,7 +25,10 @@ LAB: dict[str, Any] = {"products": ("A2", "A2", "A2"), "npus": 2, "variables": {
 
 @dataclass(frozen=True)
 class Seen:
-    """``hosts`` by the recap; ``state`` of each host, GONE where it is dead; ``again``: both after a second run on those that live, the fault healed."""
+    """``hosts`` by the recap; ``state`` of each host, GONE where it is dead; ``again``: both after a second run on those that live, the fault healed.
+
+    ``other``: how a run of another playbook ended; ``blamed``: sound hosts that a verdict calls failed since two runs met.
+    """
 
     exit: int
     hosts: dict[str, str]
@@ -35,6 +40,8 @@ class Seen:
     output: str
     seconds: float
     again: tuple[dict[str, str], dict[str, str]] = field(default_factory=lambda: ({}, {}))
+    other: str = ""
+    blamed: list[str] = field(default_factory=list)
 
 
 def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Seen:
@@ -42,17 +49,20 @@ def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Seen:
     job, what = JOBS[playbook], FAULTS[fault]
     began = time.monotonic()
     with lab(**{**LAB, **job.lab}) as here:
-        with job.stage(here, folder) as stage:
-            plays = _played(job, what, here, stage, folder)
-            codes = [play.end() for play in plays]
-            left = until_nothing_is_left(here, *plays, seconds=job.left_seconds)
+        with job.stage(here, folder) as stage, what.history(folder / "0" / HISTORY):
+            plays, second = _met(job, here, stage, folder) if what.other else (_played(job, what, here, stage, folder), None)
+            everybody = [*plays, *([second] if second else [])]
+            ended = {play: play.end() for play in everybody}
+            left = until_nothing_is_left(here, *everybody, seconds=job.left_seconds)
             living = [name for name in here.hosts if here.alive(name)]
             state = {name: stage.state(name) if name in living else GONE for name in here.hosts}
             elsewhere = stage.elsewhere()
             problems = [f"{name}: {problem}" for name in living for problem in conf_problems(here, name)]
             after = _again(job, here, stage, folder, living) if again else ({}, {})
-    return Seen(max(codes, key=abs), plays[0].classes(), state, elsewhere, left, _history(plays[0]), problems, "".join(play.output for play in plays),
-                time.monotonic() - began, after)
+    other = f"{second.playbook}: exit {ended[second]}, {joined(second.classes(), ' ') or 'none'}, history {_history(second)}" if second else ""
+    blamed = [f"{play.playbook}: {host}" for play in everybody for host in play.blamed()] if what.runs_meet else []
+    return Seen(max((ended[play] for play in plays), key=abs), plays[0].classes(), state, elsewhere, left, _history(plays[0]), problems,
+                "".join(play.output for play in everybody), time.monotonic() - began, after, other, blamed)
 
 
 def _played(job: Job, fault: Fault, here: Lab, stage: Stage, folder: Path) -> list[Play]:
@@ -70,6 +80,23 @@ def _played(job: Job, fault: Fault, here: Lab, stage: Stage, folder: Path) -> li
     if fault.moment != "before":
         fault.strike(here, play)
     return plays
+
+
+def _met(job: Job, here: Lab, stage: Stage, folder: Path) -> tuple[list[Play], Play]:
+    """The job's run and that of its other playbook, with the same inventory: the later one begins when the earlier is in the middle of its part."""
+    other = job.other
+    assert other is not None, f"{job.playbook} has no other playbook"
+    begin_job = partial(Play, here, folder / "0", job.playbook, stage.variables)
+    begin_other = partial(Play, here, folder / "other", other.playbook, {**stage.variables, **other.variables})
+    part = f"the part of {VICTIM}"
+    other.prepare(here)
+    if other.during:
+        second = begin_other()
+        second.wait_for(part, partial(other.during(here), second))
+        return [begin_job()], second
+    first = begin_job()
+    first.wait_for(part, partial(stage.during, first))
+    return [first], begin_other()
 
 
 def _again(job: Job, here: Lab, stage: Stage, folder: Path, living: list[str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
+from tests.history import disks
 from tests.testbed import Lab
 
 from tests.harness import clock
@@ -30,13 +33,21 @@ def _nothing(_lab: Lab) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """``strike`` is called with the lab and the run (None before it), ``prepare`` before it; ``plays``: how many operators, and of which kind."""
+    """``strike`` is called with the lab and the run (None before it), ``prepare`` before it; ``plays``: how many operators, and of which kind; ``history``:
+    what the history of the first one lies on; ``other``: what strikes is the job's other playbook."""
 
     what: str
     moment: str
     strike: Callable[[Lab, Play | None], None] = lambda _lab, _play: None
     prepare: Callable[[Lab], None] = _nothing
     plays: tuple[type[Play], ...] = (Play,)
+    history: Callable[[Path], AbstractContextManager[None]] = nullcontext
+    other: bool = False
+
+    @property
+    def runs_meet(self) -> bool:
+        """Return True if all hosts are sound and only the runs are in each other's way."""
+        return self.other or len(self.plays) > 1
 
 
 def _on_host(what: str) -> Callable[[Lab, Play | None], None]:
@@ -76,9 +87,11 @@ FAULTS = {
     "AWX cancel": Fault(f"a job of AWX is cancelled, so that ansible-runner kills the process group of ansible-playbook, while {WORKING}", "working",
                         _on_controller(signal.SIGTERM), plays=(AwxPlay,)),
     "two operators": Fault("the same playbook is run twice at the same time", "before", plays=(Play, Play)),
+    "other playbook": Fault("at the same time, a second operator runs another playbook on the same hosts", "during", other=True),
     "garbage": Fault(f"every call of hccn_tool on {VICTIM} prints nonsense and ends with exit status 0", "before", _in_devices("*.garbage=1")),
     "10 MB of output": Fault(f"every call of hccn_tool on {VICTIM} prints 10 MB and ends with exit status 0", "before", _in_devices("*.flood=10")),
     "hccn.conf locked": Fault(f"another process of {VICTIM} holds hccn.conf under flock for ten minutes", "before", _in_devices("conf_locked=600")),
     "clock jump": Fault(f"while {VICTIM} does its part, the wall clock of {AHEAD} steps a day ahead and its own a day back, as far as Python sees it there "
                         "(the kernel has one for all of these hosts)", "during", _clocks, _with_clocks),
+    "history full": Fault("not a byte more fits on the file system of the history, which is the controller's", "before", history=disks.full),
 }

@@ -32,12 +32,43 @@ FABRIC_SECONDS, RANK_SECONDS = 90.0, 110.0
 """A runner gives up partners that it does not reach, ranks end a minute after the limit of their run."""
 EXPOSED = {"expose": (str(Path(sys.executable).parent.parent), sys.base_prefix)}
 """The hosts have no mpirun of their own: they see this Python's."""
+TEST_SECONDS = 40
 A3 = {"products": ("A3", "A3", "A3")}
+
+
+@dataclass(frozen=True)
+class Other:
+    """The playbook that disturbs a job most, with the variables that the job's own stage does not have.
+
+    ``during``: where it is in the middle of its part on VICTIM, and the job is run then; None where the job is long enough to be met in the middle of its own.
+    """
+
+    playbook: str
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    during: Callable[[Lab], Callable[[Play], bool]] | None = None
+    prepare: Callable[[Lab], None] = lambda _lab: None
+
+
+def _long_tests(lab: Lab) -> None:
+    """A test takes TEST_SECONDS, so that a playbook that is started during it meets it."""
+    for name in lab.hosts:
+        path = lab.path(name, f"/var/lib/npu-simulator/{name}/sim.json")
+        path.write_text(json.dumps({**json.loads(path.read_text()), "measure_seconds": TEST_SECONDS, "measure_bytes": 1 << 40}))
+
+
+CHECK_COMES = Other("check_fabric", CHECK_FABRIC)
+CHECK_RUNS = Other("check_fabric", {**CHECK_FABRIC, "check_fabric_duration": TEST_SECONDS},
+                   called("-roce_test", but="reset"), _long_tests)
+CHANGE_RUNS = Other("bring_up", BRING_UP, called("-ip", "-s"))
+TLS_RUNS = Other("tls", {"tls_state": "enabled"}, called("-tls", "-s"))
+UPGRADE_COMES = Other("switch_upgrade")
 
 
 @dataclass(frozen=True)
 class Job:
     """``late``: a line that the run prints after VICTIM's part. ``stage`` is made for one run of the cell and taken away after it.
+
+    ``other`` meets it under the fault "other playbook", None where the playbook reaches no host.
 
     ``left_seconds``: how long after the run a process may be there that a host began and nobody can reach: until the longest deadline on hosts.
     """
@@ -47,6 +78,7 @@ class Job:
     stage: Callable[[Lab, Path], AbstractContextManager[Stage]]
     lab: Mapping[str, Any] = field(default_factory=dict)
     left_seconds: float = LEFT_SECONDS
+    other: Other | None = None
 
 
 def on_hosts(during: Callable[[Lab], Callable[[Play], bool]], variables: Mapping[str, Any], state: Callable[[Lab, str], str] = states.network_and_switch,
@@ -69,15 +101,13 @@ def _said(task: str) -> Callable[[Play], bool]:
 @contextmanager
 def _restore(lab: Lab, _folder: Path) -> Iterator[Stage]:
     """What was saved is another network with TLS on, so that all of it has to be set."""
-    saved = lab.folder / ".restore"
-    saved.mkdir()
     for name, host in lab.hosts.items():
         network = [{"id": device, "address": address.replace("10.78.", "10.79."), "netmask": host.netmask} for device, address in enumerate(host.addresses)]
         tls = [{"id": device, "enabled": True} for device in range(host.devices)]
-        (saved / f"{name}.json").write_text(json.dumps(
-            {"schema": "hccn.cluster/restore/1", "saved_at": "2026-01-02T03:04:05Z", "host": name, "network": network, "tls": tls}))
+        lab.path(name, "/etc/hccn.conf.restore.json").write_text(json.dumps(
+            {"schema": "hccn.cluster/restore/2", "saved_at": "2026-01-02T03:04:05Z", "hccn_conf": None, "network": network, "tls": tls}))
     lab.set_state(VICTIM, "*.latency=0.4")
-    yield Stage({"restore_dir": str(saved)}, called("-ip", "-s")(lab), lambda name: states.network_and_switch(lab, name))
+    yield Stage({}, called("-ip", "-s")(lab), lambda name: states.network_and_switch(lab, name))
 
 
 @contextmanager
@@ -149,23 +179,26 @@ def _collective(lab: Lab) -> Callable[[Play], bool]:
 
 
 JOBS = {job.playbook: job for job in (
-    Job("bring_up", "TASK [hccn.cluster.bring_up : Read all NPUs]", on_hosts(called("-ip", "-s"), BRING_UP)),
-    Job("tls", "TASK [hccn.cluster.tls : State of the host]", on_hosts(called("-tls", "-s"), {"tls_state": "enabled"})),
+    Job("bring_up", "TASK [hccn.cluster.bring_up : Read all NPUs]", on_hosts(called("-ip", "-s"), BRING_UP), other=CHECK_RUNS),
+    Job("tls", "TASK [hccn.cluster.tls : State of the host]", on_hosts(called("-tls", "-s"), {"tls_state": "enabled"}),
+        other=CHECK_RUNS),
     Job("rank_table", "TASK [hccn.cluster.rank_table : What was written]",
-        on_hosts(called("-ip", "-g"), {"rank_table_path": TABLE}, lambda lab, name: states.table(lab, name, TABLE))),
-    Job("restore", "TASK [hccn.cluster.restore : What was put back]", _restore),
-    Job("adopt", "TASK [hccn.cluster.adopt : Make the folder of the variables]", _adopt),
-    Job("check_fabric", "TASK [hccn.cluster.check_fabric : Judge all hosts]", _fabric(CHECK_FABRIC), left_seconds=FABRIC_SECONDS),
-    Job("retest", "TASK [hccn.cluster.check_fabric : Judge all hosts]", _fabric({**CHECK_FABRIC, "retest_pairs": _pairs()}), left_seconds=FABRIC_SECONDS),
-    Job("check_collective", "TASK [hccn.cluster.check_collective : Result of the collective]", on_hosts(_collective, COLLECTIVE), EXPOSED, RANK_SECONDS),
+        on_hosts(called("-ip", "-g"), {"rank_table_path": TABLE}, lambda lab, name: states.table(lab, name, TABLE)), other=CHANGE_RUNS),
+    Job("restore", "TASK [hccn.cluster.restore : Show what was put back]", _restore, other=CHECK_RUNS),
+    Job("adopt", "TASK [hccn.cluster.adopt : Make the folder of the variables]", _adopt, other=CHANGE_RUNS),
+    Job("check_fabric", "TASK [hccn.cluster.check_fabric : Judge all hosts]", _fabric(CHECK_FABRIC), left_seconds=FABRIC_SECONDS, other=CHANGE_RUNS),
+    Job("retest", "TASK [hccn.cluster.check_fabric : Judge all hosts]", _fabric({**CHECK_FABRIC, "retest_pairs": _pairs()}), left_seconds=FABRIC_SECONDS,
+        other=CHECK_RUNS),
+    Job("check_collective", "TASK [hccn.cluster.check_collective : Result of the collective]", on_hosts(_collective, COLLECTIVE), EXPOSED, RANK_SECONDS,
+        CHECK_COMES),
     Job("site", "TASK [hccn.cluster.report : Make the page]",
         on_hosts(called("-ip", "-s"), {**BRING_UP, **CHECK_FABRIC, **COLLECTIVE, "rank_table_path": TABLE},
-                 lambda lab, name: f"{states.fabric(lab, name)}, table {states.table(lab, name, TABLE)}"), EXPOSED, FABRIC_SECONDS),
-    Job("datadist_ready", "TASK [hccn.cluster.datadist_ready : May the clusters link?]", _datadist),
-    Job("nic_switch", "TASK [hccn.cluster.nic_switch : Switch the NPUs of job uid-b]", nic_switch, A3),
-    Job("switch_upgrade", "TASK [hccn.cluster.switch_upgrade : Find the jobs]", switch_upgrade, A3),
+                 lambda lab, name: f"{states.fabric(lab, name)}, table {states.table(lab, name, TABLE)}"), EXPOSED, FABRIC_SECONDS, CHECK_COMES),
+    Job("datadist_ready", "TASK [hccn.cluster.datadist_ready : May the clusters link?]", _datadist, other=TLS_RUNS),
+    Job("nic_switch", "TASK [hccn.cluster.nic_switch : Switch the NPUs of job uid-b]", nic_switch, A3, other=UPGRADE_COMES),
+    Job("switch_upgrade", "TASK [hccn.cluster.switch_upgrade : Find the jobs]", switch_upgrade, A3, other=CHECK_RUNS),
     Job("perf_tools", "TASK [hccn.cluster.perf_tools : Tools of the host]",
-        on_hosts(called("/usr/local/bin/iperf3"), {"perf_tools_wanted": ["iperf3"], "perf_tools_install": False}, prepare=_iperf3)),
+        on_hosts(called("/usr/local/bin/iperf3"), {"perf_tools_wanted": ["iperf3"], "perf_tools_install": False}, prepare=_iperf3), other=CHECK_RUNS),
     Job("quarantine", "TASK [hccn.cluster.quarantine : What was done]", _quarantine),
     Job("report", "TASK [hccn.cluster.report : Publish a summary as an artifact of the job]", _report),
     Job("validate", "TASK [hccn.cluster.validate : What was checked]", _validate),

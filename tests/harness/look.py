@@ -32,7 +32,7 @@ def _one(kept: Path, playbook: str, fault: str) -> str:
     row = row_of(seen)
     left = {str(key): value for key, value in seen.left.items()}
     Path(f"{place}.json").write_text(json.dumps({**row, "left": left, "conf": seen.conf_problems, "seconds": round(seen.seconds, 1)}))
-    bad = f" LEFT {seen.left}" if seen.left else ""
+    bad = (f" LEFT {seen.left}" if seen.left else "") + (f" BLAMED {seen.blamed}" if seen.blamed else "")
     return f"{playbook} / {fault}: {json.dumps(row)} {seen.seconds:.0f} s{bad}{' CONF ' + str(seen.conf_problems) if seen.conf_problems else ''}"
 
 

@@ -24,15 +24,17 @@ Every playbook was run under every one of these faults, on three real small host
 watched from outside: through ``/proc``, by files and by the devices themselves. ``make fault-matrix`` runs all of it again, ``make test`` a small choice.
 
 In **every** cell that was run no process is left on the hosts or on the controller {left} s after the end, ``hccn.conf`` has no half or double
-line, and no line of the history is torn. A host that nobody can reach any more cleans up after itself: ranks of ``mpirun`` end {alone} s after the limit of
+line, and no line of the history is torn. Where two runs meet, no verdict of either calls a host ``failed``.
+A host that nobody can reach any more cleans up after itself: ranks of ``mpirun`` end {alone} s after the limit of
 their run (``check_collective_timeout``), a runner of ``check_fabric`` when it has given up its partners (``check_fabric_meeting_timeout``).
 """
 LEGEND = """\
 ``node2`` is the host that is struck. *Hosts* are node1, node2 and node3 by Ansible's recap, one word where all are the same; there is none where the
 run is killed before it. *State* is what becomes of them in the same order: ``10.78 tls 0`` are the addresses and TLS switches that they had, in
 ``hccn.conf`` and in the devices; ``devices`` stands before what the devices have where the file has something else. *History* is whether the run is
-kept ``complete``, or in ``part``: readable up to where it was cut off. Values with *or* between them, or
-``any``: two things race.
+kept ``complete``, or in ``part``: readable up to where it was cut off, or ``none`` where it could not be written, of
+which the callback warns once. *Meanwhile* is how the run of the other playbook ended.
+Values with *or* between them, or ``any``: two things race.
 """
 MARKS = {"run": "yes", "open": "**open**", "absent": "n/a", "unfilled": "not run"}
 
@@ -80,6 +82,8 @@ def _words(cell: Cell) -> list[str]:
     state = _or(cell.allowed["state"])
     if "elsewhere" in cell.allowed:
         state += f"; {_or(cell.allowed['elsewhere'])}"
+    if "other" in cell.allowed:
+        state += f". Meanwhile {_or(cell.allowed['other'])}"
     if cell.again is not None:
         state += f". After another run: {_code(cell.again[1])}"
     return [_or(cell.allowed["exit"]), _or(cell.allowed["recap"]), state, _or(cell.allowed["history"]), _code(cell.says)]

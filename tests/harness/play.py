@@ -23,6 +23,8 @@ from tests.testbed import Lab
 from tests.testbed import kernel
 
 PLAY_SECONDS = 300.0
+HISTORY = "history"
+"""The folder of a run's history, below the run's own."""
 LEFT_SECONDS = 30.0
 """How long after the end of a run a process may still be there: a call of hccn_tool that had begun ends by itself, later on a machine under load."""
 
@@ -37,7 +39,7 @@ class Play:
     """ansible-playbook as a process of its own session."""
 
     def __init__(self, lab: Lab, folder: Path, playbook: str, variables: Mapping[str, Any]) -> None:
-        self.lab, self.history, self.lines = lab, folder / "history", list[str]()
+        self.lab, self.playbook, self.history, self.lines = lab, playbook, folder / HISTORY, list[str]()
         argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(lab.inventory), f"hccn.cluster.{playbook}", "-e", json.dumps(variables)]
         environment = ansible_environment(ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(self.history), ANSIBLE_FORKS="16",
                                           ANSIBLE_DISPLAY_SKIPPED_HOSTS="false")
@@ -85,6 +87,11 @@ class Play:
 
     def runs(self) -> list[reader.Run]:
         return [reader.read(entry) for entry in reader.runs(self.history)]
+
+    def blamed(self) -> list[str]:
+        """Return the hosts that a verdict of this run calls failed."""
+        verdicts = [record for run in self.runs() for record in run.records if record.get("kind") == "verdict" and record.get("source", {}).get("host")]
+        return sorted({str(record["source"]["host"]) for record in verdicts if record["samples"][0]["class"] == "failed"})
 
     def left_here(self) -> dict[int, list[str]]:
         """Processes of this run on the controller, by its session or its folder in their environment; ssh's masters stay for a minute by themselves and are

@@ -17,13 +17,19 @@ if TYPE_CHECKING:
 EXPECTED = Path(__file__).with_name("expected.yml")
 ANY = "any"
 """Of the recap, where two runs race for all hosts."""
-JUDGED = ("exit", "recap", "state", "elsewhere", "history")
-KEYS = {*JUDGED, "says", "again", "open", "chosen", "absent", "unfilled"}
+OPTIONAL = ("elsewhere", "other")
+"""What a row of the table has only where there is something to it."""
+JUDGED = ("exit", "recap", "state", "history", *OPTIONAL)
+KEYS = {*JUDGED, "says", "warns", "again", "open", "chosen", "absent", "unfilled"}
+WARNING = "hccn.cluster.results keeps nothing more of this run"
+"""What the callback says, once, when the history cannot be written."""
 
 
 @dataclass(frozen=True)
 class Cell:
     """``allowed``: by each word of JUDGED the texts that may be seen, more than one where two things race. ``says``: stands in the output.
+
+    ``other``, one of them: how the run of another playbook ended. ``warns``: WARNING stands in the output, too, once.
 
     ``again``: recap and state after a second run. ``absent``: why the fault does not apply; ``open``: which limitation the cell shows; ``unfilled``: why
     it was never run.
@@ -36,6 +42,7 @@ class Cell:
     open: str = ""
     unfilled: str = ""
     chosen: bool = False
+    warns: bool = False
 
     @property
     def is_run(self) -> bool:
@@ -64,7 +71,7 @@ def _cell(name: str, entry: Mapping[str, Any], reasons: Mapping[str, str]) -> Ce
         raise ValueError(f"{name}: without {', '.join(sorted(missing))}")
     again = entry.get("again")
     return Cell({word: _texts(entry[word]) for word in JUDGED if word in entry}, str(entry["says"]), (again["recap"], again["state"]) if again else None,
-                open=entry.get("open", ""), chosen=entry.get("chosen", False))
+                open=entry.get("open", ""), chosen=entry.get("chosen", False), warns=entry.get("warns", False))
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -74,7 +81,8 @@ def _texts(value: Any) -> tuple[str, ...]:
 def row_of(seen: Seen) -> dict[str, str]:
     """A cell that was run in the words of the table; what is the same for all hosts stands once."""
     found = {"exit": str(seen.exit), "recap": joined(seen.hosts, " ") or "none", "state": joined(seen.state, " / "), "history": seen.history}
-    return {**found, "elsewhere": "; ".join(f"{name}: {value}" for name, value in seen.elsewhere.items())} if seen.elsewhere else found
+    more = {"elsewhere": "; ".join(f"{name}: {value}" for name, value in seen.elsewhere.items()), "other": seen.other}
+    return {**found, **{word: text for word, text in more.items() if text}}
 
 
 def joined(by_host: Mapping[str, str], separator: str) -> str:
@@ -88,14 +96,18 @@ def differences(cell: Cell, seen: Seen) -> list[str]:
     row = row_of(seen)
     found = [f"{word} is {row.get(word, 'none')!r}, not {' or '.join(map(repr, allowed))}"
              for word, allowed in cell.allowed.items() if row.get(word, "none") not in allowed and ANY not in allowed]
-    if "elsewhere" in row and "elsewhere" not in cell.allowed:
-        found.append(f"elsewhere is {row['elsewhere']!r}")
+    found += [f"{word} is {row[word]!r}" for word in OPTIONAL if word in row and word not in cell.allowed]
     if cell.says not in flat(seen.output):
         found.append(f"not said: {cell.says!r}")
+    warnings = flat(seen.output).count(WARNING)
+    if warnings != cell.warns:
+        found.append(f"the callback warned {warnings} times, not {int(cell.warns)}")
     if cell.again is not None and cell.again != (joined(seen.again[0], " "), joined(seen.again[1], " / ")):
         found.append(f"after another run: {seen.again}")
     if seen.left:
         found.append(f"left running: {seen.left}")
+    if seen.blamed:
+        found.append(f"sound, but called failed: {', '.join(seen.blamed)}")
     return found + seen.conf_problems
 
 

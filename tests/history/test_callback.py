@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.schemas import lines, violations
+
 from .plays import DEADLINE, command, environment, files, header, kept, play, run, wait_until_alone
 
 SCHEMA = "schema: hccn.cluster/measurement/1"
@@ -29,7 +31,9 @@ TASKS = f"""
   measure:
     measurements:
       - {record("device", "kind: device", "source: {device: 0}")}
-      - {record("pair", "kind: rdma", "source: {host: n9, device: 1}")}
+      - {record("pair", "kind: rdma", "source: {host: '{{ inventory_hostname }}', device: 1}")}
+      - {record("of another host", "kind: rdma", "source: {host: n9, device: 1}")}
+      - {record("of the controller", "kind: verdict", "source: {host: '{{ inventory_hostname }}'}")}
       - {{schema: other/1, id: foreign}}
       - just a text
 - name: Each
@@ -93,7 +97,7 @@ def of(host: str) -> dict[str, list[str]]:
     return {
         "Look": [
             f'{{{N1}, "id": "device", "kind": "device", "source": {{"device": 0, "host": "{host}"}}}}',
-            f'{{{N1}, "id": "pair", "kind": "rdma", "source": {{"host": "n9", "device": 1}}}}',
+            f'{{{N1}, "id": "pair", "kind": "rdma", "source": {{"host": "{host}", "device": 1}}}}',
         ],
         "Each": [f'{{{N1}, "id": "item-{item}", "kind": "ping", {source}}}' for item in (1, 2)],
         "Fail": [
@@ -273,6 +277,53 @@ def test_it_is_quiet_unless_asked(tmp_path: Path, arguments: list[str], env: dic
     (path,) = files(tmp_path)
     assert [line for line in done.stdout.splitlines() if "hccn.cluster.results" in line] == [f"hccn.cluster.results: 1 records in {path}"] * lines
     assert "WARN" not in done.stderr
+
+
+DEEP = """#!/usr/bin/python
+# WANT_JSON: no AnsibleModule, which would look through what it returns
+import json
+record = {"schema": "hccn.cluster/measurement/1", "id": "shallow", "kind": "ping"}
+deep = json.dumps({**record, "id": "deep", "x": "X"}).replace('"X"', "[" * DEPTH + "]" * DEPTH)
+print('{"changed": false, "measurements": [%s, %s, %s]}' % (json.dumps(record), deep, json.dumps({**record, "id": "after"})))
+"""
+
+
+@pytest.mark.parametrize("depth", [40, 300])
+def test_an_odd_result_of_one_host_costs_what_is_kept_of_it(tmp_path: Path, depth: int) -> None:
+    """At 300 levels, ansible-core 2.19 and later cannot give the result to a callback at all."""
+    library = tmp_path / "library"
+    library.mkdir()
+    (library / "deep.py").write_text(DEEP.replace("DEPTH", str(depth)))
+    tasks = f"""
+- name: Deep
+  deep:
+  when: inventory_hostname == "n1"
+- name: After it
+  measure: {{measurements: [{record("later")}]}}
+"""
+    done = play(tmp_path, tasks, hosts="n1,n2", env={"ANSIBLE_LIBRARY": str(library)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "keeps nothing more" not in done.stderr
+    (path,) = files(tmp_path)
+    assert path.suffix == ".jsonl"
+    assert [violations("history/1", line) for line in lines(path) if "event" in line] == [[]]
+    found = [(line.get("event"), line.get("source", line).get("host"), line.get("id"), line.get("message")) for line in lines(path)[1:-1]]
+    later = [(None, "n1", "later", None), (None, "n2", "later", None)]
+    one = [(None, "n1", "shallow", None), (None, "n1", "after", None),
+           ("dropped", "n1", None, "A record is not kept: 'deep': it is nested deeper than 32 levels")]
+    none = [("dropped", "n1", None, "A record is not kept: the result could not be examined: RecursionError")]
+    assert found in ([*one, *later], [*none, *later] if depth == 300 else [])
+
+
+def test_a_long_text_is_examined_once(tmp_path: Path) -> None:
+    """160,000 characters, in which every place might begin a secret: the play is not held up, and its history is bounded."""
+    text = "a-" * 40_000 + "basic " + "a." * 40_000
+    tasks = "- fail: {msg: " + text + "}\n  ignore_errors: true\n" + f"- measure: {{measurements: [{record('a', 'tool: {name: ' + text + '}')}]}}\n"
+    done = play(tmp_path, tasks)
+    assert done.returncode == 0, done.stderr
+    (path,) = files(tmp_path)
+    assert path.stat().st_size < 10_000
+    assert '"id":"a"' in path.read_text()
 
 
 def test_not_enabled_it_leaves_nothing(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from .disks import disk, fill
 from .plays import files, play
 
 RECORD = "{schema: hccn.cluster/measurement/1, id: a, kind: ping, status: ok}"
@@ -49,6 +50,35 @@ def test_the_page_of_this_run_from_a_task_of_it(tmp_path: Path) -> None:
     }
     assert page.stat().st_mode & 0o777 == 0o640
     assert "Made by the run itself, before its end." in page.read_text()
+
+
+LONG = f"- measure: {{measurements: [{{schema: hccn.cluster/measurement/1, id: b, kind: ping, status: ok, command: [{'x' * 9000}]}}]}}\n"
+
+
+def test_a_page_of_a_run_that_the_disk_cut_off_says_so(tmp_path: Path) -> None:
+    """The disk of the history is full after the first record, while the play goes on."""
+    tasks = (f"{MEASURE}{LONG}{MEASURE}- hccn.cluster.report: {{path: {tmp_path}/page.html}}\n  register: page\n"
+             f"- hccn.cluster.report: {{path: {tmp_path}/run.jsonl, format: jsonl}}\n")
+    with disk(tmp_path / "history", 8):
+        returned = reported(tmp_path, tasks, env={"HCCN_RUN_ID": "r1"})
+        (path,) = files(tmp_path)
+        assert path.name.endswith("-r1.jsonl.part")
+    assert (returned["state"], returned["incomplete"], returned["counts"]["records"]) == ("incomplete", True, 1)
+    assert returned["history_file"].endswith("-r1.jsonl.part")
+    page = (tmp_path / "page.html").read_text()
+    assert "Incomplete. The run was ended before its end" in page and "Made by the run itself, before its end." not in page
+    lines = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
+    assert [line.get("id", line.get("end")) for line in lines] == [None, "a"]
+
+
+def test_no_page_of_another_run_where_nothing_of_this_one_is_kept(tmp_path: Path) -> None:
+    with disk(tmp_path / "history", 100):
+        play(tmp_path, MEASURE, env={"HCCN_RUN_ID": "earlier"})
+        fill(tmp_path / "history")
+        done = play(tmp_path, f"{MEASURE}- hccn.cluster.report: {{path: {tmp_path}/page.html}}\n")
+        assert "Nothing of this run is in the history: " in failed(done) and "No space left on device" in failed(done)
+        assert [path.name.split("-")[1] for path in files(tmp_path) if path.name != "of-others"] == ["earlier.jsonl"]
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_the_page_of_an_earlier_run_in_a_run_of_its_own(tmp_path: Path) -> None:

@@ -46,6 +46,12 @@ def messages(folder: Path, tasks: str) -> list[str]:
             ["early", "printf (hidden)"],
         ),
         (failing("early") + "- include_vars: {file: ../late.yml}\n" + failing("late {{ db_password }}"), ["early", "late (hidden)"]),
+        # Hidden before the message is cut, and before a list is written as JSON.
+        (failing("{{ 'x' * 270 }} {{ a_token }}", "{a_token: buffalo-buffalo-buffalo-buffalo-buffalo}"), ["x" * 270 + " (hidden)"]),
+        (
+            "- assert: {that: false, fail_msg: [a, '{{ odd_token }}']}\n  ignore_errors: true\n  vars: {odd_token: \"p'\\\"\\\\ \u00e4\"}\n",
+            ['["a", "(hidden)"]'],
+        ),
         # One that is not to be known takes nothing from the others.
         (failing("with {{ ansible_password }}", '{a_token: "{{ absent.x }}", b_token: "{{ 1 | nofilter }}"}'), ["with (hidden)"]),
     ],

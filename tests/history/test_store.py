@@ -179,13 +179,15 @@ def test_an_old_run_was_compressed_by_the_next(planted: Path) -> None:
     assert reader.read(reader.find(planted / "history", "old")).header["run_id"] == "old"
 
 
-def verdict(name: str, host: str = "n1") -> str:
-    return (f"{{schema: hccn.cluster/measurement/1, id: v, kind: verdict, status: {'ok' if name == 'good' else 'failed'}, source: {{host: {host}}}, "
-            f"samples: [{{class: {name}, message: because}}]}}")
+def pair(source: str, target: str, rate: float) -> dict[str, Any]:
+    return {"schema": "hccn.cluster/measurement/1", "id": f"r/{source}-{target}", "kind": "rdma", "status": "ok", "source": {"host": source, "device": 0},
+            "target": {"host": target, "device": 0}, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": rate}]}
 
+
+SLOW = {"n1": {"measurements": [pair("n1", "n2", 50.0), pair("n1", "n3", 50.0)]}, "n2": {"measurements": [pair("n2", "n3", 190.0)]}}
 
 ROLE = """
-- measure: {measurements: [%s]}
+- hccn.cluster.fabric_verdict: {hosts: [n1], nodes: %s, floor_gbit_s: 100, fail_on: never}
 - ansible.builtin.include_role: {name: hccn.cluster.report}
   vars: %s
 """
@@ -195,7 +197,7 @@ def test_a_results_host_keeps_the_run_and_its_page_and_a_bad_run_fails(tmp_path:
     kept = tmp_path / "elsewhere"
     settings: dict[str, Any] = {"report_results_host": "keeper", "report_results_path": str(kept), "report_fail_on": "slow",
                                 "report_prometheus_path": str(tmp_path / "hccn.prom")}
-    done = play(tmp_path, ROLE % (verdict("slow"), json.dumps(settings)), hosts="n1,", env={
+    done = play(tmp_path, ROLE % (json.dumps(SLOW), json.dumps(settings)), hosts="n1,", env={
         "HCCN_RUN_ID": "awx-7", "ANSIBLE_SHOW_CUSTOM_STATS": "true", "ANSIBLE_HOST_PATTERN_MISMATCH": "ignore"})
     said = " ".join(done.stdout.split())
     assert done.returncode == 2 and "The run is slow, see " in said, done.stdout + done.stderr

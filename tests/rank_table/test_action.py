@@ -259,7 +259,7 @@ def test_a_table_that_hccl_would_refuse_is_not_written(tmp_path: Path) -> None:
         ])
     assert code == 0, output
     assert kept["bad"]["msg"] == (
-        "the rank table is not written: server_list[0].device[1].device_id: device_id 16 is beyond 15, the last of A2 (rule device_id, EI0014), "
+        "the rank table is not written: n1: server_list[0].device[1].device_id: device_id 16 is beyond 15, the last of A2 (rule device_id, EI0014), "
         "and 2 more problems")
     assert [(problem["rule"], problem["host"], problem["device"], problem["where"]) for problem in kept["bad"]["problems"]] == [
         ("device_id", "n1", 16, "server_list[0].device[1].device_id"),

@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.simulator.bench import SUCCESS, Bench
+from tests.simulator.hccn_sim import interface
 from tests.simulator.hccn_sim.errors import REFUSALS
+from tests.simulator.hccn_sim.node import Node
 
 
 def test_a_new_network_takes_gateway_and_routes_out_of_the_file(bench: Bench) -> None:
@@ -313,3 +316,18 @@ def test_interfaces_ask_the_kernel(bench: Bench) -> None:
     bench.set("a", "*.ip=")
     assert bench.run("a", "-i 0 -ping -g address 127.0.0.1").code == 0
     assert bench.run("a", "-i 0 -ping -g address 255.255.255.255").code == 1
+
+
+def test_two_changes_at_a_time_of_one_link_follow_each_other(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.make("a", fabric="interfaces")
+    done: list[str] = []
+
+    def batch(commands: list[str], force: bool = False) -> None:
+        done.append("flush" if force else "add")
+        time.sleep(0.1)
+
+    monkeypatch.setattr(interface, "_is_up", lambda _device: True)
+    monkeypatch.setattr(interface, "_batch", batch)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _call: interface.follow(Node(str(bench.root("a"))), 0), range(2)))
+    assert done == ["flush", "add", "flush", "add"]

@@ -106,11 +106,13 @@ def test_a_killed_tool_leaves_the_device_at_work_until_reset(bench: Bench) -> No
     tool.send_signal(signal.SIGKILL)
     tool.communicate(timeout=DEADLINE)
     assert alive(record)
+    assert "total_qp_count: 1\n" in bench.run("a", "-i 0 -qp_info -g").out
     assert Path(f"/proc/{record['pid']}/environ").read_bytes() == b""
     assert os.getsid(record["pid"]) != os.getsid(0)
     busy = bench.run("a", "-i 0 -roce_test ib_send_bw -tcp")
     assert (busy.code, busy.err) == (2, "Roce perftest is doing, please try later.\nCmd execute failed!\n")
     assert bench.run("a", "-i 0 -roce_test reset") == (0, SUCCESS, "")
+    assert "total_qp_count: 0\n" in bench.run("a", "-i 0 -qp_info -g").out
     assert not alive(record)
     assert not Path(record_path(str(bench.root("a") / "state"), 0)).exists()
     assert bench.run("a", "-i 0 -roce_test reset").code == 0

@@ -32,7 +32,7 @@ def names(count: int) -> list[str]:
 
 def inventory(count: int) -> dict[str, Any]:
     hosts = {name: {"ansible_host": f"192.0.{number // 250}.{number % 250 + 1}"} for number, name in enumerate(names(count))}
-    variables = {"ansible_connection": "canned", "ansible_python_interpreter": sys.executable, "bring_up_tls_state": "disabled", "restore_dir": "/nowhere"}
+    variables = {"ansible_connection": "canned", "ansible_python_interpreter": sys.executable, "bring_up_tls_state": "disabled"}
     return {"npu": {"hosts": hosts, "vars": variables}}
 
 
@@ -50,7 +50,7 @@ def write(folder: Path, count: int) -> None:
     looked = {look(topics): json.dumps(call_module("device_info", {**options, "fail_on": "none", **({} if topics is None else {"gather": topics})}))
               for topics in ASKED}
     tls = call_module("device_tls", {**options, "state": "disabled"})
-    shared = {"device_tls": {**tls, "changed": False}, "hccn_conf": call_module("hccn_conf", {**options, "path": options["hccn_conf"]}),
+    shared = {"device_tls": {**tls, "changed": False}, "hccn_conf": call_module("hccn_conf", {**options, "path": options["hccn_conf"], "keep_previous": True}),
               "rdma_perf": {"changed": False, "run_id": "r", "state": "running", "progress": {}, "measurements": []},
               "stat": {"changed": False, "stat": {"exists": False}}, "copy": {"changed": True, "dest": "/etc/hccl.json", "mode": "0640", "owner": "root"},
               "file": {"changed": False}, "nothing": {"changed": False}}

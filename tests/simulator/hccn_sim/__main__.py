@@ -9,6 +9,7 @@ import sys
 
 from . import layout
 from .node import DEFAULTS, PRODUCTS, Node
+from .schedule import schedule
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,6 +37,8 @@ def parser() -> argparse.ArgumentParser:
     change = commands.add_parser("set", help="change the state of devices")
     change.add_argument("root")
     change.add_argument("state", nargs="+", metavar="KEY=VALUE")
+    change.add_argument("--after-commands", type=int, metavar="N", help="not now, but when N more calls of the node's tools have ended")
+    change.add_argument("--matching", default="", metavar="WORDS", help='with --after-commands: count only such calls, for example "-i 1 -mtu -s"')
     show = commands.add_parser("get", help="print the state of a device")
     show.add_argument("root")
     show.add_argument("device")
@@ -52,7 +55,12 @@ def main(argv: list[str] | None = None) -> int:
             how = {name: getattr(args, name) for name in ("address_template", "netmask", "state", "conf_from_state", "python", "reset")}
             layout.init(args.root, config, **how)
         elif args.command == "set":
-            layout.set_state(args.root, args.state)
+            if args.matching and args.after_commands is None:
+                raise ValueError("--matching says which calls --after-commands counts: give both")
+            if args.after_commands is None:
+                layout.set_state(args.root, args.state)
+            else:
+                schedule(Node(args.root), args.state, args.after_commands, args.matching)
         elif args.command == "stop":
             layout.stop(args.root)
         else:

@@ -68,10 +68,12 @@ def hw_stats(tool: Tool, args: list[str]) -> None:
 
 
 def qp_info(tool: Tool, args: list[str]) -> None:
-    """``qps=<n>``: that many queue pairs in use, as under a running job."""
+    """``qps=<n>``: that many queue pairs in use, as under a running job. A test that runs has one, too."""
+    from .perf_device import RUNNING, PerfDevice
+
     get_only(args)
     tool.device.call("qp_info")
-    count = tool.device.number("qps")
+    count = tool.device.number("qps") + (PerfDevice(tool).status() == RUNNING)
     tool.info(QP_HEAD)
     for number in range(count):
         tool.info(f"{number + 8:<7}5         RC     {number + 8:<17}{tool.device.get('ip'):<36}{49152 + number:<13}0               0")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 
 from .errors import Refused
+from .schedule import command_ended
 
 TYPE_CHECKING = False  # typing is slow to load
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ def strike(tool: Tool, args: list[str]) -> None:
         tool.clock.sleep(node.seconds("hang_seconds"))
         raise Refused("timeout")
     if device.is_set("killed"):
-        die(device.number("killed"))
+        die(tool, args, device.number("killed"))
     if device.is_set("conf_refused"):
         tool.conf.writable_by_user = False
     if device.is_set("killed_late"):
-        tool.conf.before_edit = lambda: die(device.number("killed_late"))
+        tool.conf.before_edit = lambda: die(tool, args, device.number("killed_late"))
     if device.number("busy_for") and node.state.add(device.id, {"busy_for": -1})["busy_for"] > 0:
         raise Refused("busy")
     if device.is_set("flood"):
@@ -49,6 +50,7 @@ def changes(command: str, args: list[str]) -> bool:
     return rest[:1] == ["recovery"] if command == "-cfg" else bool(rest) and rest[0] in CHANGING
 
 
-def die(signal: int) -> None:
+def die(tool: Tool, args: list[str], signal: int) -> None:
     """As a tool that is killed: what it held back for stdout is lost."""
+    command_ended(tool.node, "hccn_tool", [tool.attribute, str(tool.device.id), tool.command, *args])
     os.kill(os.getpid(), signal)

@@ -44,12 +44,17 @@ def lines(node: Node, device: int) -> list[str]:
 
 
 def follow(node: Node, device: int) -> None:
-    """Brings the link in line with the device's state, after a change. A link that nobody has put up is let alone."""
+    """Brings the link in line with the device's state, after a change. A link that nobody has put up is let alone.
+
+    Under the lock of the state: of two calls at a time the later one has it as it is then.
+    """
     if node.fabric != "interfaces" or not _is_up(device):
         return
     table = FIRST_TABLE + device
-    _batch([f"addr flush dev {name(device)}", f"rule del pref {table}", f"route flush table {table}"], force=True)
-    _batch(lines(node, device))
+    with node.state.locked():
+        node.state.keys(device)  # read again
+        _batch([f"addr flush dev {name(device)}", f"rule del pref {table}", f"route flush table {table}"], force=True)
+        _batch(lines(node, device))
 
 
 def _is_up(device: int) -> bool:

@@ -10,6 +10,7 @@ import sys
 from . import superpod
 from .node import Node, find
 from .npu_smi_table import VERSION, Place, bus, chip_name, listing, mapping, pairs, places, table, topology
+from .schedule import command_ended
 
 TYPE_CHECKING = False  # typing is slow to load
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def main(argv: list[str], node: Node | None = None, out: TextIO | None = None, e
     out = out or sys.stdout
     code, text = answer(node, argv[1:])
     out.write(text + "\n")
+    out.flush()
+    command_ended(node, "npu-smi", argv[1:])
     return code
 
 

@@ -11,6 +11,7 @@ from importlib import import_module
 from .device import Device
 from .errors import MORE_HELP, OUT, WITH_MORE_HELP, Refused
 from .node import Node, find
+from .schedule import command_ended
 
 TYPE_CHECKING = False  # typing is slow to load
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def main(
     except Refused as refusal:
         code = refuse(tool, refusal)
     tool.output.flush()
+    command_ended(tool.node, "hccn_tool", argv[1:])
     return code
 
 

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Changes of a node's state that happen between two commands: after the n-th call of its tools from now on has ended."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from .state import assignments, write_json
+
+TYPE_CHECKING = False  # typing is slow to load
+if TYPE_CHECKING:
+    from typing import Any
+    from .node import Node
+
+FILE = "scheduled.json"
+
+
+def schedule(node: Node, items: list[str], after_commands: int, matching: str = "") -> None:
+    """Changes the state by ``items`` (as ``hccn-sim set``) once ``after_commands`` calls have ended; ``matching``: only calls whose words hold these."""
+    if after_commands < 1:
+        raise ValueError(f"after-commands takes a number from 1 on, not {after_commands}")
+    assignments(items)
+    with node.state.locked():
+        entry = {"left": after_commands, "matching": " ".join(matching.split()), "state": items}
+        write_json(_path(node), [*_read(node), entry])
+
+
+def command_ended(node: Node, name: str, args: list[str]) -> None:
+    """Counts one call of a tool and makes the changes that are due. Calls that were killed from outside never get here."""
+    if not os.path.exists(_path(node)):
+        return
+    line = " ".join([name, *args])
+    with node.state.locked():
+        entries = _read(node)
+        for entry in entries:
+            entry["left"] -= f" {entry['matching']} " in f" {line} " or not entry["matching"]
+        _write(node, [entry for entry in entries if entry["left"] > 0])
+    due = [item for entry in entries if entry["left"] <= 0 for item in entry["state"]]
+    if due:
+        from .layout import set_state
+
+        set_state(node.root, due)
+
+
+def _path(node: Node) -> str:
+    return os.path.join(node.state.folder, FILE)
+
+
+def _read(node: Node) -> list[dict[str, Any]]:
+    try:
+        with open(_path(node), encoding="utf-8") as stream:
+            entries: list[dict[str, Any]] = json.load(stream)
+            return entries
+    except FileNotFoundError:
+        return []
+
+
+def _write(node: Node, entries: list[dict[str, Any]]) -> None:
+    if entries:
+        write_json(_path(node), entries)
+    elif os.path.exists(_path(node)):
+        os.unlink(_path(node))
