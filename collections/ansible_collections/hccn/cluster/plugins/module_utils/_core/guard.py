@@ -9,6 +9,7 @@ is gone. Then every process that carries this run's mark in its environment is k
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
@@ -24,6 +25,7 @@ from .process import MARK
 _DONE = b"done"
 _SCAN_SECONDS = 5.0
 _CLEANUP_TIMEOUT = 30.0
+_LOCK_SECONDS = 3.0
 _EXEC_LOOKS = 20
 _EXEC_SECONDS = 0.002
 _KERNEL_THREAD = 0x00200000  # PF_KTHREAD of linux/sched.h, in the flags of /proc/PID/stat
@@ -81,8 +83,41 @@ def is_own(pid: int) -> bool:
         return False
 
 
-def end_marked(mark: str) -> None:
-    """Kills what carries the mark until two looks in a row find nothing: a child may be between fork and exec at the first."""
+def end_marked(mark: str, written: Optional[str] = None) -> None:
+    """Kills what carries the mark until two looks in a row find nothing: a child may be between fork and exec at the first.
+
+    ``written``: a file that the children rewrite in place while they hold its flock. The flock is taken first, so that none is killed between emptying
+    and writing; a child that holds it longer than _LOCK_SECONDS hangs, and is killed all the same.
+    """
+    held = _locked(written)
+    try:
+        _kill_marked(mark)
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def _locked(path: Optional[str]) -> Optional[int]:
+    """A descriptor that holds the flock of a file; None where it cannot be had, or in that time."""
+    try:
+        found = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK) if path else None
+    except (OSError, ValueError):
+        return None
+    if found is None:
+        return None
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return found
+        except OSError:
+            if time.monotonic() >= deadline:
+                os.close(found)
+                return None
+            time.sleep(0.01)
+
+
+def _kill_marked(mark: str) -> None:
     deadline = time.monotonic() + _SCAN_SECONDS
     quiet = 0
     while quiet < 2 and time.monotonic() < deadline:
@@ -110,13 +145,14 @@ class Guard:
 
     Leaving the block, by whatever way that still runs Python, ends marked children and runs the cleanup here; if this process is
     killed, or ``deadline`` passes, the guard does it. ``cleanup`` are argv lists, each with its own deadline, or functions that end by themselves
-    and import nothing: the guard is forked with them.
+    and import nothing: the guard is forked with them. ``written``: see end_marked.
     """
 
-    def __init__(self, cleanup: Sequence[Cleanup] = (), deadline: float = 3600.0) -> None:
+    def __init__(self, cleanup: Sequence[Cleanup] = (), deadline: float = 3600.0, written: Optional[str] = None) -> None:
         self.mark = uuid.uuid4().hex
         self._cleanup = list(cleanup)
         self._deadline = deadline
+        self._written = written
         self._pipe: Optional[int] = None
         self._before: Optional[str] = None
         self._pid = 0
@@ -143,7 +179,7 @@ class Guard:
         else:
             os.environ[MARK] = self._before
         if marked(self.mark):
-            end_marked(self.mark)
+            end_marked(self.mark, self._written)
         self._run_cleanup()
         if self._pipe is not None:
             try:
@@ -172,7 +208,7 @@ class Guard:
                 signal.signal(number, signal.SIG_IGN)
             self._leave_streams(reading)
             if not self._done(reading):
-                end_marked(self.mark)
+                end_marked(self.mark, self._written)
                 self._run_cleanup()
         finally:
             os._exit(0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard, is_own, run_quietly
@@ -53,3 +54,46 @@ def test_processes_of_the_same_run_are_known():
 
 def test_a_cleanup_that_cannot_be_run_is_no_error():
     run_quietly(["/nowhere/hccn_tool"])
+
+
+WRITER = """
+import fcntl, sys, time
+with open(sys.argv[1], "rb+") as stream:
+    fcntl.flock(stream, fcntl.LOCK_EX)
+    stream.truncate()
+    print("emptied", flush=True)
+    time.sleep(0.5)
+    stream.write(b"address_0=10.0.0.1\\n")
+    stream.flush()
+    fcntl.flock(stream, fcntl.LOCK_UN)
+    time.sleep(60)
+"""
+
+
+def test_a_child_that_rewrites_the_file_is_not_killed_in_the_middle(tmp_path):
+    file = tmp_path / "hccn.conf"
+    file.write_text("address_0=10.0.0.2\n")
+    worker = os.fork()
+    if worker == 0:
+        with Guard(written=str(file)):
+            child = subprocess.Popen([sys.executable, "-c", WRITER, str(file)], stdout=subprocess.PIPE)
+            (tmp_path / "said").write_bytes(child.stdout.readline() + b"%d" % child.pid)
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(worker, 0)
+    said, pid = (tmp_path / "said").read_text().splitlines()
+    assert said == "emptied"
+    end = time.monotonic() + 30
+    while os.path.exists("/proc/%s" % pid) and open("/proc/%s/stat" % pid).read().rsplit(")", 1)[1].split()[0] != "Z":
+        assert time.monotonic() < end, "the child lives"
+        time.sleep(0.02)
+    assert file.read_text() == "address_0=10.0.0.1\n"
+
+
+def test_a_child_that_keeps_the_file_is_killed_all_the_same(tmp_path):
+    file = tmp_path / "hccn.conf"
+    file.write_text("")
+    with Guard(written=str(file)):
+        child = subprocess.Popen([sys.executable, "-c", WRITER.replace("time.sleep(0.5)", "time.sleep(60)"), str(file)], stdout=subprocess.PIPE)
+        assert child.stdout.readline() == b"emptied\n"
+    assert child.wait(30) == -signal.SIGKILL
+    child.stdout.close()
