@@ -13,9 +13,9 @@ from tests.simulator.hccn_sim import npu_smi
 from tests.simulator.hccn_sim.node import Node
 
 
-def smi(bench: Bench, line: str) -> Ran:
+def smi(bench: Bench, line: str, node: str = "a") -> Ran:
     out = io.StringIO()
-    code = npu_smi.main(["npu-smi", *line.split()], Node(str(bench.root("a"))), out, {})
+    code = npu_smi.main(["npu-smi", *line.split()], Node(str(bench.root(node))), out, {})
     return Ran(code, out.getvalue(), "")
 
 
@@ -31,6 +31,13 @@ def test_npu_smi_lists_cards(bench: Bench) -> None:
     assert "process" not in smi(bench, "info").out.lower()
 
 
+def test_every_node_has_serial_numbers_of_its_own_until_one_is_set(bench: Bench) -> None:
+    bench.make("npu1", devices=2)
+    bench.make("npu2", "1.serial=SIMNPU10001", devices=2)
+    told = [smi(bench, f"info -t board -i {npu}", node).out.partition("Serial Number")[2].split()[1] for node in ("npu1", "npu2") for npu in (0, 1)]
+    assert told == ["SIMNPU10000", "SIMNPU10001", "SIMNPU20000", "SIMNPU10001"]
+
+
 def test_npu_smi_answers_the_questions_of_discovery(bench: Bench) -> None:
     bench.make("a", devices=2)
     assert smi(bench, "info -l").out.splitlines()[:4] == [
@@ -42,7 +49,7 @@ def test_npu_smi_answers_the_questions_of_discovery(bench: Bench) -> None:
     mapping = smi(bench, "info -m").out.splitlines()
     assert mapping[3].split() == ["1", "0", "1", "Ascend", "910B3"]
     assert mapping[4].split() == ["1", "1", "-", "Mcu"]
-    assert "\tSerial Number                  : SIMULATED0001\n" in smi(bench, "info -t board -i 1").out
+    assert "\tSerial Number                  : SIMA0001\n" in smi(bench, "info -t board -i 1").out
     assert "\tChip Name                      : 910B3\n" in smi(bench, "info -t board -i 1 -c 0").out
     assert smi(bench, "info -t topo").out.splitlines()[1] == "NPU0       X          HCCS       144-167"
 

@@ -9,7 +9,7 @@ import sys
 
 from . import superpod
 from .node import Node, find
-from .npu_smi_table import VERSION, Place, bus, chip_name, listing, mapping, pairs, places, table, topology
+from .npu_smi_table import VERSION, Place, bus, chip_name, listing, mapping, pairs, places, serial, table, topology
 from .schedule import command_ended
 
 TYPE_CHECKING = False  # typing is slow to load
@@ -125,7 +125,7 @@ def board(node: Node, place: Place, chips: int) -> str:
             ("Product Name", "NA"),
             ("Model", "NA"),
             ("Manufacturer", "Huawei"),
-            ("Serial Number", get(place.device, "serial", f"SIMULATED{place.npu:04d}")),
+            ("Serial Number", serial(node, place)),
             ("Software Version", get(place.device, "npu_smi_version", VERSION)),
             ("Firmware Version", _firmware(node, place)),
             ("Compatibility", get(place.device, "compatibility", "OK")),

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from .node import Node
-from .npu_smi_table import VERSION, Place, bus, chip_name, line, pairs, places, rule, running, values
+from .npu_smi_table import VERSION, Place, bus, chip_name, line, pairs, places, rule, running, serial, values
 
 WIDE, HEAD, COLUMNS, PROCESS_COLUMNS = 97, (8, 18, 15, 53), (27, 15, 53), (27, 15, 26, 26)
 
@@ -46,7 +46,7 @@ def board(node: Node, place: Place) -> str:
         ("NPU ID", place.npu),
         ("NPU Name", chip_name(node, place)),
         ("Chip Name", chip_name(node, place)),
-        ("Serial Number", get(place.device, "serial", f"SIMULATED{place.npu:04d}")),
+        ("Serial Number", serial(node, place)),
         ("Software Version", get(place.device, "npu_smi_version", VERSION)),
         ("Firmware Version", get(place.device, "npu_firmware", "8.0.0.1")),
         ("Compatibility", get(place.device, "compatibility", "OK")),

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import groupby
 
 from .node import Node
@@ -46,6 +47,12 @@ def places(node: Node) -> list[Place]:
 def cards(node: Node) -> Iterator[tuple[int, list[Place]]]:
     for npu, group in groupby(places(node), key=lambda place: place.npu):
         yield npu, list(group)
+
+
+def serial(node: Node, place: Place) -> str:
+    """One for each card: from the name of the node's folder, so that no two nodes of a cluster have the same."""
+    name = "".join(character for character in os.path.basename(node.root).upper() if character.isalnum())
+    return node.state.get(place.device, "serial", f"SIM{name}{place.npu:04d}")
 
 
 def chip_name(node: Node, place: Place) -> str:

@@ -35,7 +35,11 @@ options:
     choices: [address, gateway, netdetect, tls, link, health, lldp, optical, counters, link_changes, mac, mtu, speed, vnic, processes, versions, super_pod]
     default: [address, gateway, netdetect, tls, link, health]
   fail_on:
-    default: none
+    description:
+      - When the module fails, after all devices were tried. The results of all devices are returned in any case.
+      - When it is not given, the module fails only where C(hccn_tool) is missing (C(tool_missing)) or O(devices) names NPUs that the host does not have
+        (C(no_such_device)).
+      - V(any) when a device failed, V(all) when every device failed, V(none) never for a device's sake.
 seealso:
   - module: hccn.cluster.device_tls
   - module: hccn.cluster.hccn_conf
@@ -174,11 +178,45 @@ devices:
     versions:
       description: C(driver) and C(firmware), as C(npu-smi info -t board) prints them.
       type: dict
+    serial:
+      description:
+        - Serial number of the NPU's board, read with the topic V(versions). V(null) where C(npu-smi info -t board) prints none.
+        - The two dies of one A3 NPU have the same.
+      type: str
+      returned: with O(gather) of V(versions)
+      sample: "1023A2600417"
     super_pod:
       description: C(sdid), C(super_pod_size), C(super_pod_id) and C(server_index) of an A3 die, V(null) outside super pods.
       type: dict
+    conf:
+      description:
+        - What C(hccn.conf) says of the device, which is what the driver sets at the next boot. Only keys that the file has for the device are there.
+        - V(null) where the file does not exist or cannot be read, and on hosts with the 950.
+      type: dict
+      returned: with O(gather) of V(address), V(gateway), V(netdetect), V(mtu) or V(tls)
+      contains:
+        address:
+          description: IPv4 address.
+          type: str
+        netmask:
+          description: Dotted netmask.
+          type: str
+        gateway:
+          description: Default gateway.
+          type: str
+        netdetect:
+          description: Address that the device probes for its health, V(null) for the one that stands for none.
+          type: str
+        mtu:
+          description: Bytes. A text that is no number stays a text.
+          type: int
+        tls_enabled:
+          description: The TLS switch, V(null) for a value that is neither 0 nor 1.
+          type: bool
     errors:
-      description: What could not be read, with C(topic), C(code), C(message) and C(hint).
+      description:
+        - What could not be read, with C(topic), C(code), C(message) and C(hint).
+        - A device that the host does not have has C(no_such_device), without a topic, and none of the other keys.
       type: list
       elements: dict
   sample:
@@ -190,6 +228,7 @@ devices:
       link: up
       health: success
       tls: {enabled: false, preset_certificate: true, alarm_days: 60, certificates: []}
+      conf: {address: 10.78.1.10, netmask: 255.255.255.0, gateway: 10.78.1.1, netdetect: 10.78.1.1, tls_enabled: false}
       errors: []
 product:
   description: V(910A), V(A2), V(A3) or V(950), V(null) when only device files told which NPUs there are.
@@ -199,6 +238,19 @@ dialect:
   description: Command line of this host's C(hccn_tool), V(910) (also A2 and A3) or V(950).
   returned: always
   type: str
+machine:
+  description:
+    - An id of the machine that stays over reboots, made of C(/etc/machine-id), C(/sys/class/dmi/id/product_uuid), as far as they can be read, and the
+      path of O(hccn_conf). V(null) where neither of the two files can be read.
+    - Two hosts with the same id are the same machine by two names, or containers of one machine.
+  returned: always
+  type: str
+  sample: 9c1f0e6b7a52d348
+error:
+  description: Why the module failed when O(fail_on) is not given, with C(code), C(message), C(hint) and C(devices), the ids that it concerns.
+  returned: failed, O(fail_on) not given
+  type: dict
+  sample: {code: no_such_device, message: "NPUs 8-15 do not exist on this host, which has NPUs 0-7", devices: [8, 9, 10, 11, 12, 13, 14, 15]}
 side_effects:
   description: Keys that the TLS query wrote into C(hccn.conf), with C(device), C(path), C(key), C(value) and C(cause).
   returned: always
@@ -220,9 +272,9 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import info, 
 
 def main() -> None:
     gather = {"type": "list", "elements": "str", "choices": list(read.TOPICS), "default": list(read.DEFAULT_TOPICS)}
-    module = AnsibleModule(argument_spec=session.options("none", gather=gather), supports_check_mode=True)
+    module = AnsibleModule(argument_spec=session.options(None, gather=gather), supports_check_mode=True)
     try:
-        with Guard():
+        with Guard(written=module.params["hccn_conf"]):
             result = info.gather(module.params, module.check_mode)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), devices=[])

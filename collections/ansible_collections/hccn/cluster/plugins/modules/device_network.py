@@ -222,7 +222,7 @@ def main() -> None:
     spec = session.options("any", config=config, allow_busy=session.ALLOW_BUSY, keep_previous=session.KEEP_PREVIOUS)
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
-        with Guard():
+        with Guard(written=module.params["hccn_conf"]):
             result = network.configure(module.params, module.check_mode)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), devices=[])

@@ -138,7 +138,7 @@ def main() -> None:
     spec = session.options("any", state=state, only_look=only_look, allow_busy=session.ALLOW_BUSY, keep_previous=session.KEEP_PREVIOUS)
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
-        with Guard():
+        with Guard(written=module.params["hccn_conf"]):
             result = switch.switch(module.params, module.check_mode)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), state=module.params["state"], devices=[])

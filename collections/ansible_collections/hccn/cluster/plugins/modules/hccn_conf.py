@@ -231,7 +231,7 @@ def argument_spec() -> dict:
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     try:
-        with Guard():
+        with Guard(written=module.params["path"]):
             result = declare.declare(module.params, module.check_mode, module.backup_local)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict())

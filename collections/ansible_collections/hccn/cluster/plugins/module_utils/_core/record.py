@@ -10,7 +10,7 @@ import time
 from typing import Any, Dict, Optional
 
 SCHEMA = "hccn.cluster/measurement/1"
-KINDS = ("rdma", "collective", "ping", "device", "plan", "verdict", "matrix", "finding")
+KINDS = ("rdma", "collective", "ping", "device", "plan", "verdict", "matrix", "finding", "conclusion")
 STATUSES = ("ok", "failed", "not_run")
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
 from .numbers import is_count
 
@@ -24,6 +24,23 @@ def some(names: Sequence[str], shown: int = SHOWN, count: Optional[int] = None) 
     """``a, b and 3 more``: the first ``shown`` names. ``count``: how many there are in all, where ``names`` are only the first of them."""
     more = (len(names) if count is None else count) - len(names[:shown])
     return ", ".join(names[:shown]) + (" and %d more" % more if more > 0 else "")
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return numbers in ascending order, runs of them as ranges: ``0-3, 7``."""
+    runs: List[List[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join("%d-%d" % (run[0], run[-1]) if len(run) > 1 else "%d" % run[0] for run in runs)
+
+
+def npus(devices: Iterable[int]) -> str:
+    """Return the name of NPUs of one host in a sentence: ``NPU 3``, ``NPUs 0-3, 7``."""
+    ids = set(devices)
+    return ("NPU %s" if len(ids) == 1 else "NPUs %s") % ranges(ids)
 
 
 def natural(name: str) -> List[Tuple[int, int, str]]:

@@ -72,6 +72,14 @@ def value_of(text: str, device: int, key: str) -> Optional[str]:
     return None
 
 
+def values_by_device(text: str) -> Dict[int, Dict[str, str]]:
+    """The values that the tool reads, each that of the first line of its key, by device and key."""
+    found: Dict[int, Dict[str, str]] = {}
+    for setting in settings(text):
+        found.setdefault(setting.device, {}).setdefault(setting.key, setting.value)
+    return found
+
+
 def ends_well(text: str) -> bool:
     """Does the last line end in a newline? If not, the tool glues the next key to it."""
     return not text or text.endswith("\n")

@@ -12,8 +12,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts
 from . import conf, conf_check, conf_file, conf_pending, host, previous, recover, session
+from .device_errors import failed, sentence
 from .host import MAX_DEVICE_ID, expand
-from .read import failed, sentence
 from .smi import NpuSmi
 
 _NUMBERED = re.compile(r"_\d+$")

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import Iterable, List, Optional, Tuple
+from typing import Iterable, List, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
+from .._core.words import ranges
 from .parse_npu_smi import Chip
 from .smi import NpuSmi
 
@@ -67,6 +68,16 @@ def expand(wanted: Iterable[str], present: Iterable[int]) -> List[int]:
     if twice:
         raise InputError("devices: %s named twice" % ", ".join(map(str, twice)))
     return ids
+
+
+def unknown(where: str, named: Sequence[int], present: Sequence[int]) -> List[str]:
+    """Return the sentence about those of ``named`` that the host does not have, if any. ``where``: ``targets[%s].device``, with places for ``%s``."""
+    places = [place for place, device in enumerate(named) if device not in present]
+    if not places:
+        return []
+    ids = {named[place] for place in places}
+    plural = "s" if len(ids) > 1 else ""
+    return [where % ranges(places) + ": this host has no device%s %s, only %s" % (plural, ranges(ids), ranges(present))]
 
 
 _DAVINCI = re.compile(r"^davinci(\d+)$")

@@ -5,29 +5,76 @@
 
 from __future__ import annotations
 
+import os
 import time
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Optional
 
-from . import read, read_950, session
+from .._core.errors import HccnError
+from .._core.words import npus
+from . import conf_devices, device_errors, foreign_names, read, read_950, session
+from .machine import machine_id
 
 
 def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """The return values of device_info; ``failed`` and ``msg`` by ``fail_on``. Raises HccnError where nothing could be read."""
     started = time.time()
     here = session.start(params)
+    if params["fail_on"] is None and not os.path.exists(here.tool.path):
+        # Said before anything is asked, since a call without topics asks nothing.
+        raise HccnError(device_errors.TOOL_MISSING, "%s: no such program" % here.tool.path, "install it or give its path")
     topics = params["gather"]
     smi = read.SmiReader(here.smi, here.host, topics)
+    known = [device for device in here.devices if device in here.host.devices]
     effects: List[Dict[str, Any]] = []
+    after = None
     if here.host.dialect == "950":
-        devices = read_950.read_devices(here.tool, here.devices, topics, smi)
+        devices = read_950.read_devices(here.tool, known, topics, smi)
     else:
-        before = here.conf_text() if "tls" in topics else None
-        devices = read.read_devices(here.tool, here.devices, topics, read.TlsReader(here.tool, before, here.path, check_mode), smi)
-        effects = read.side_effects(here.path, before, here.conf_text()) if "tls" in topics else []
+        before = after = here.conf_text() if "tls" in topics else _text(here, topics)
+        devices = read.read_devices(here.tool, known, topics, read.TlsReader(here.tool, before, here.path, check_mode), smi)
+        if "tls" in topics:
+            after = here.conf_text()
+            effects = read.side_effects(here.path, before, after)
+    if conf_devices.CONCERNED.intersection(topics):
+        _add_conf(devices, after)
+    found = {device["id"]: device for device in devices}
+    everything = [found.get(device) or _absent(here, device) for device in here.devices]
     result: Dict[str, Any] = {
-        "devices": devices, "product": here.host.product, "dialect": here.host.dialect, "side_effects": effects,
-        "measurements": read.records(devices, here.host, started),
+        "devices": everything, "product": here.host.product, "dialect": here.host.dialect, "machine": machine_id(here.path), "side_effects": effects,
+        "measurements": read.records(everything, here.host, started),
     }
-    if read.failed(devices, params["fail_on"]):
-        result.update(failed=True, msg=read.sentence(devices))
+    _judge(result, here, params["fail_on"])
     return result
+
+
+def _text(here: session.Session, topics: List[str]) -> Optional[str]:
+    """hccn.conf for the comparison alone, without which the devices can be read as well."""
+    if not conf_devices.CONCERNED.intersection(topics):
+        return None
+    try:
+        return here.conf_text()
+    except HccnError:
+        return None
+
+
+def _add_conf(devices: List[Dict[str, Any]], text: Optional[str]) -> None:
+    said = conf_devices.described(text, [device["id"] for device in devices])
+    for device in devices:
+        device.update(foreign_names.refused({"conf": said[device["id"]], "errors": device["errors"]}))
+
+
+def _absent(here: session.Session, device: int) -> Dict[str, Any]:
+    """A device that was asked for and that the host does not have. hccn_tool is not asked for it."""
+    message = "no such NPU on this host, which has %s" % (npus(here.host.devices) if here.host.devices else "none")
+    error = HccnError(device_errors.NO_SUCH_DEVICE, message, "see npu-smi info -m for the ids; they are physical ids")
+    return {"id": device, "errors": [error.as_dict()]}
+
+
+def _judge(result: Dict[str, Any], here: session.Session, fail_on: Optional[str]) -> None:
+    devices = result["devices"]
+    if fail_on is None:
+        error = device_errors.unusable(devices, here.host.devices, read.SMI_TOPICS)
+        if error is not None:
+            result.update(failed=True, error=error, msg=HccnError(error["code"], error["message"], error.get("hint", "")).sentence())
+    elif device_errors.failed(devices, fail_on):
+        result.update(failed=True, msg=device_errors.sentence(devices))

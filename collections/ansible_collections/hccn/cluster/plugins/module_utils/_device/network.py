@@ -11,10 +11,11 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import HccnError
 from . import conf, conf_file, network_config, session
+from .device_errors import failed, sentence
 from .failures import NOT_PERSISTED
 from .network_forecast import Forecast, forecast
 from .network_items import BOUND, Item, Values, items_of, part
-from .read import MAX_PARALLEL, failed, sentence
+from .read import MAX_PARALLEL
 from .session import Session
 from .tool import HccnTool
 

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from .._core.errors import InputError
 from .._core.numbers import is_count
 from . import conf
+from .host import unknown
 from .network_items import ITEMS, Values, canonical
 from .parse_qos import DSCPS, PRIORITIES
 
@@ -185,11 +186,10 @@ def _id_faults(config: Sequence[Mapping[str, Any]], present: Sequence[int]) -> I
     seen: Dict[int, int] = {}
     for index, entry in enumerate(config):
         device = entry["id"]
-        if device not in present:
-            yield "config[%d].id: this host has no device %d, only %s" % (index, device, ", ".join(map(str, present)))
-        elif device in seen:
+        if device in present and device in seen:
             yield "config[%d].id: device %d stands in config[%d] already" % (index, device, seen[device])
         seen.setdefault(device, index)
+    yield from unknown("config[%s].id", [entry["id"] for entry in config], present)
 
 
 def _address_faults(config: Sequence[Mapping[str, Any]], present: Sequence[int], text: str, path: str) -> Iterator[str]:

@@ -15,10 +15,13 @@ from typing import Dict, List, Optional, Tuple
 
 from .._core.errors import HccnError, ParseError
 from .._core.numbers import count_of, is_count
-from .._core.words import beginning, ending
+from .._core.words import beginning, ending, printable
 
 _IN_USE = re.compile(r"because the device is used|ret is -8020\b")
 """DCMI_ERR_CODE_RESOURCE_OCCUPIED (source: hicann/driver, npu_smi.c)."""
+
+_NO_SERIAL = ("", "NA", "N/A")
+"""What a board without a serial number has in its place."""
 
 _COLUMNS = re.compile(r"\s{2,}|\t+")
 
@@ -137,16 +140,18 @@ def parse_super_pod(text: str) -> SuperPod:
 
 @dataclass(frozen=True)
 class Board:
-    """Versions of an NPU; ``software`` is the driver's."""
+    """Versions of an NPU, of which ``software`` is the driver's, and its serial number, where npu-smi prints them."""
 
     software: Optional[str]
     firmware: Optional[str]
+    serial: Optional[str] = None
 
 
 def parse_board(text: str) -> Board:
     """``npu-smi info -t board -i NPU``. Raises ParseError where neither version is told."""
     fields = _fields(text)
-    board = Board(fields.get("Software Version"), fields.get("Firmware Version"))
-    if board == Board(None, None):
+    software, firmware = fields.get("Software Version"), fields.get("Firmware Version")
+    if software is None and firmware is None:
         raise ParseError("npu-smi info -t board printed no version: %r" % beginning(text.strip(), 120))
-    return board
+    serial = printable(fields.get("Serial Number", ""))
+    return Board(software, firmware, None if serial.upper() in _NO_SERIAL else serial)

@@ -12,11 +12,13 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from .._core.errors import HccnError, InputError
 from .._core.record import record, utc
+from .._core.words import npus, some
 from . import session
-from .host import Host
+from .device_errors import failed, shared
+from .host import Host, unknown
 from .parse_hccs_ping import HccsPing, parse_hccs_ping
 from .parse_network import Ping, parse_ping
-from .read import MAX_PARALLEL, failed
+from .read import MAX_PARALLEL
 from .tool import HccnTool, ping_of
 
 # Limits: the help texts of hccn_tool (hicann/driver, cmd.c and tool_cmd.c).
@@ -49,10 +51,9 @@ def _faults(params: Mapping[str, Any], present: Sequence[int]) -> Iterator[str]:
         yield "count: a ping is always 3 packets, only hccs_ping can count"
     elif count is not None and not COUNTS[0] <= count <= COUNTS[1]:
         yield "count: %d is outside %d to %d" % ((count,) + COUNTS)
+    yield from unknown("targets[%s].device", [target["device"] for target in params["targets"]], present)
     seen: Dict[Tuple[int, str], int] = {}
     for index, target in enumerate(params["targets"]):
-        if target["device"] not in present:
-            yield "targets[%d].device: this host has no device %d, only %s" % (index, target["device"], ", ".join(map(str, present)))
         wrong = _address_fault(target["address"], method)
         if wrong:
             yield "targets[%d].address: %s" % (index, wrong)
@@ -155,8 +156,11 @@ class Pinger:
 
 def _sentence(measurements: Sequence[Mapping[str, Any]]) -> str:
     bad = [one for one in measurements if one["status"] != "ok"]
-    parts = ["%d to %s (%s)" % (one["source"]["device"], one["target"]["address"], one["error"]["message"]) for one in bad]
-    return "%d of %d pings failed: %s" % (len(bad), len(measurements), ", ".join(parts))
+    parts = []
+    for places, message in shared([(place, one["error"]["message"]) for place, one in enumerate(bad)]):
+        addresses = list(dict.fromkeys(bad[place]["target"]["address"] for place in places))
+        parts.append("%s to %s: %s" % (npus(bad[place]["source"]["device"] for place in places), some(addresses), message))
+    return "%d of %d pings failed: %s" % (len(bad), len(measurements), "; ".join(parts))
 
 
 def ping(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:

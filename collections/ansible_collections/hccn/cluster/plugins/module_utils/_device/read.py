@@ -52,11 +52,16 @@ QUERIES: Mapping[str, Topic] = {
     "vnic": Topic(("-vnic", "-g"), parse_vnic),
 }
 
-SMI_TOPICS = ("processes", "versions", "super_pod")
-"""What npu-smi tells instead of hccn_tool."""
+SMI_KEYS: Mapping[str, Tuple[str, ...]] = {"processes": ("processes",), "versions": ("versions", "serial"), "super_pod": ("super_pod",)}
+"""The return keys of each topic that npu-smi tells instead of hccn_tool."""
+
+SMI_TOPICS = tuple(SMI_KEYS)
 
 DEFAULT_TOPICS = ("address", "gateway", "netdetect", "tls", "link", "health")
 TOPICS = DEFAULT_TOPICS + tuple(name for name in QUERIES if name not in DEFAULT_TOPICS) + SMI_TOPICS
+
+NOT_RECORDED = ("id", "errors", "tls", "conf", "serial")
+"""Keys of a device that its record does not take over as they are, to stay small."""
 
 WOULD_WRITE = "would_write"
 _TLS_UNKNOWN: Dict[str, Any] = {"enabled": None, "preset_certificate": None, "alarm_days": None, "certificates": []}
@@ -114,24 +119,25 @@ class SmiReader:
             try:
                 if chip is None:
                     raise HccnError("tool_missing", "npu-smi does not show device %d" % found["id"], "install npu-smi, or give its path")
-                found[name] = getattr(self, "_" + name)(chip)
+                found.update(getattr(self, "_" + name)(chip))
             except HccnError as error:
-                found[name] = None
+                found.update(dict.fromkeys(SMI_KEYS[name]))
                 if error.code != "unsupported_on_product":
                     found["errors"].append(failure_entry(name, error))
         return found
 
-    def _processes(self, chip: Chip) -> List[Dict[str, Any]]:
+    def _processes(self, chip: Chip) -> Dict[str, Any]:
         if isinstance(self._table, HccnError):
             raise self._table
-        return [{"pid": one.pid, "name": one.name, "memory_mb": one.memory_mb} for one in self._table if (one.npu, one.chip) == (chip.npu, chip.chip)]
+        mine = [one for one in self._table if (one.npu, one.chip) == (chip.npu, chip.chip)]
+        return {"processes": [{"pid": one.pid, "name": one.name, "memory_mb": one.memory_mb} for one in mine]}
 
     def _versions(self, chip: Chip) -> Dict[str, Any]:
         board = self._smi.board(chip)
-        return {"driver": board.software, "firmware": board.firmware}
+        return {"versions": {"driver": board.software, "firmware": board.firmware}, "serial": board.serial}
 
     def _super_pod(self, chip: Chip) -> Dict[str, Any]:
-        return asdict(self._smi.super_pod(chip))
+        return {"super_pod": asdict(self._smi.super_pod(chip))}
 
 
 class TlsReader:
@@ -188,33 +194,12 @@ def side_effects(path: str, before: Optional[str], after: Optional[str]) -> List
     ]
 
 
-def failed(results: Sequence[Mapping[str, Any]], fail_on: str) -> bool:
-    """Does the module fail, by ``fail_on: any|all|none``, on results that carry ``errors``?"""
-    bad = sum(1 for result in results if result["errors"])
-    return (fail_on == "any" and bad > 0) or (fail_on == "all" and 0 < bad == len(results))
-
-
-def _told(error: Mapping[str, Any]) -> str:
-    told = "%s: %s" % (error["topic"], error["message"]) if error.get("topic") else str(error["message"])
-    return "%s (%s)" % (told, error["hint"]) if error.get("hint") else told
-
-
-def sentence(results: Sequence[Mapping[str, Any]]) -> str:
-    """The failed devices in one sentence: "2 of 8 devices failed: 3 (link: ...), 5 (...)"."""
-    bad = [result for result in results if result["errors"]]
-    parts = []
-    for result in bad:
-        said = "; ".join(_told(error) for error in result["errors"])
-        parts.append("%d (%s)" % (result["id"], said))
-    return "%d of %d devices failed: %s" % (len(bad), len(results), ", ".join(parts))
-
-
 def records(results: Sequence[Mapping[str, Any]], host: Host, started: float) -> List[Dict[str, Any]]:
     """Records of kind ``device``, one a device: what the history keeps of a look. A device of which nothing was asked has none."""
     context = {key: value for key, value in (("product", host.product), ("chip", host.chip)) if value is not None}
     kept = []
     for result in results:
-        sample = {key: value for key, value in result.items() if key not in ("id", "errors", "tls")}
+        sample = {key: value for key, value in result.items() if key not in NOT_RECORDED}
         if "tls" in result:
             sample["tls"] = result["tls"]["enabled"]
         if not sample and not result["errors"]:

@@ -15,15 +15,13 @@ from typing import Any, Dict, List, Optional, Sequence
 from .._core.errors import HccnError
 from .._core.problems import Problem
 from . import conf
+from .conf_devices import TOPICS
 from .parse_network import UNSET_ADDRESSES
 from .read import MAX_PARALLEL, TlsReader, read_plain
 from .session import Session
 
 TIMEOUT = 120.0
 """Seconds for one device: 3 to 12 were recorded, and a device that is not ready takes longer."""
-
-TOPICS = {"address": "address", "netmask": "address", "gateway": "gateway", "netdetect": "netdetect", "mtu": "mtu"}
-"""Keys of hccn.conf that are compared, and the topic that reads each from the device; ``tls_enable`` is the sixth."""
 
 Difference = Dict[str, Any]
 """``{key, file, device}``; ``device`` is None where nothing is set or it cannot be told."""
@@ -38,8 +36,8 @@ class Look:
 
 
 def _file_values(text: str, device: int) -> Dict[str, str]:
-    found = {key: conf.value_of(text, device, key) for key in (*TOPICS, "tls_enable")}
-    return {key: value for key, value in found.items() if value is not None}
+    found = conf.values_by_device(text).get(device, {})
+    return {key: found[key] for key in (*TOPICS, "tls_enable") if key in found}
 
 
 def _tls(reader: TlsReader, device: int, values: Dict[str, str], found: Dict[str, Any]) -> None:

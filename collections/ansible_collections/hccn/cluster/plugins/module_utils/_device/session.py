@@ -23,16 +23,18 @@ KEEP_PREVIOUS = {"type": "bool", "default": False}
 """Option of the members that the role bring_up changes a host with (documented in the fragment hccn.cluster._devices.previous)."""
 
 
-def options(fail_on: str, **own: Any) -> Dict[str, Any]:
+def options(fail_on: Optional[str], **own: Any) -> Dict[str, Any]:
     """The argument spec of a member: the shared options (documented in the fragment hccn.cluster._devices) and its own."""
-    spec = {
+    spec: Dict[str, Any] = {
         "devices": {"type": "list", "elements": "str", "default": ["all"]},
         "hccn_tool": {"type": "str", "default": "hccn_tool"},
         "npu_smi": {"type": "str", "default": "npu-smi"},
         "hccn_conf": {"type": "path", "default": "/etc/hccn.conf"},
         "timeout": {"type": "int", "default": 30},
-        "fail_on": {"type": "str", "choices": list(FAIL_ON), "default": fail_on},
+        "fail_on": {"type": "str", "choices": list(FAIL_ON)},
     }
+    if fail_on is not None:
+        spec["fail_on"]["default"] = fail_on
     spec.update(own)
     return spec
 

@@ -9,7 +9,8 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 from .._core.errors import HccnError
 from . import conf_file, session, tls
-from .read import TlsReader, failed, sentence, side_effects
+from .device_errors import failed, sentence
+from .read import TlsReader, side_effects
 
 
 def _diff(changes: Sequence[tls.Change]) -> Dict[str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import InputError
 from .._core.record import record, utc
@@ -18,6 +18,8 @@ from .collective import Outcome
 from .collective_plan import Request
 
 ALL, SCALING, RAILS = "all", "scaling", "rails"
+RAIL = "rail"
+"""Kind of a finding about a device of all hosts."""
 GROUPS = (ALL, SCALING, RAILS)
 RELATIVE_FLOOR = 0.7
 """Share of the best group's bus bandwidth below which another one is slow. More hosts cost some of it by themselves: latency grows with the ring."""
@@ -25,11 +27,13 @@ BUDGET = 40
 """Groups that the search may measure; for one slow host of 1000 it needs 26."""
 
 _FACTS = {
-    bisection.GROUP: "%(hosts)s: slow together with good hosts, which are good without %(it)s",
+    bisection.GROUP: "slow together with good hosts, which are good without %(it)s",
     bisection.SIZE: "any %(count)d hosts together are slow, fewer are not: no host is to blame",
     bisection.EVERYWHERE: "every group that was tried is slow: no host is to blame more than others",
-    bisection.TOO_FEW: "%(hosts)s are slow together: measure with a third host to tell which of them it is",
+    bisection.TOO_FEW: "slow together: measure with a third host to tell which of them it is",
 }
+_NAMED = (bisection.GROUP, bisection.TOO_FEW)
+"""Findings that name hosts."""
 
 
 @dataclass(frozen=True)
@@ -216,20 +220,18 @@ def _rails(runs: _Runs, request: Request, wanted: Wanted) -> None:
         else:
             others = statistics.median(other for number, other in runs.rails.items() if number != device)
             runs.study.findings.append({
-                "kind": "rail", "device": device, "hosts": list(request.names or request.hosts),
+                "kind": RAIL, "device": device, "hosts": list(request.names or request.hosts),
                 "message": "device %d of all hosts: %.4g GB/s, the others %.4g GB/s" % (device, value, others), "evidence": []})
 
 
 def _told(finding: Finding, limit: float, device: Optional[int]) -> Dict[str, Any]:
     """A finding as the module returns it."""
     hosts = finding.hosts
-    message = _FACTS[finding.kind] % {"hosts": some(hosts), "it": "it" if len(hosts) == 1 else "all of them", "count": len(hosts)}
-    if finding.stopped:
-        message = "%s: it is among these, %s" % (some(hosts), finding.stopped)
-    if device is not None:
-        message = "device %d: %s" % (device, message)
+    fact = "it is among these, %s" % finding.stopped if finding.stopped else _FACTS[finding.kind] % {
+        "it": "it" if len(hosts) == 1 else "all of them", "count": len(hosts)}
     found: Dict[str, Any] = {
-        "kind": finding.kind, "hosts": list(hosts), "message": message, "limit_gbyte_s": float("%.6g" % limit),
+        "kind": finding.kind, "hosts": list(hosts), "message": _sentence(hosts, fact, bool(finding.stopped) or finding.kind in _NAMED, device),
+        "limit_gbyte_s": float("%.6g" % limit),
         "evidence": ["%s over %s: %.4g GB/s" % ("slow" if one.slow else "good", some(one.hosts), one.value) for one in finding.tried]}
     if device is not None:
         found["device"] = device
@@ -238,8 +240,26 @@ def _told(finding: Finding, limit: float, device: Optional[int]) -> Dict[str, An
     return found
 
 
+def _sentence(hosts: Sequence[str], fact: str, named: bool, device: Optional[int]) -> str:
+    return ("" if device is None else "device %d: " % device) + ("%s: " % some(hosts) if named else "") + fact
+
+
+def _sample(finding: Mapping[str, Any]) -> Dict[str, Any]:
+    """A finding in the shape that all of them have in the history; the name of the component is not part of its message."""
+    kind, hosts, message = finding["kind"], finding["hosts"], finding["message"]
+    if kind == RAIL:
+        component = {"kind": RAIL, "name": "rail %d" % finding["device"]}
+    elif kind in _NAMED or "stopped" in finding:
+        component = {"kind": "host", "name": some(hosts)}
+        message = message.replace("%s: " % some(hosts), "", 1)
+    else:
+        component = {"kind": "cluster", "name": "cluster"}
+    sample = {"component": component, "cause": "collective_slow", "severity": "slow", "message": message, "hosts": hosts, "stage": "check_collective"}
+    return dict(sample, evidence=finding["evidence"]) if finding["evidence"] else sample
+
+
 def finding_records(study: Study, run_id: str) -> List[Dict[str, Any]]:
     """The findings as records of what the launching host found; they are no verdicts on the hosts that they name."""
     return [record("finding", "%s/finding/collective/%d" % (run_id, number), "failed", hosts=finding["hosts"], started_at=utc(),
-                   samples=[dict(finding, **{"class": "slow", "name": some(finding["hosts"])})])
+                   samples=[_sample(finding)])
             for number, finding in enumerate(study.findings, 1)]

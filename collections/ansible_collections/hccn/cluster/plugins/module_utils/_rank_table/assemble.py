@@ -82,7 +82,9 @@ class _Look:
         address = str(device["address"]) if device.get("address") else None
         vnic = vnic_address(device) if self.vnic else None
         # Errors of other topics (link, tls, ...) leave the table possible: they are warnings, see _remarks.
-        for error in device.get("errors") or ():
+        if not isinstance(device.get("errors") or [], (list, tuple)):
+            raise Unfit((number, "device %d: its errors are no list" % number))
+        for error in _errors(device):
             if topic(error) in self._needed and not (vnic and topic(error) == "address"):
                 raise Unfit((number, "device %d: %s" % (number, said(error))))
         pod = pod_of(device) if self.takes_pod else None
@@ -91,6 +93,11 @@ class _Look:
         if address is None and vnic is None and not self.needs_pod:
             raise Unfit((number, "device %d has no address" % number))
         return Device(number, vnic or address, int(pod["sdid"]) if pod else None)
+
+
+def _errors(device: Mapping[str, Any]) -> Sequence[Any]:
+    errors = device.get("errors")
+    return errors if isinstance(errors, (list, tuple)) else ()
 
 
 def _chosen(found: Mapping[int, Mapping[str, Any]], wanted: Sequence[str], expand: Expand, look: _Look) -> Tuple[Device, ...]:
@@ -136,7 +143,7 @@ def _remarks(host: str, result: Result, devices: Sequence[Device], found: Mappin
     """Errors that device_info met beside what the table needs."""
     product = result.get("product") if isinstance(result, abc.Mapping) else None
     return [Problem(RULE, "warning", "device %d: %s" % (device.id, said(error)), host=host, device=device.id)
-            for device in devices for error in found[device.id].get("errors") or ()
+            for device in devices for error in _errors(found[device.id])
             # Only A3 has super pods in this sense; that another product cannot tell of one is no news.
             if not (topic(error) == "super_pod" and product not in ("A3", None))]
 

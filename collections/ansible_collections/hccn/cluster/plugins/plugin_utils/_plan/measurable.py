@@ -18,10 +18,10 @@ from ...module_utils._core.words import printable, some
 from ...module_utils._device.host import MAX_DEVICE_ID
 from ...module_utils._fabric.schedule import ip_text
 
-ANSWER_NOT_UNDERSTOOD, ADDRESS_NOT_SET, ADDRESS_INVALID, ADDRESS_DUPLICATE, DEVICE_BUSY, ERROR = (
-    "answer_not_understood", "address_not_set", "address_invalid", "address_duplicate", "device_busy", "device_error")
+ANSWER_NOT_UNDERSTOOD, ADDRESS_NOT_SET, ADDRESS_INVALID, ADDRESS_DUPLICATE, LINK_DOWN, DEVICE_BUSY, ERROR = (
+    "answer_not_understood", "address_not_set", "address_invalid", "address_duplicate", "link_down", "device_busy", "device_error")
 
-HARMLESS_TOPICS = ("link", "lldp")
+HARMLESS_TOPICS = ("link", "lldp", "conf")
 """Of the errors of an NPU: it can be measured without them."""
 
 LONGEST_MESSAGE = 300
@@ -45,7 +45,7 @@ class Measurable:
 
     def as_dict(self) -> dict[str, Any]:
         """As the filter returns it."""
-        return {"hosts": self.hosts, "left_out": self.left_out, "lines": [_line(reason) for reason in self.left_out]}
+        return {"hosts": self.hosts, "left_out": self.left_out, "lines": [line(reason) for reason in self.left_out]}
 
 
 @dataclass
@@ -131,6 +131,8 @@ def _why_not(device: Mapping[str, Any], allow_busy: bool) -> tuple[str, str] | N
         if told.get("topic") not in HARMLESS_TOPICS:
             code = told.get("code")
             return code if isinstance(code, str) and _CODE.fullmatch(code) else ERROR, printable(told.get("message") or "it has an error", LONGEST_MESSAGE)
+    if device.get("link") == "down":
+        return LINK_DOWN, "its link is down"
     address = device.get("address")
     if address in (None, ""):
         return ADDRESS_NOT_SET, "it has no address"
@@ -159,7 +161,7 @@ def _reason(host: str, device: int | None, code: str, message: str) -> Reason:
     return {"host": host, "device": device, "code": code, "message": message}
 
 
-def _line(reason: Reason) -> str:
+def line(reason: Reason) -> str:
     npu = "" if reason["device"] is None else f" npu {reason['device']}"
     return f"Left out: {reason['host']}{npu}: {reason['message']}"
 

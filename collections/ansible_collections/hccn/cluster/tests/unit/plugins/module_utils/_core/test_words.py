@@ -61,3 +61,9 @@ def test_a_text_is_cut_between_two_words(text: str, limit: int, kept: str) -> No
 ])
 def test_the_end_of_a_text_is_cut_between_two_words(text: str, limit: int, kept: str) -> None:
     assert words.ending(text, limit) == kept
+
+
+@pytest.mark.parametrize("devices, name", [
+    ([3], "NPU 3"), (range(8), "NPUs 0-7"), ([7, 0, 2, 1, 7], "NPUs 0-2, 7"), ([0, 2], "NPUs 0, 2"), ([8, 9], "NPUs 8-9")])
+def test_npus_by_their_name(devices, name):
+    assert words.npus(devices) == name

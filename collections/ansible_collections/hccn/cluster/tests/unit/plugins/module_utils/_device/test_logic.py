@@ -82,7 +82,7 @@ def test_all_topics_of_all_devices(npus):
     tls = {"enabled": True, "preset_certificate": None, "alarm_days": 60, "certificates": []}
     assert result["devices"][1] == {
         "id": 1, "address": "10.78.1.11", "netmask": "255.255.255.0", "gateway": "10.78.1.1", "netdetect": None, "tls": tls, "link": "up",
-        "health": "success", "errors": [],
+        "health": "success", "conf": {"tls_enabled": True}, "errors": [],
     }
     assert (result["product"], result["dialect"], result["side_effects"]) == ("A2", "910", [])
     assert len(npus.calls) == 12
@@ -122,7 +122,72 @@ def test_when_it_fails(npus, broken, fail_on, failed):
     assert result.get("failed", False) is failed
     assert len(result["devices"]) == 2
     if broken == 1 and failed:
-        assert result["msg"] == "1 of 2 devices failed: 0 (link: -link -g printed something unknown: 'link status: ODD')"
+        assert result["msg"] == "1 of 2 devices failed: NPU 0: link: -link -g printed something unknown: 'link status: ODD'"
+
+
+@pytest.mark.parametrize("fail_on, failed", [(None, True), ("any", True), ("all", False), ("none", False)])
+def test_npus_that_the_host_does_not_have(npus, fail_on, failed):
+    result = look(fail_on, gather=["link"], devices=["0-1", "8-15"])
+    assert [device["id"] for device in result["devices"]] == [0, 1, 8, 9, 10, 11, 12, 13, 14, 15]
+    assert [device["link"] for device in result["devices"][:2]] == ["up", "up"]
+    assert result["devices"][2] == {"id": 8, "errors": [{"code": "no_such_device", "message": "no such NPU on this host, which has NPUs 0-1",
+                                                         "hint": "see npu-smi info -m for the ids; they are physical ids"}]}
+    assert {device for device, _words in npus.calls} == {0, 1}
+    assert result.get("failed", False) is failed
+
+
+def test_the_message_about_npus_that_the_host_does_not_have(npus):
+    result = look(None, gather=[], devices=["8-15"])
+    assert result["msg"] == "NPUs 8-15 do not exist on this host, which has NPUs 0-1"
+    assert result["error"] == {"code": "no_such_device", "message": result["msg"], "devices": [8, 9, 10, 11, 12, 13, 14, 15]}
+    assert look(None, gather=[], devices=["7"])["msg"] == "NPU 7 does not exist on this host, which has NPUs 0-1"
+    assert look("any", gather=[], devices=["7-9"])["msg"] == (
+        "3 of 3 devices failed: NPUs 7-9: no such NPU on this host, which has NPUs 0-1 (see npu-smi info -m for the ids; they are physical ids)")
+
+
+def test_without_fail_on_other_errors_are_returned_only(npus):
+    npus.broken[(0, "-link -g")] = npus.broken[(1, "-link -g")] = (1, "", "Command execute failed!\n")
+    npus.smi.clear()
+    result = look(None, gather=["link", "versions"])
+    assert ("failed" in result, [[error["code"] for error in device["errors"]] for device in result["devices"]]) == (False, [["device_failed", "timeout"]] * 2)
+
+
+def test_without_fail_on_a_missing_npu_smi_is_returned_only(npus, monkeypatch):
+    monkeypatch.setattr(smi.NpuSmi, "board", lambda self, chip: (_ for _ in ()).throw(HccnError("tool_missing", "npu-smi is not there")))
+    result = look(None, gather=["versions"])
+    assert ("failed" in result, result["devices"][0]["errors"][0]["code"]) == (False, "tool_missing")
+
+
+CONF = "address_0=10.78.1.10\nmtu_0=1500\nnetdetect_0=0.0.0.0\naddress_0=10.78.1.99\ntls_enable_0=1\nsend_arp_status_0=1\n"
+
+
+def test_what_the_file_says_of_each_npu(npus):
+    npus.path.write_text(CONF)
+    assert [device["conf"] for device in look(gather=["address"])["devices"]] == [
+        {"address": "10.78.1.10", "netdetect": None, "mtu": 1500, "tls_enabled": True}, {}]
+    assert all("conf" not in device for device in look(gather=["link", "health"])["devices"])
+    assert all("conf" not in record["samples"][0] for record in look(gather=["address"])["measurements"])
+
+
+def test_the_file_as_the_tls_query_leaves_it(npus):
+    npus.path.write_text("")
+    assert [device["conf"] for device in look(gather=["tls"])["devices"]] == [{"tls_enabled": False}, {"tls_enabled": True}]
+    assert [device["conf"] for device in look(gather=["tls"], check_mode=True)["devices"]] == [{"tls_enabled": False}, {"tls_enabled": True}]
+
+
+def test_without_the_file_nothing_is_known_of_it(npus):
+    npus.path.unlink()
+    assert [device["conf"] for device in look(gather=["gateway"])["devices"]] == [None, None]
+    npus.path.mkdir()
+    assert [(device["conf"], device["gateway"]) for device in look(gather=["gateway"])["devices"]] == [(None, "10.78.1.1")] * 2
+
+
+def test_odd_values_of_the_file(npus):
+    npus.path.write_text("mtu_0=many\ntls_enable_0=2\ngateway_0=\x1b[31m\naddress_1={{ 1 }}\nnetmask_1=%s\n" % ("9" * 200))
+    first, second = look(gather=["address"])["devices"]
+    assert first["conf"] == {"gateway": "?[31m", "mtu": "many", "tls_enabled": None}
+    assert second["conf"] == {"address": None, "netmask": "9" * 61 + "..."}
+    assert [(error["topic"], error["code"]) for error in second["errors"]] == [("conf", "template_in_name")]
 
 
 def test_a_query_that_writes_is_told(npus):
@@ -206,7 +271,7 @@ def test_a_device_that_refuses_does_not_stop_the_others(npus):
     result = set_tls()
     assert (result["failed"], result["changed"]) == (True, True)
     assert result["msg"] == (
-        "1 of 2 devices failed: 0 (Command execute failed! (the device refused or did not answer: see npu-smi info and /var/log/hccn_tool/hccn.log))")
+        "1 of 2 devices failed: NPU 0: Command execute failed! (the device refused or did not answer: see npu-smi info and /var/log/hccn_tool/hccn.log)")
     assert result["devices"][0]["after"] == {"enabled": True, "persistent": False}
     assert result["devices"][1]["after"] == {"enabled": False, "persistent": False}
 
@@ -380,7 +445,7 @@ def test_a_device_at_work_keeps_its_switch(npus):
     npus.smi["info"] = AT_WORK
     result = set_tls()
     assert result["msg"] == (
-        "1 of 2 devices failed: 1 (device 1 is at work: pid 4711 (python3) (wait for the job to end, or set allow_busy: true))")
+        "1 of 2 devices failed: NPU 1: device 1 is at work: pid 4711 (python3) (wait for the job to end, or set allow_busy: true)")
     assert (result["changed"], result["devices"][1]["errors"][0]["code"], npus.switches) == (False, "device_busy", {0: 0, 1: 1})
     assert set_tls(check_mode=True)["failed"] is True
     assert set_tls(allow_busy=True)["changed"] is True
@@ -417,11 +482,16 @@ def test_nothing_to_set_nothing_asked(npus):
 BOARD = "\tSoftware Version               : 24.1.0\n\tFirmware Version               : 7.5.0.1\n"
 
 
+SERIAL = "\tSerial Number                  : 102312345678\n"
+
+
 def test_topics_of_npu_smi(npus):
-    npus.smi.update({"info": AT_WORK, "info -t board -i 0": BOARD, "info -t board -i 1": BOARD,
+    npus.smi.update({"info": AT_WORK, "info -t board -i 0": BOARD, "info -t board -i 1": BOARD + SERIAL,
                      "info -t spod-info -i 0 -c 0": "This device does not support querying spod-info.\n"})
     first, second = look(gather=["processes", "versions", "super_pod"])["devices"]
-    assert first == {"id": 0, "processes": [], "versions": {"driver": "24.1.0", "firmware": "7.5.0.1"}, "super_pod": None, "errors": []}
+    assert first == {"id": 0, "processes": [], "versions": {"driver": "24.1.0", "firmware": "7.5.0.1"}, "serial": None, "super_pod": None,
+                     "errors": []}
+    assert second["serial"] == "102312345678"
     assert second["processes"] == [{"pid": 4711, "name": "python3", "memory_mb": 19502}]
     assert (second["super_pod"], second["errors"][0]["code"], second["errors"][0]["topic"]) == (None, "timeout", "super_pod")
 

@@ -281,7 +281,7 @@ def test_entries_of_other_devices_are_left_out(npus):
 def test_bad_input_is_told_before_anything_is_run(npus):
     with pytest.raises(InputError) as caught:
         configure({"id": 0, "mtu": 1}, {"id": 2})
-    assert caught.value.message == "config[1].id: this host has no device 2, only 0, 1; config[0].mtu: 1 is outside 68 to 9702"
+    assert caught.value.message == "config[1].id: this host has no device 2, only 0-1; config[0].mtu: 1 is outside 68 to 9702"
     assert npus.calls == []
 
 
@@ -297,7 +297,7 @@ def test_a_gateway_that_the_device_cannot_take_is_refused_before_any_set(npus, a
 def test_a_device_that_cannot_be_read_is_not_set(npus):
     npus.broken[(0, "-mtu -g")] = REFUSED
     result = configure({"id": 0, "mtu": 4200, "shaping": 20000}, {"id": 1, "mtu": 4200})
-    assert result["msg"].startswith("1 of 2 devices failed: 0 (mtu: Command execute failed!")
+    assert result["msg"].startswith("1 of 2 devices failed: NPU 0: mtu: Command execute failed!")
     assert result["devices"][0]["before"]["mtu"] is None
     assert npus.sets == [(1, "-mtu -s size 4200")]
 

@@ -84,7 +84,7 @@ def test_everything_that_is_wrong_is_told_at_once():
     with pytest.raises(InputError) as caught:
         network_config.wanted(config, (0, 1), None, "/etc/hccn.conf")
     assert caught.value.message == (
-        "config[1].id: device 0 stands in config[0] already; config[2].id: this host has no device 9, only 0, 1; "
+        "config[1].id: device 0 stands in config[0] already; config[2].id: this host has no device 9, only 0-1; "
         "config[0].mtu: 1 is outside 68 to 9702; config[0].shaping: 1 is outside 10000 to 200000; config[2].mtu: 9999 is outside 68 to 9702")
 
 

@@ -90,7 +90,7 @@ def test_lost_packets_are_a_failure_with_a_sample(npus):
     record = result["measurements"][0]
     assert record["samples"] == [{"sent": 3, "received": 1, "loss_percent": 66.67, "latency_us": {"min": 100.0, "avg": 100.0, "max": 100.0}}]
     assert (record["status"], record["error"]["code"]) == ("failed", "packets_lost")
-    assert result["msg"] == "1 of 2 pings failed: 0 to 10.78.2.10 (2 of 3 packets lost: recv time out)"
+    assert result["msg"] == "1 of 2 pings failed: NPU 0 to 10.78.2.10: 2 of 3 packets lost: recv time out"
 
 
 def test_no_answer_no_latency(npus):
@@ -156,7 +156,7 @@ def test_products_that_cannot(npus, product, method, code):
 
 @pytest.mark.parametrize("targets, given, message", [
     ([(0, "10.78.2.10"), (7, "host")], {"count": 3},
-     "count: a ping is always 3 packets, only hccs_ping can count; targets[1].device: this host has no device 7, only 0, 1; "
+     "count: a ping is always 3 packets, only hccs_ping can count; targets[1].device: this host has no device 7, only 0-1; "
      "targets[1].address: 'host' is not an IP address"),
     ([(0, "10.78.2.10")] * 2, {}, "targets[1] is the same as targets[0]"),
     ([], {"size": 65508}, "size: 65508 is outside the 0 to 65507 bytes of ping"),
@@ -180,4 +180,4 @@ def test_a_device_at_work_is_not_pinged(npus, monkeypatch):
     assert result["measurements"][0]["error"] == error
     assert "command" not in result["measurements"][0]
     assert (asked, npus.calls) == ([([0, 1], False)], ["hccn_tool -i 0 -ping -g address 10.78.2.10"])
-    assert result["msg"] == "1 of 2 pings failed: 1 to 10.78.2.11 (device 1 is at work: pid 7 (python3))"
+    assert result["msg"] == "1 of 2 pings failed: NPU 1 to 10.78.2.11: device 1 is at work: pid 7 (python3)"

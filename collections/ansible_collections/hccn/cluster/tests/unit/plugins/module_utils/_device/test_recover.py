@@ -189,7 +189,7 @@ def test_a_recovery_that_fails_is_told_and_the_others_go_on(npus):
     first, second = result["recovered"]
     assert (first["changed"], first["differences_after"], first["errors"][0]["code"]) == (False, DIFFERENCE, "recovery_failed")
     assert (second["changed"], second["errors"], result["failed"]) == (True, [], True)
-    assert result["msg"].startswith("1 of 2 devices failed: 0 (Recovery failed.")
+    assert result["msg"].startswith("1 of 2 devices failed: NPU 0: Recovery failed.")
     assert "failed" not in settle(npus, fail_on="none", **MTU)
 
 

@@ -69,6 +69,8 @@ def test_rails(request_: Request, variable: str) -> None:
         (2, {}, 8), (1, {variable: "0"}, 8), (1, {variable: "1"}, 8)]
     assert [getattr(request.options, "gpus_per_process", 1) for request in hall.asked[1:]] == [1, 1]
     assert [found["message"] for found in study.findings] == ["device 1 of all hosts: 30 GB/s, the others 100 GB/s"]
+    assert [(kept["samples"][0]["component"], "evidence" in kept["samples"][0]) for kept in collective_study.finding_records(study, "r")] == [
+        ({"kind": "rail", "name": "rail 1"}, False)]
 
 
 def test_a_slow_rail_and_the_host_that_makes_it_so() -> None:
@@ -82,6 +84,10 @@ def test_a_slow_rail_and_the_host_that_makes_it_so() -> None:
     hall = Hall(speed)
     found = hall.study(request, groups=("rails",), isolate=True).findings
     assert [(one["kind"], one["device"], one["hosts"]) for one in found] == [("group", 3, ["n6"])]
+    assert found[0]["message"] == "device 3: n6: slow together with good hosts, which are good without it"
+    sample = collective_study.finding_records(collective_study.Study(findings=found), "r")[0]["samples"][0]
+    assert (sample["component"], sample["message"]) == (
+        {"kind": "host", "name": "n6"}, "device 3: slow together with good hosts, which are good without it")
     assert {one.environment.get("HCCL_TEST_USE_DEVS") for one in hall.asked if one.context["group"].startswith("bisection")} == {"3"}
 
 
@@ -99,14 +105,19 @@ def test_a_slow_host_is_named() -> None:
     assert all(list(request.hosts) == ["10.0.0." + name[1:] for name in request.names] for request in search)
     kept = collective_study.finding_records(study, "r")[0]
     assert (kept["kind"], kept["id"], kept["status"], kept["hosts"]) == ("finding", "r/finding/collective/1", "failed", ["n3"])
-    assert (kept["samples"][0]["class"], kept["samples"][0]["name"], "source" in kept) == ("slow", "n3", False)
+    sample = dict(kept["samples"][0])
+    assert sample.pop("evidence") == finding["evidence"]
+    assert sample == {"component": {"kind": "host", "name": "n3"}, "cause": "collective_slow", "severity": "slow", "hosts": ["n3"],
+                      "message": "slow together with good hosts, which are good without it", "stage": "check_collective"}
+    assert "source" not in kept
 
 
 def test_a_pair() -> None:
     study = Hall(slow_with("n2", "n7")).study(isolate=True)
     assert study.findings[0]["hosts"] == ["n2", "n7"]
     assert study.findings[0]["message"] == "n2, n7: slow together with good hosts, which are good without all of them"
-    assert [(kept["hosts"], kept["samples"][0]["name"]) for kept in collective_study.finding_records(study, "r")] == [(["n2", "n7"], "n2, n7")]
+    assert [(kept["hosts"], kept["samples"][0]["component"]["name"]) for kept in collective_study.finding_records(study, "r")] == [
+        (["n2", "n7"], "n2, n7")]
 
 
 def test_without_a_search_it_is_only_said_to_be_slow() -> None:
@@ -120,6 +131,7 @@ def test_a_floor_needs_no_other_group() -> None:
     assert len(hall.asked) == 1
     study = Hall(lambda request: 100.0).study(floor_gbyte_s=120.0, isolate=True)
     assert [found["kind"] for found in study.findings] == ["everywhere"]
+    assert [kept["samples"][0]["component"] for kept in collective_study.finding_records(study, "r")] == [{"kind": "cluster", "name": "cluster"}]
 
 
 def test_the_first_group_that_fails_ends_it() -> None:

@@ -82,6 +82,12 @@ def test_a_device_that_a_host_does_not_have():
     assert as_dicts(found.problems) == [{"rule": "node", "severity": "error", "host": "n1", "device": 1, "message": "has no device 1"}]
 
 
+@pytest.mark.parametrize("errors", [1.5, "broken", {"topic": "address"}])
+def test_errors_that_are_no_list(errors):
+    found = assembled({"n1": node(dict(device(0, "192.168.1.1"), errors=errors)), "n2": node(device(0, "192.168.2.1"))})
+    assert messages(found) == [("error", "n1", "device 0: its errors are no list")]
+
+
 def test_errors_beside_the_address_are_warnings():
     found = assembled({"n1": node(device(3, "192.168.1.1", {"topic": "link", "code": "timeout", "message": "no answer"}))})
     assert as_dicts(found.problems) == [{"rule": "node", "severity": "warning", "host": "n1", "device": 3, "message": "device 3: no answer"}]
