@@ -34,6 +34,8 @@ DOUBTS = (ANSWER_NOT_UNDERSTOOD, NOT_UNDERSTOOD, *ODD)
 
 PROBLEMS_SHOWN = 3
 NO_REASON = "no reason given"
+NO_PARTNER = "it had no partner: no other host has an NPU that can be measured with one of its own"
+"""Of a host that is in no plan, since a plan has two hosts at least."""
 
 EVIDENCE_LINES = 16
 MANY_HOSTS, LINES_OF_MANY = 50, 4
@@ -68,9 +70,11 @@ class LeftOut:
 class Classes:
     """The class of a host, from its findings, its cells and what its own run returned."""
 
-    def __init__(self, rating: Rating, findings: Sequence[Finding], results: Results, missed: Mapping[str, Collection[str]] | None = None) -> None:
-        """``missed``: see unstarted.py."""
+    def __init__(self, rating: Rating, findings: Sequence[Finding], results: Results, missed: Mapping[str, Collection[str]] | None = None,
+                 planned: Collection[str] | None = None) -> None:
+        """``missed``: see unstarted.py; ``planned``: the hosts of the plan, None where there is no plan."""
         self.rating = rating
+        self._planned = planned
         self._missed = missed or {}
         states = [result.get("state") for result in results.values() if result and result.get("state")]
         self.out_of_time = states.count(RUNNING) > max(1, len(states) / 2)
@@ -134,11 +138,11 @@ class Classes:
         if result is None and has_cells and self._unanswered(host):
             return UNREACHABLE, "there is no result of this host, and its runner did not answer its partners"
         if result is None:
-            return None if has_cells else (NOT_MEASURED, "there is no result of this host")
+            return None if has_cells else (NOT_MEASURED, self._not_planned(host) or "there is no result of this host")
         if result.get("unreachable"):
             return UNREACHABLE, f"Ansible did not reach the host: {result.get('msg') or NO_REASON}"
         if result.get("skipped"):
-            return None if has_cells else (NOT_MEASURED, "the measurement was skipped on this host")
+            return None if has_cells else (NOT_MEASURED, self._not_planned(host) or "the measurement was skipped on this host")
         state = result.get("state")
         if state == "unknown":
             return NOT_MEASURED, "the host has no such run: rdma_perf did not start there"
@@ -150,6 +154,12 @@ class Classes:
         if state == "failed" or (result.get("failed") and not result.get("measurements")):
             return self._of_a_failed_run(host, result)
         return None
+
+    def _not_planned(self, host: str) -> str:
+        """Why the plan does not have the host; empty where it does, or where there is no plan."""
+        if self._planned is None or host in self._planned:
+            return ""
+        return NO_PARTNER if not self._planned else "the plan has no pair with this host"
 
     def _of_a_failed_run(self, host: str, result: Mapping[str, Any]) -> tuple[str, str] | None:
         """What was measured counts more than how the run ended, unless its runner died: nobody knows of what."""

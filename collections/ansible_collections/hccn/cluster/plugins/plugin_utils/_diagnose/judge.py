@@ -95,7 +95,7 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
     claimed = sift(table)
     rating = Rating(table, relative_floor)
     findings, behind, once = _findings(rating, silent)
-    judged = Classes(rating, findings, answered.results, without.missed)
+    judged = Classes(rating, findings, answered.results, without.missed, planned.get("hosts"))
     problems = [*answered.problems, *table.problems, *claimed]
     alone = rating.ways.alone | {problem.host for problem in claimed if problem.rule == OUTLIER and problem.host}
     missing = {host: [one for one in left_out if one.host == host] for host in {one.host for one in left_out}}

@@ -45,6 +45,8 @@ def as_dict(finding: Finding, rating: Rating) -> dict[str, Any]:
     message = sentence(finding, rating)
     found: dict[str, Any] = {"kind": finding.kind, "name": finding.name, "class": finding.state, "certain": finding.certain, "hosts": hosts,
                              "message": message if finding.kind == FABRIC or finding.kind not in ON_HOST else f"{hosts[0]}: {message}"}
+    if finding.kind in (NPU, NODE):
+        found["devices"] = [{"host": rating.table.ends[end].host, "device": rating.table.ends[end].device} for end in sorted(finding.ends)]
     if finding.kind not in ON_HOST:
         found["evidence"] = evidence(finding, rating)
     if finding.direction:

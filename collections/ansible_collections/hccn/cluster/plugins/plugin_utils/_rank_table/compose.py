@@ -27,6 +27,8 @@ LONGEST_FAILURE = 10_000
 
 _PLACES = (re.compile(r"(?:server_group_list\[(\d+)\]\.)?server_list\[(\d+)\]"), re.compile(r"(prefill|decode)_device_list\[(\d+)\]"),
            re.compile(r"(rank_list)\[(\d+)\]"))
+_PLACE = re.compile(r"(?:server_group_list\[(\d{1,9})\]\.)?server_list\[(\d{1,9})\](?:\.device\[(\d{1,9})\])?")
+"""In the message of a rule, which names another server or NPU by its place."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +161,19 @@ def _check(table: dict[str, Any], model: Model, options: Options, product: str |
 
 
 def with_hosts(problems: Sequence[Problem], model: Model) -> list[Problem]:
-    """The problems of a table with the inventory name of the server that they are about."""
-    return [replace(problem, host=_host(problem.where or "", model)) for problem in problems]
+    """The problems of a table with the inventory name of the server that they are about, and of the others that they name."""
+    return [replace(problem, host=_host(problem.where or "", model), message=_PLACE.sub(lambda found: _name(found, model), problem.message))
+            for problem in problems]
+
+
+def _name(found: re.Match[str], model: Model) -> str:
+    """The host, or the NPU, of a place in the table; the place itself where there is no such one."""
+    group, server, device = (None if number is None else int(number) for number in found.groups())
+    try:
+        owner = (model.servers if group is None else model.groups[group].servers)[server or 0]
+        return owner.host if device is None else f"{owner.host} NPU {owner.devices[device].id}"
+    except IndexError:
+        return found.group()
 
 
 def _host(where: str, model: Model) -> str | None:

@@ -75,6 +75,9 @@ class Variables(Mapping[str, Any]):
         value, whole = plain(self._raw[name])
         return value if whole else self._templated()[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._raw
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._raw)
 
@@ -88,6 +91,7 @@ class HostVars:
     def __init__(self, hostvars: Mapping[str, Mapping[str, Any]]) -> None:
         self._hostvars = hostvars
         self._read: dict[str, Mapping[str, Any]] = {}
+        self._written: dict[str, Mapping[str, Any]] = {}
         self._raw = getattr(hostvars, "raw_get", None)
 
     def of(self, host: str) -> Mapping[str, Any]:
@@ -96,10 +100,19 @@ class HostVars:
             self._read[host] = self._variables(host) if host in self._hostvars else {}
         return self._read[host]
 
+    def raw(self, host: str) -> Mapping[str, Any]:
+        """Return the variables of a host of the inventory as they are written, templates included: of inventory, group_vars and the command line, with facts.
+
+        Defaults of roles and variables of plays are not among them.
+        """
+        if host not in self._written:
+            self._written[host] = self._raw(host) if self._raw is not None else self._hostvars[host]
+        return self._written[host]
+
     def _variables(self, host: str) -> Mapping[str, Any]:
         if self._raw is None:
             return self._hostvars[host]
-        return Variables(self._raw(host), lambda: self._hostvars[host])
+        return Variables(self.raw(host), lambda: self._hostvars[host])
 
     def _text(self, host: str, given: Mapping[str, Any], name: str) -> str | None:
         """The value of an option by host, else of a variable of the host. Raises InputError."""

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Who may say what in a record: a host speaks of what it measured itself as source; verdicts and plans are made on the controller."""
+"""Who may say what in a record: a host speaks of what it measured itself as source; plans, verdicts and the conclusion are made on the controller."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-CONTROLLER_ACTIONS = ("hccn.cluster.fabric_plan", "hccn.cluster.fabric_verdict")
+CONTROLLER_ACTIONS = ("hccn.cluster.conclude", "hccn.cluster.fabric_plan", "hccn.cluster.fabric_verdict")
 """The actions that make records on the controller; all other records are answers of hosts."""
 
-CONTROLLER_KINDS = ("plan", "verdict")
+CONTROLLER_KINDS = ("conclusion", "plan", "verdict")
 """Kinds of records that no host may send."""
+
+CONCLUSION = "conclusion/"
+"""How the ids of the records of a conclusion begin."""
+
+HOST_CAUSES = ("collective_slow",)
+"""Causes of the findings that a host may send: what it measured as the launcher of a collective."""
 
 Foreign = dict[str, Counter[str]]
 """By answering host: in whose name it sent records, and how many."""
@@ -21,11 +27,16 @@ Foreign = dict[str, Counter[str]]
 
 def objection(record: Mapping[str, Any], host: str) -> str | None:
     """Return in whose name a record of an answer of ``host`` speaks (``the controller``, ``n3``), None where it speaks for ``host``."""
-    if record.get("kind") in CONTROLLER_KINDS:
+    if record.get("kind") in CONTROLLER_KINDS or of_conclusion(record) or (record.get("kind") == "finding" and not _is_own_finding(record)):
         return "the controller"
     source = record.get("source")
     named = source.get("host") if isinstance(source, Mapping) else None
     return None if not named or named == host else str(named)[:64]
+
+
+def of_conclusion(record: Mapping[str, Any]) -> bool:
+    """Return True for a record of the conclusion of a run."""
+    return str(record.get("id")).startswith(CONCLUSION)
 
 
 def measured_by(host: str, result: Mapping[str, Any], foreign: Foreign) -> Mapping[str, Any]:
@@ -48,6 +59,11 @@ def sentences(foreign: Mapping[str, Mapping[str, int]]) -> list[str]:
 def sentence(host: str, names: Mapping[str, int]) -> str:
     shown = ", ".join(_some(sorted(names)))
     return f"{host} returned {sum(names.values())} records in the name of {shown}. They are not used: a host answers only for what it measured itself."
+
+
+def _is_own_finding(record: Mapping[str, Any]) -> bool:
+    samples = record.get("samples")
+    return isinstance(samples, (list, tuple)) and all(isinstance(sample, Mapping) and sample.get("cause") in HOST_CAUSES for sample in samples)
 
 
 def _some(names: list[str]) -> Iterable[str]:

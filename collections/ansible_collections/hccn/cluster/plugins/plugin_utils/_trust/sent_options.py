@@ -10,10 +10,13 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-PREFIXES = (
-    "__", "adopt_", "bring_up_", "check_collective_", "check_fabric_", "datadist_ready_", "hccn_", "nic_switch_", "npu_smi", "perf_tools_", "quarantine_",
+ROLE_PREFIXES = (
+    "adopt_", "bring_up_", "check_collective_", "check_fabric_", "conclude_", "datadist_ready_", "hccn_", "nic_switch_", "perf_tools_", "quarantine_",
     "rank_table_", "report_", "restore_", "retest_", "switch_upgrade_", "tls_", "validate_")
-"""How the variables of the collection's roles and playbooks begin; a test compares them with the roles."""
+"""How the variables that a user sets for the collection's roles and playbooks begin; a test compares them with the roles."""
+
+PREFIXES = ("__", "npu_smi", *ROLE_PREFIXES)
+"""How the variables of the collection's roles and playbooks begin."""
 
 INVENTORY = ("inventory_dir", "inventory_file")
 """Variables of Ansible that facts win over as well; defaults of roles refer to them."""
@@ -37,7 +40,7 @@ def refusal(host: str, names: Iterable[str]) -> str:
     known = list(names)
     shown = ", ".join(name[:64] for name in known[:SHOWN]) + (" ..." if len(known) > SHOWN else "")
     return (f"{host} sent {shown} as facts (ansible_facts), which would override options of hccn.cluster; these are taken from the inventory only. "
-            f"Leave {host} out with --limit and find out what set the facts; a fact cache keeps them (--flush-cache).")
+            f"Leave {host} out by hccn_hosts and find out what set the facts; a fact cache keeps them (--flush-cache).")
 
 
 def _is_option(name: str) -> bool:

@@ -70,6 +70,16 @@ def test_a_slow_host_among_four():
     assert verdict(found, "a").message == "pairs: 15 with 2 of the other hosts, 195 to 195 Gbit/s; bad ones put down to the other end: 1"
 
 
+def test_a_host_that_no_plan_has_is_told_why():
+    left_out = [classes_of_hosts.LeftOut("a", 0, "link_down", "its link is down")]
+    alone = diagnose(["a", "b"], {"a": None, "b": {"skipped": True}}, left_out=left_out, plan={"hosts": {}, "rounds": []})
+    assert [(one.host, one.verdict, one.message) for one in alone.verdicts] == [
+        ("a", "failed", "npu 0 was left out: its link is down"),
+        ("b", "not_measured", "it had no partner: no other host has an NPU that can be measured with one of its own")]
+    others = diagnose(["a"], {"a": {"skipped": True}}, plan={"hosts": {"b": {}, "c": {}}, "rounds": []})
+    assert (others.verdicts[0].verdict, others.verdicts[0].message) == ("not_measured", "the plan has no pair with this host")
+
+
 def test_two_hosts_are_both_suspects():
     pairs = [record("a", "b", device=rail, value=LOW if rail == 3 else FAST) for rail in range(8)]
     found = diagnose("ab", results_of(*pairs, hosts="ab"))

@@ -48,3 +48,12 @@ def test_only_templates_are_templated():
     assert (hosts.rack("n1", {}), hostvars.asked) == ("r7", 1)
     assert sorted(hosts.of("n1")) == ["npu", "rank_table_rack"]
     assert len(hosts.of("n1")) == 2
+
+
+def test_variables_as_they_are_written():
+    class Raw(dict):
+        def raw_get(self, host):
+            return {"path": "{{ folder }}/x"} if host == "n1" else {}
+
+    assert HostVars(Raw(n1={"path": "/srv/x"})).raw("n1") == {"path": "{{ folder }}/x"}
+    assert HostVars({"n1": {"path": "/srv/x"}}).raw("n1") == {"path": "/srv/x"}

@@ -18,7 +18,12 @@ def rdma(host, target="n2", status="ok", name="r/1/forward/0", **more):
 @pytest.mark.parametrize("record, expected", [
     (rdma("n1"), None), (rdma("n3"), "n3"), ({"kind": "device", "source": {"device": 3}}, None), ({"kind": "device"}, None),
     ({"kind": "collective", "hosts": ["n1", "n3"]}, None), ({"kind": "verdict", "source": {"host": "n1"}}, "the controller"),
-    ({"kind": "plan"}, "the controller"), ({"kind": "rdma", "source": {"host": ["n3"]}}, "['n3']"), ({"kind": "ping", "source": "n3"}, None)])
+    ({"kind": "plan"}, "the controller"), ({"kind": "conclusion", "id": "conclusion/run"}, "the controller"), ({"kind": "conclusion"}, "the controller"),
+    ({"kind": "finding", "id": "conclusion/finding/1", "samples": [{"cause": "collective_slow"}]}, "the controller"), ({"kind": "device", "id": 7}, None),
+    ({"kind": "device", "id": "conclusion/"}, "the controller"), ({"kind": "finding", "samples": 3}, "the controller"),
+    ({"kind": "finding", "id": "r/finding/collective/1", "samples": [{"cause": "collective_slow", "hosts": ["n3"]}]}, None),
+    ({"kind": "finding", "samples": [{"cause": "collective_slow"}, {"cause": "failed_host", "hosts": ["n3"]}]}, "the controller"),
+    ({"kind": "rdma", "source": {"host": ["n3"]}}, "['n3']"), ({"kind": "ping", "source": "n3"}, None)])
 def test_in_whose_name_a_record_speaks(record, expected):
     assert provenance.objection(record, "n1") == expected
 
@@ -31,6 +36,18 @@ def test_a_host_answers_only_for_its_own_measurements():
     assert foreign == {"n1": {"n3": 2, "nobody": 2, "the controller": 1}}
     assert provenance.sentences(foreign) == [
         "n1 returned 5 records in the name of n3, nobody, the controller. They are not used: a host answers only for what it measured itself."]
+
+
+def test_no_host_concludes_among_its_measurements():
+    foreign = {}
+    result = {"measurements": [rdma("n1"), {**rdma("n1"), "id": "conclusion/finding/1"}, {"kind": "conclusion", "id": "conclusion/run"}]}
+    assert provenance.measured_by("n1", result, foreign) == {"measurements": [rdma("n1")]}
+    assert foreign == {"n1": {"the controller": 2}}
+
+
+def test_the_conclusion_is_an_action_of_the_controller():
+    assert provenance.CONTROLLER_ACTIONS == ("hccn.cluster.conclude", "hccn.cluster.fabric_plan", "hccn.cluster.fabric_verdict")
+    assert [provenance.of_conclusion({"id": name}) for name in ("conclusion/run", "conclusion/finding/7", "r/conclusion/1", None)] == [True, True, False, False]
 
 
 def test_an_honest_result_is_as_it_was():

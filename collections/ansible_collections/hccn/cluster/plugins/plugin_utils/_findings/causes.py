@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The causes of findings: how severe each is unless its maker knows better, what it means, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+FAILED, SLOW, DEGRADED, UNKNOWN, NOTE = SEVERITIES = ("failed", "slow", "degraded", "unknown", "note")
+"""Worst first."""
+
+
+class Cause(NamedTuple):
+    """``meaning``: a sentence for the documentation. ``next_step``: with ``{host}``, ``{devices}`` and ``{device}`` for those of a finding."""
+
+    severity: str
+    meaning: str
+    next_step: str = ""
+
+
+MOST_HOSTS = 16
+"""Hosts that a command names; of more of them, ``HOSTS`` stands in their place."""
+
+_BRING_UP = "ansible-playbook hccn.cluster.bring_up -e hccn_hosts={host}"
+_CHECK = "ansible-playbook hccn.cluster.bring_up --check --diff -e hccn_hosts={host}"
+_FABRIC = "ansible-playbook hccn.cluster.check_fabric"
+"""Over all hosts: one alone has no partners."""
+_VALIDATE = "ansible-playbook hccn.cluster.validate"
+_OPTICS = "On {host}: hccn_tool -i {device} -optical -g"
+_LOG = "On {host}: npu-smi info, and read /var/log/hccn_tool/hccn.log"
+_VERSIONS = "On {host}: npu-smi info -t board -i 0"
+
+CAUSES: Mapping[str, Cause] = {
+    # A device, as it was read.
+    "link_down": Cause(FAILED, "The link of an NPU is down; on the 950 degraded where some of its ports or lanes are.", _OPTICS),
+    "no_such_device": Cause(FAILED, "The host does not have the NPU that was asked for, or none at all.", "On {host}: npu-smi info -m"),
+    "tool_missing": Cause(FAILED, "hccn_tool or npu-smi is not on the host, or not under the path that was given.",
+                          "Install the driver on {host}, or set hccn_tool and npu_smi to the paths of the tools"),
+    "perf_tool_missing": Cause(FAILED, "The tool that was to measure, such as perftest or iperf3, is not on the host.",
+                               "ansible-playbook hccn.cluster.perf_tools -e hccn_hosts={host}"),
+    "tool_failed": Cause(FAILED, "hccn_tool or npu-smi failed, for NPUs or for the host as a whole.", _LOG),
+    "device_error": Cause(FAILED, "An NPU did not answer, is not ready, or does not exist for the driver.", _LOG),
+    "address_not_set": Cause(FAILED, "An NPU has no address.", _BRING_UP),
+    "address_invalid": Cause(FAILED, "The address of an NPU cannot be used.", _BRING_UP),
+    "address_conflict": Cause(FAILED, "Several NPUs have the same address.", _CHECK),
+    # hccn.conf and the device.
+    "conf_differs": Cause(DEGRADED, "hccn.conf says something else than the device has: the next reboot sets what the file says.", _CHECK),
+    "conf_problem": Cause(DEGRADED, "hccn.conf has a line or an end that hccn_tool does not read as it is meant.",
+                          "ansible-playbook hccn.cluster.validate -e hccn_hosts={host}"),
+    # Over hosts.
+    "machine_listed_twice": Cause(FAILED, "Two names of the inventory are one machine.", "Remove one of {host} from the inventory"),
+    "serial_duplicate": Cause(FAILED, "NPUs of several hosts have the same serial number.", "On {host}: npu-smi info -t board -i 0"),
+    "tls_differs": Cause(FAILED, "TLS is on for some NPUs and off for others: a collective over both cannot start.",
+                         "ansible-playbook hccn.cluster.tls -e tls_state=disabled"),
+    "tls_not_set": Cause(FAILED, "TLS could not be set on every host: the others are left, or put back, as they were.",
+                         "Repair the hosts that failed, or leave them out by hccn_hosts, then: ansible-playbook hccn.cluster.bring_up"),
+    "mtu_differs": Cause(DEGRADED, "The MTU differs from that of the other hosts.", _CHECK),
+    "speed_differs": Cause(DEGRADED, "The speed of a link differs from that of the other NPUs.", _OPTICS),
+    "driver_differs": Cause(DEGRADED, "The driver differs from that of the other hosts of the product.", _VERSIONS),
+    "firmware_differs": Cause(DEGRADED, "The firmware differs from that of the other hosts of the product.", _VERSIONS),
+    # A host.
+    "unreachable_host": Cause(FAILED, "Ansible could not reach the host, or lost it.", "ansible {host} -m ansible.builtin.ping -vvv"),
+    "failed_task": Cause(FAILED, "A task failed on the host, or for the whole run.", "Read the message of the task above"),
+    # The fabric.
+    "slow_npu": Cause(SLOW, "An NPU is slow with partners that are proven to be good.", _OPTICS),
+    "failed_npu": Cause(FAILED, "An NPU fails with partners that are proven to be good.", _OPTICS),
+    "slow_host": Cause(SLOW, "Nearly all NPUs of a host are slow, or the host as a whole is.", _CHECK),
+    "failed_host": Cause(FAILED, "Nearly all NPUs of a host fail, or the host as a whole does.", _CHECK),
+    "busy_npu": Cause(UNKNOWN, "An NPU was at work and was not measured.", "When the job has ended: " + _FABRIC),
+    "busy_host": Cause(UNKNOWN, "Another run or a job had the host, and it was not measured.", "When the other run or job has ended: " + _FABRIC),
+    "not_measured": Cause(UNKNOWN, "Nothing is known to be bad, and nothing was measured.", _FABRIC),
+    "answer_not_understood": Cause(UNKNOWN, "The host reported something that cannot be true or cannot be understood, which was dropped.",
+                                   "Compare the clock, the tools and their versions of {host} with those of the other hosts"),
+    "slow_fabric": Cause(SLOW, "A rail, a leaf, a path or another part of the fabric is slow.",
+                         "Compare the ports, PFC, ECN and MTU of the switches on it with those of another one"),
+    "failed_fabric": Cause(FAILED, "A rail, a leaf, a path or another part of the fabric lets pairs fail.",
+                           "Check the links, routes and access lists of the switches on it"),
+    "regression": Cause(SLOW, "An NPU is slower than in the baseline, whatever the others reach.", _OPTICS),
+    # Rank table and collective.
+    "rank_table_problem": Cause(FAILED, "The rank table breaks a rule of the software that reads it.", "Read docs/howto/rank_table_refused.rst"),
+    "collective_failed": Cause(FAILED, "The collective ended with an error.", "Search docs/troubleshooting.rst for the text of the error"),
+    "collective_slow": Cause(SLOW, "A collective over these hosts is slower than others, or than the floor.", _FABRIC),
+    "collective_skipped": Cause(NOTE, "The collective was not run."),
+    # The job itself.
+    "no_report": Cause(NOTE, "No report could be written.", "Enable the callback: callbacks_enabled = hccn.cluster.results in ansible.cfg"),
+    "no_hosts": Cause(FAILED, "hccn_hosts matches no host of the inventory.", "ansible-inventory --graph"),
+    "unknown_variable": Cause(FAILED, "A variable looks like one of the collection and is none.", _VALIDATE),
+    "invalid_variable": Cause(FAILED, "A variable of the collection has the wrong type or a value that is not allowed.", _VALIDATE),
+    "requirement_missing": Cause(FAILED, "Something that the job needs on the controller is not installed or not enabled.",
+                                 "Install or enable what the message names"),
+}
+
+CAUSE_OF_CODE: Mapping[str, str] = {
+    "tool_missing": "tool_missing",
+    **dict.fromkeys(("no_device", "no_such_device", "device_absent", "invalid_device"), "no_such_device"),
+    **dict.fromkeys(("device_failed", "device_not_ready", "device_memory_low", "device_error"), "device_error"),
+    **dict.fromkeys(("link_down", "control_link_unreachable"), "link_down"),
+    "address_not_set": "address_not_set",
+    **dict.fromkeys(("address_invalid", "invalid_address", "broadcast_address", "address_conflict"), "address_invalid"),
+    "address_duplicate": "address_conflict",
+    **dict.fromkeys(("no_final_newline", "nul_bytes", "conf_unparsable", "conf_inaccessible", "conf_full", "conf_open_failed", "conf_read_failed",
+                     "conf_not_persisted"), "conf_problem"),
+    **dict.fromkeys(("device_busy", "busy_unknown", "tool_busy", "device_occupied", "roce_test_running", "address_changed"), "busy_npu"),
+    "host_in_use": "busy_host",
+    "answer_not_understood": "answer_not_understood",
+    "invalid_input": "failed_task",
+}
+"""By the code of an error of a module."""
+
+
+def of_code(code: str, default: str) -> str:
+    """The cause of an error with this code."""
+    return CAUSE_OF_CODE.get(code, default)
+
+
+def next_step(cause: str, hosts: Sequence[str], devices: Iterable[int]) -> str:
+    """The next step of a cause for these hosts and NPUs, empty where there is none."""
+    known = CAUSES.get(cause)
+    if known is None or not known.next_step:
+        return ""
+    ids = sorted(set(devices))
+    named = ",".join(hosts) if 0 < len(hosts) <= MOST_HOSTS else "HOSTS"
+    values = {"{host}": named, "{devices}": ",".join(map(str, ids)) or "N", "{device}": str(ids[0]) if ids else "N"}
+    text = known.next_step
+    # The names come last: what a name holds is never a placeholder.
+    for key in ("{devices}", "{device}", "{host}"):
+        text = text.replace(key, values[key])
+    return text

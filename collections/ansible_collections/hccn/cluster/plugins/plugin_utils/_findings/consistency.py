@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Findings that need all hosts: what must be there once and is there twice, and what must be equal and differs."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...module_utils._core.words import natural, printable, some
+from . import reading
+from .finding import Device, Finding, finding, of_host, of_npus
+
+NO_SERIALS = ("", "NA", "N/A", "NONE", "NULL", "UNKNOWN")
+"""What tools print in the place of a serial number."""
+LONGEST_VALUE = 60
+HOLDERS_SHOWN = 8
+
+Devices = Mapping[int, Mapping[str, Any]]
+
+
+class _Option(NamedTuple):
+    """What must be equal: its cause, how a sentence calls it, and how it is read of an NPU, None where it is not known."""
+
+    cause: str
+    title: str
+    of: Callable[[Mapping[str, Any]], str | None]
+
+
+def _tls(device: Mapping[str, Any]) -> str | None:
+    enabled = reading.mapping(device.get("tls")).get("enabled")
+    return ("on" if enabled else "off") if isinstance(enabled, bool) else None
+
+
+def _number(key: str, unit: str = "") -> Callable[[Mapping[str, Any]], str | None]:
+    def of(device: Mapping[str, Any]) -> str | None:
+        value = device.get(key)
+        return f"{value}{unit}" if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else None
+
+    return of
+
+
+def _speed(device: Mapping[str, Any]) -> str | None:
+    return _number("speed", " Mbit/s")(device) if device.get("link") != "down" else None
+
+
+def _version(key: str) -> Callable[[Mapping[str, Any]], str | None]:
+    return lambda device: printable(reading.text(reading.mapping(device.get("versions")).get(key)), LONGEST_VALUE) or None
+
+
+OPTIONS = (_Option("tls_differs", "TLS", _tls), _Option("mtu_differs", "the MTU", _number("mtu")), _Option("speed_differs", "the link speed", _speed),
+           _Option("driver_differs", "the driver", _version("driver")), _Option("firmware_differs", "the firmware", _version("firmware")))
+
+
+def over_hosts(results: Mapping[str, Any], stage: str) -> list[Finding]:
+    """Return what is there twice and what differs. ``results``: of device_info by host; a host that did not answer is not compared."""
+    devices = {host: found for host, found in ((host, reading.devices(result)) for host, result in results.items()) if found}
+    machines = _machines(results, devices)
+    others = {host for alike, _why in machines for host in alike[1:]}
+    once = {host: found for host, found in devices.items() if host not in others}
+    twice = [finding("machine_listed_twice", of_host(*alike), f"they are one machine by {why}", alike, stage=stage) for alike, why in machines]
+    return twice + _conflicts(once, stage) + _serials(once, stage) + _differences(results, once, stage)
+
+
+def _machines(results: Mapping[str, Any], devices: Mapping[str, Devices]) -> list[tuple[list[str], str]]:
+    """Groups of names of one machine, and what tells."""
+    by_id: dict[str, list[str]] = {}
+    by_serials: dict[frozenset[str], list[str]] = {}
+    for host, result in results.items():
+        machine = reading.text(reading.mapping(result).get("machine"))
+        serials = [_serial(device) for device in devices.get(host, {}).values()]
+        if machine:
+            by_id.setdefault(machine, []).append(host)
+        if serials and all(serials):
+            by_serials.setdefault(frozenset(serials), []).append(host)
+    found: list[tuple[list[str], str]] = []
+    told: set[str] = set()
+    groups = [(alike, "the id of the machine") for hosts in by_id.values() if len(hosts) > 1 for alike in _with_shared_npus(hosts, devices)]
+    for alike, why in groups + [(hosts, "the serial numbers of all NPUs") for hosts in by_serials.values()]:
+        if len(alike) > 1 and not told.issuperset(alike):
+            found.append((sorted(alike, key=natural), why))
+            told.update(alike)
+    return found
+
+
+def _with_shared_npus(hosts: Sequence[str], devices: Mapping[str, Devices]) -> list[list[str]]:
+    """The hosts by the NPUs that they share: images are cloned with their id, so the id alone proves nothing where NPUs tell."""
+    groups: list[list[str]] = []
+    owners: dict[str, list[str]] = {}
+    for host in hosts:
+        mine = devices.get(host, {}).values()
+        serials, addresses = (list(filter(None, map(value_of, mine))) for value_of in (_serial, _address))
+        group = next((owners[fact] for fact in serials or addresses if fact in owners), None)
+        if group is None:
+            group = groups[0] if groups and not (serials or addresses) else []
+            groups += [group] if not group else []
+        group.append(host)
+        owners.update(dict.fromkeys([*serials, *addresses], group))
+    return groups
+
+
+def _serial(device: Mapping[str, Any]) -> str:
+    serial = reading.text(device.get("serial"))
+    return "" if serial.upper() in NO_SERIALS or not serial.strip("0-") else serial
+
+
+def _address(device: Mapping[str, Any]) -> str:
+    try:
+        return str(ipaddress.ip_address(device["address"])) if isinstance(device.get("address"), str) else ""
+    except ValueError:
+        return ""
+
+
+def _conflicts(devices: Mapping[str, Devices], stage: str) -> list[Finding]:
+    return [finding("address_conflict", of_npus(npus), f"{'both' if len(npus) == 2 else f'all {len(npus)}'} have the address {address}", devices=npus,
+                    evidence=_holders(npus), stage=stage)
+            for address, npus in _owners(devices, _address).items() if len(npus) > 1]
+
+
+def _serials(devices: Mapping[str, Devices], stage: str) -> list[Finding]:
+    """Over hosts only: the dies of one card share its number."""
+    return [finding("serial_duplicate", of_npus(npus), f"they have the same serial number, {printable(serial)}", devices=npus, evidence=_holders(npus),
+                    stage=stage)
+            for serial, npus in _owners(devices, _serial).items() if len({host for host, _number in npus}) > 1]
+
+
+def _owners(devices: Mapping[str, Devices], value_of: Callable[[Mapping[str, Any]], str]) -> dict[str, list[Device]]:
+    owners: dict[str, list[Device]] = {}
+    for host, found in devices.items():
+        for number, device in found.items():
+            value = value_of(device)
+            if value:
+                owners.setdefault(value, []).append((host, number))
+    return owners
+
+
+def _holders(npus: Sequence[Device]) -> list[str]:
+    return [f"{host} NPU {number}" for host, number in npus] if len(npus) > HOLDERS_SHOWN else []
+
+
+def _differences(results: Mapping[str, Any], devices: Mapping[str, Devices], stage: str) -> list[Finding]:
+    """By product, since another one may have another speed or firmware for a good reason."""
+    products: dict[str, list[str]] = {}
+    for host in devices:
+        products.setdefault(reading.text(reading.mapping(results[host]).get("product")), []).append(host)
+    return [one for hosts in products.values() for option in OPTIONS for one in _differing(option, {host: devices[host] for host in hosts}, stage)]
+
+
+def _differing(option: _Option, devices: Mapping[str, Devices], stage: str) -> Iterable[Finding]:
+    """One finding for each host with a rare value; where no value is the most frequent one, a finding for all of them together."""
+    values = {(host, number): value for host, found in devices.items() for number, device in found.items() for value in [option.of(device)] if value}
+    counts = Counter(values.values()).most_common()
+    if len(counts) < 2:
+        return
+    usual, most = counts[0]
+    if counts[1][1] == most:
+        shown = some([f"{value} for {count} NPU{'' if count == 1 else 's'} ({_some_of(values, value)})" for value, count in counts], 4)
+        yield finding(option.cause, of_host(*devices), f"{option.title} is {shown}", devices, values, stage=stage)
+        return
+    rare: dict[tuple[str, str], list[Device]] = {}
+    for npu, value in values.items():
+        if value != usual:
+            rare.setdefault((npu[0], value), []).append(npu)
+    for (host, value), npus in rare.items():
+        component = of_host(host) if len(npus) == len(devices[host]) else of_npus(npus)
+        yield finding(option.cause, component, f"{option.title} is {value}, that of {most} other NPUs is {usual}", [host], npus, stage=stage)
+
+
+def _some_of(values: Mapping[Device, str], value: str) -> str:
+    return some(sorted({host for (host, _number), found in values.items() if found == value}, key=natural), 3)

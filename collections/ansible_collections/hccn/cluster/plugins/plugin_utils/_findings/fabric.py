@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Findings about the fabric, of what the action fabric_verdict returned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from . import causes, reading
+from .finding import FABRIC, KINDS, Component, Device, Finding, finding, of_host, of_npus
+from .stages import NO_REASON, THE_RUN, of_unreachable
+
+STAGE = "check_fabric"
+
+STATES = ("unreachable", "failed", "busy", "slow", "not_measured", "good")
+"""Classes of hosts in the order in which the verdict chooses among several, see _diagnose/classes.py."""
+NODE = "node"
+WARNINGS = ("line_rates_differ",)
+"""Rules of problems with which a host may be good."""
+
+_MANY = {", is slow": " are slow", ", fails": " fail", ", does other work": " do other work"}
+
+Explained = dict[str, set[str]]
+"""By host: the classes for which there is a finding already."""
+
+
+def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False) -> tuple[list[Finding], dict[str, str]]:
+    """Return the findings, and the class of each host. ``left_out``: what measurable_hosts kept out of the plan; ``perf_tool``: a tool of the host was to
+    measure, and not hccn_tool."""
+    told = reading.mapping(result)
+    verdicts = {reading.text(verdict.get("host")): verdict for verdict in reading.mappings(told.get("verdicts"))}
+    verdicts.pop("", None)
+    classes = {host: verdict["class"] if verdict.get("class") in STATES else "not_measured" for host, verdict in verdicts.items()}
+    if reading.is_true(told.get("failed")) and not verdicts:
+        return [finding("failed_task", THE_RUN, f"Judge the fabric: {reading.text(told.get('msg')) or NO_REASON}", stage=STAGE)], {}
+    explained: Explained = {}
+    found = _left_out(left_out, explained, perf_tool)
+    for component in reading.mappings(told.get("components")):
+        found += _component(component, verdicts, explained)
+    found += _problems(told.get("problems"), explained)
+    for host, state in classes.items():
+        if not any(STATES.index(other) <= STATES.index(state) for other in explained.get(host, ())):
+            found += _host(host, state, verdicts[host])
+    return [*found, *_regressions(told.get("regressions"))], classes
+
+
+def _left_out(entries: Any, explained: Explained, perf_tool: bool) -> list[Finding]:
+    """What is the same for several NPUs of a host is one finding."""
+    groups: dict[tuple[str, str, str], list[Device]] = {}
+    for entry in reading.mappings(entries):
+        host, code, message = (reading.text(entry.get(key)) for key in ("host", "code", "message"))
+        if not host:
+            continue
+        cause = "perf_tool_missing" if perf_tool and code == "tool_missing" else causes.of_code(code, "tool_failed")
+        npus = groups.setdefault((host, cause, message or NO_REASON), [])
+        number = reading.device_id(entry.get("device"))
+        npus += [] if number is None else [(host, number)]
+        busy = cause in ("busy_npu", "busy_host")
+        explained.setdefault(host, set()).add("busy" if busy else "not_measured" if code in ("tool_missing", "answer_not_understood") else "failed")
+    return [finding(cause, of_npus(npus) if npus else of_host(host), message, [host], npus, stage=STAGE)
+            for (host, cause, message), npus in groups.items()]
+
+
+def _component(component: Mapping[str, Any], verdicts: Mapping[str, Mapping[str, Any]], explained: Explained) -> list[Finding]:
+    kind, name, state, message = (reading.text(component.get(key)) for key in ("kind", "name", "class", "message"))
+    hosts = reading.texts(component.get("hosts"))
+    if state not in ("slow", "failed", "busy") or not (name or hosts):
+        return []
+    if kind in ("npu", NODE, FABRIC):
+        for host in hosts:
+            explained.setdefault(host, set()).add(state)
+    if kind not in ("npu", NODE):
+        cause = "busy_npu" if state == "busy" else f"{state}_fabric"
+        return [finding(cause, Component(kind if kind in KINDS else FABRIC, name or kind), _without_name(message, name), hosts,
+                        evidence=reading.texts(component.get("evidence")), stage=STAGE)]
+    host = hosts[0] if hosts else name.rpartition(" npu ")[0] or name
+    npus = [(reading.text(npu.get("host")) or host, number) for npu in reading.mappings(component.get("devices"))
+            for number in [reading.device_id(npu.get("device"))] if number is not None]
+    whole = kind == NODE or not npus
+    words = _without_name(message, host)
+    words = words if whole else re.sub(rf"^npu {npus[0][1]} ", "it ", words)
+    seen = reading.texts(verdicts.get(host, {}).get("evidence"))
+    evidence = seen if whole else [line for line in seen if re.search(rf"(?<!\S){re.escape(host)} npu {npus[0][1]}\b", line)]
+    return [finding(f"{state}_{'host' if whole else 'npu'}", of_host(host) if whole else of_npus(npus), words, [host], npus, evidence, STAGE)]
+
+
+def _without_name(message: str, name: str) -> str:
+    rest = message[len(name):] if name and message.startswith(name) else message
+    for one, many in _MANY.items() if rest.startswith(", ") else ():
+        rest = rest.replace(one, many, 1)
+    return rest.lstrip(":, ") or NO_REASON
+
+
+def _problems(problems: Any, explained: Explained) -> list[Finding]:
+    found = []
+    for problem in reading.mappings(problems):
+        host, rule, message, hint = (reading.text(problem.get(key)) for key in ("host", "rule", "message", "hint"))
+        if not message:
+            continue
+        if host and rule not in WARNINGS:
+            explained.setdefault(host, set()).add("not_measured")
+        found.append(finding("answer_not_understood", of_host(host) if host else THE_RUN, message, [host] if host else (), evidence=[hint] if hint else (),
+                             stage=STAGE, severity=causes.NOTE if rule in WARNINGS else None))
+    return found
+
+
+def _host(host: str, state: str, verdict: Mapping[str, Any]) -> Sequence[Finding]:
+    """What concerns the host as a whole: no NPU of it and no NPU that was left out explains its class."""
+    message = reading.text(verdict.get("message")) or NO_REASON
+    if state == "good":
+        return []
+    if state == "unreachable":
+        return [of_unreachable(host, STAGE, message.removeprefix("Ansible did not reach the host: "))]
+    cause = {"failed": "failed_host", "slow": "slow_host", "busy": "busy_host"}.get(state, "not_measured")
+    return [finding(cause, of_host(host), message, [host], evidence=reading.texts(verdict.get("evidence")), stage=STAGE)]
+
+
+def _regressions(regressions: Any) -> Iterable[Finding]:
+    for entry in reading.mappings(regressions):
+        host, number = reading.text(entry.get("host")), reading.device_id(entry.get("device"))
+        if host and number is not None:
+            message = f"{entry.get('now')} {entry.get('unit')}, {entry.get('drop_percent')} % below the baseline of {entry.get('before')}"
+            yield finding("regression", of_npus([(host, number)]), message, [host], [(host, number)], stage=STAGE)

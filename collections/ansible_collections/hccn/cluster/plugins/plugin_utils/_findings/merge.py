@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Joins what several stages found of the same thing, and drops what only follows from something else that was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from ...module_utils._core.words import LONGEST_TEXT, natural, printable
+from .finding import MOST_EVIDENCE, NPU, ON_HOST, PAIR, Device, Finding, of_npus, rank
+
+ONE_FACT = frozenset({
+    "link_down", "no_such_device", "tool_missing", "perf_tool_missing", "address_not_set", "address_conflict", "machine_listed_twice", "serial_duplicate",
+    "tls_differs", "unreachable_host", "slow_npu", "failed_npu", "slow_host", "failed_host", "busy_npu", "busy_host", "not_measured"})
+"""Causes of which an NPU or a host has one finding, however it is worded."""
+
+_NOT_TAKING_PART = frozenset({"not_measured", "failed_npu", "failed_host"})
+
+FOLLOWS: Mapping[str, frozenset[str]] = {
+    "unreachable_host": _NOT_TAKING_PART | {"failed_task", "answer_not_understood", "busy_npu", "busy_host"},
+    "machine_listed_twice": _NOT_TAKING_PART | {"address_conflict", "serial_duplicate"},
+    # A host without the tool says so once more for each of its NPUs.
+    "tool_missing": _NOT_TAKING_PART | {"failed_task", "tool_missing"},
+    "perf_tool_missing": _NOT_TAKING_PART,
+    "failed_task": frozenset({"not_measured", "answer_not_understood"}),
+    "busy_host": frozenset({"not_measured", "busy_npu"}),
+    "busy_npu": frozenset({"not_measured"}),
+    **dict.fromkeys(("link_down", "address_conflict"), _NOT_TAKING_PART),
+    **dict.fromkeys(("no_such_device", "tool_failed", "device_error", "address_not_set", "address_invalid"), _NOT_TAKING_PART | {"rank_table_problem"}),
+}
+"""By cause: what follows from it on the same NPUs, or on the same host."""
+
+SHORTEST_QUOTE = 12
+"""Characters of a message that, inside that of a failed task, tells that both are the same."""
+
+
+def merged(findings: Iterable[Finding]) -> list[Finding]:
+    """Return each thing once, in the order in which it was found first, with the evidence of all stages."""
+    return _without_followers(_joined(findings))
+
+
+def _joined(findings: Iterable[Finding]) -> list[Finding]:
+    found: dict[int, Finding] = {}
+    places: dict[tuple[object, ...], int] = {}
+    for number, one in enumerate(findings):
+        same = sorted({places[key] for key in _keys(one) if key in places})
+        whole = one
+        for place in reversed(same):
+            whole = _join(found.pop(place), whole)
+        place = same[0] if same else number
+        found[place] = whole
+        places.update(dict.fromkeys(_keys(whole), place))
+    return [found[place] for place in sorted(found)]
+
+
+def _keys(one: Finding) -> list[tuple[object, ...]]:
+    """Findings that share a key are one."""
+    words = "" if one.cause in ONE_FACT else one.message
+    if one.devices:
+        return [(one.cause, words, npu) for npu in one.devices]
+    return [(one.cause, words, one.component.kind, one.hosts if one.component.kind in ON_HOST and one.hosts else one.component.name)]
+
+
+def _join(first: Finding, second: Finding) -> Finding:
+    """The worse of two findings of the same thing with the hosts, NPUs and evidence of both; of equal ones the first."""
+    kept, other = (first, second) if rank(first) <= rank(second) else (second, first)
+    hosts = tuple(sorted({*kept.hosts, *other.hosts}, key=natural))
+    devices = _sorted({*kept.devices, *other.devices})
+    component = of_npus(devices) if kept.component.kind == NPU and devices != kept.devices else kept.component
+    said = () if other.message == kept.message else (_quoted(other),)
+    return replace(kept, hosts=hosts, devices=devices, component=component, evidence=_evidence(kept.evidence, said, other.evidence))
+
+
+def _without_followers(found: list[Finding]) -> list[Finding]:
+    by_npu: dict[Device, list[int]] = {}
+    by_host: dict[str, list[int]] = {}
+    for number, one in enumerate(found):
+        for npu in one.devices if one.cause in FOLLOWS else ():
+            by_npu.setdefault(npu, []).append(number)
+        for host in one.hosts if one.component.kind in ON_HOST else ():
+            by_host.setdefault(host, []).append(number)
+    kept: list[Finding | None] = list(found)
+    said: dict[int, list[str]] = {}
+    followers = frozenset().union(*FOLLOWS.values())
+    considered = followers | FOLLOWS.keys()
+    for number, one in enumerate(found):
+        if one.component.kind == PAIR and one.cause == "failed_fabric" and len(one.hosts) == 2:
+            lost = [root for host in one.hosts for root in by_host.get(host, ()) if found[root].cause == "unreachable_host"]
+            for root in lost[:1]:
+                said.setdefault(root, []).extend([_quoted(one), *one.evidence])
+                kept[number] = None
+            continue
+        if one.cause not in considered or one.component.kind not in ON_HOST or not one.hosts:
+            continue
+        of_hosts = _common([[root for root in by_host.get(host, ()) if root != number and _explains_host(found[root], one)] for host in one.hosts])
+        of_hosts.sort(key=lambda root: found[root].cause in followers)  # the evidence goes to what stays
+        reasons: dict[Device, int] = {}
+        for npu in one.devices if not of_hosts else ():
+            for root in by_npu.get(npu, ()):
+                if root != number and _explains(found[root], one):
+                    reasons.setdefault(npu, root)
+        for root in of_hosts[:1] or sorted(set(reasons.values())):
+            said.setdefault(root, []).extend([_quoted(one), *one.evidence])
+        kept[number] = None if of_hosts else _left(one, reasons)
+    return [replace(one, evidence=_evidence(one.evidence, said.get(number, ()))) for number, one in enumerate(kept) if one is not None]
+
+
+def _common(roots: list[list[int]]) -> list[int]:
+    """The roots that all hosts have, or the first of each where every host has one."""
+    return [root for root in roots[0] if all(root in others for others in roots)] or ([mine[0] for mine in roots] if all(roots) else [])
+
+
+def _explains(root: Finding, one: Finding) -> bool:
+    """Nothing is explained by what is less severe. What says the same with less words is explained, too."""
+    shorter = root.cause == one.cause and len(root.message) > len(one.message) >= SHORTEST_QUOTE and one.message in root.message
+    return (shorter or one.cause in FOLLOWS.get(root.cause, ())) and rank(root) <= rank(one)
+
+
+def _explains_host(root: Finding, one: Finding) -> bool:
+    """Does it hold for the host as a whole? The failure of a task follows from whatever its message quotes."""
+    if one.cause == "failed_task" and root.cause != "failed_task" and len(root.message) >= SHORTEST_QUOTE and root.message in one.message:
+        return rank(root) <= rank(one)
+    if root.cause == "machine_listed_twice" and not set(one.hosts) <= set(root.hosts):
+        return False
+    whole = not root.devices or (root.cause, one.cause) == ("tool_missing", "failed_task")
+    return whole and _explains(root, one)
+
+
+def _left(one: Finding, reasons: Mapping[Device, int]) -> Finding | None:
+    """The finding without the NPUs that are explained; None where none is left."""
+    if not reasons:
+        return one
+    devices = tuple(npu for npu in one.devices if npu not in reasons)
+    if not devices:
+        return None
+    hosts = tuple(host for host in one.hosts if any(host == npu[0] for npu in devices))
+    return replace(one, devices=devices, hosts=hosts, component=of_npus(devices) if one.component.kind == NPU else one.component)
+
+
+def _quoted(one: Finding) -> str:
+    return printable(f"{one.stage}: {one.message}" if one.stage else one.message, LONGEST_TEXT)
+
+
+def _evidence(*parts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(line for part in parts for line in part))[:MOST_EVIDENCE]
+
+
+def _sorted(devices: Iterable[Device]) -> tuple[Device, ...]:
+    return tuple(sorted(devices, key=lambda npu: (natural(npu[0]), npu[1])))

@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The findings of a whole run, from what its roles registered on the hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import consistency, devices, fabric, stages, tls
+from .finding import Finding, finding
+from .foreseen import foreseen
+
+Registered = Callable[[str, str], Any]
+"""What a host registered under a name, None where it has nothing."""
+
+RESULTS: Mapping[str, Sequence[str]] = {
+    "bring_up": ("bring_up_look", "__bring_up_conf", "bring_up_network_result", "__bring_up_verified", "tls_look", "tls_devices", "bring_up_devices"),
+    "rank_table": ("rank_table_looked", "rank_table_result"),
+    "check_fabric": ("check_fabric_other_run", "check_fabric_look", "check_fabric_tools", "check_fabric_first_start", "check_fabric_first_result",
+                     "check_fabric_start", "check_fabric_result"),
+    "check_collective": ("check_collective_look", "check_collective_trust"),
+}
+"""By stage, in their order: the names under which roles register what each host answered."""
+
+DEVICES = (("bring_up", "bring_up_devices"), ("rank_table", "rank_table_looked"), ("check_fabric", "check_fabric_look"))
+"""Results of device_info, the fullest first."""
+
+CHANGES = ("bring_up_network_result", "tls_devices")
+"""Results that say in check mode what the devices would have."""
+
+LAST = (("bring_up", "bring_up_devices"), ("check_fabric", "check_fabric_verdict"))
+"""What every host has that was there to the end of a stage."""
+
+RANK_TABLES = ("rank_table_of_devices", "rank_table_of_job")
+_WHEN_IDLE = "When the job has ended: ansible-playbook hccn.cluster.check_collective"
+COLLECTIVES = ("check_collective_hccl", "check_collective_nccl")
+
+
+@dataclass
+class Run:
+    """``classes``: the verdicts on the hosts that were checked."""
+
+    findings: list[Finding] = field(default_factory=list)
+    classes: dict[str, str] = field(default_factory=dict)
+
+
+def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = False) -> Run:
+    """Collect the findings of all stages over ``hosts``; in check mode, of the devices as they would be."""
+    run = Run()
+    lost = {host: finding for host in hosts for finding in [_unreachable(host, registered)] if finding is not None}
+    lost.update((host, finding) for host, finding in _silent(hosts, registered) if host not in lost)
+    run.findings += lost.values()
+    run.findings += _failures(hosts, registered)
+    for stage, name in DEVICES:
+        results = {host: result for host in hosts for result in [registered(host, name)] if isinstance(result, Mapping) and not result.get("unreachable")}
+        if check_mode:
+            results = {host: foreseen(result, [registered(host, change) for change in CHANGES]) for host, result in results.items()}
+        for host, result in results.items():
+            run.findings += [one for one in devices.of_devices(host, result, stage) if one.cause != "failed_task" or not _failed_in(host, stage, registered)]
+        run.findings += consistency.over_hosts(results, stage)
+    run.findings += tls.of_tls(hosts, registered)
+    _add_fabric(run, hosts, registered)
+    for name in RANK_TABLES:
+        run.findings += stages.of_rank_table(_first(hosts, name, registered))
+    run.findings += _collective(hosts, registered)
+    return run
+
+
+def _unreachable(host: str, registered: Registered) -> Finding | None:
+    """The last answer of a host counts: a host that came back is not lost."""
+    last: tuple[str, Mapping[str, Any]] | None = None
+    for stage, names in RESULTS.items():
+        for name in names:
+            result = registered(host, name)
+            if isinstance(result, Mapping) and not result.get("skipped"):
+                last = stage, result
+    return stages.of_unreachable(host, last[0], last[1].get("msg")) if last is not None and last[1].get("unreachable") else None
+
+
+def _silent(hosts: Sequence[str], registered: Registered) -> Iterator[tuple[str, Finding]]:
+    """Hosts without what all others have at the end of a stage, and of which no failure is known."""
+    for stage, name in LAST:
+        missing = [host for host in hosts if registered(host, name) is None]
+        if len(missing) < len(hosts):
+            yield from ((host, stages.of_unreachable(host, stage, "it was lost in a task that keeps no result")) for host in missing
+                        if not isinstance(registered(host, "hccn_failures"), Mapping))
+
+
+def _failures(hosts: Sequence[str], registered: Registered) -> Iterator[Finding]:
+    for host in hosts:
+        kept = registered(host, "hccn_failures")
+        for stage, failure in kept.items() if isinstance(kept, Mapping) else ():
+            if isinstance(failure, Mapping):
+                whole_run = bool(failure.get("whole_run"))
+                yield stages.of_failed_task(None if whole_run else host, {"stage": str(stage), **failure})
+
+
+def _failed_in(host: str, stage: str, registered: Registered) -> bool:
+    """Is a failure of the host in this stage known, which then has the message of the module?"""
+    kept = registered(host, "hccn_failures")
+    return isinstance(kept, Mapping) and stage in kept
+
+
+def _add_fabric(run: Run, hosts: Sequence[str], registered: Registered) -> None:
+    verdict = _first(hosts, "check_fabric_verdict", registered)
+    if not isinstance(verdict, Mapping):
+        return
+    by_perf_tool = _first(hosts, "check_fabric_tools", registered) is not None
+    found, classes = fabric.of_verdict(verdict, _first(hosts, "check_fabric_left_out", registered) or [], by_perf_tool)
+    run.findings += found
+    run.classes.update(classes)
+
+
+def _collective(hosts: Sequence[str], registered: Registered) -> list[Finding]:
+    """``check_collective_outcome``: what the role made of the collective, with a state and the lines that it shows."""
+    outcome = _first(hosts, "check_collective_outcome", registered)
+    if not isinstance(outcome, Mapping):
+        return []
+    lines = outcome.get("lines")
+    said = "; ".join(map(str, lines)) if isinstance(lines, (list, tuple)) else str(lines)
+    if outcome.get("state") == "skipped":
+        return stages.of_collective({}, hosts, said)
+    if outcome.get("state") == "busy":
+        return [finding("busy_npu", stages.THE_CLUSTER, said, hosts, stage="check_collective", next_step=_WHEN_IDLE)]
+    if outcome.get("state") == "unready":
+        return stages.of_collective({"failed": True, "msg": said}, hosts)
+    results = (_first(hosts, name, registered) for name in COLLECTIVES)
+    # The role lets the module's task succeed, so that the plays that follow are run.
+    return [one for result in results if isinstance(result, Mapping) for one in stages.of_collective({**result, "failed": bool(result.get("msg"))}, hosts)]
+
+
+def _first(hosts: Sequence[str], name: str, registered: Registered) -> Any:
+    """What a task that ran once registered: each host that was there then has it. None where it was skipped."""
+    found = next((result for result in (registered(host, name) for host in hosts) if result is not None), None)
+    return None if isinstance(found, Mapping) and found.get("skipped") else found

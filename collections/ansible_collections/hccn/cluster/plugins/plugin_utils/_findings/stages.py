@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Findings of the stages whose results are sentences: rank table, collective, tasks that failed, hosts that were lost, validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from . import causes, reading
+from .finding import CLUSTER, RUN, Component, Device, Finding, finding, of_host, of_npus
+
+THE_CLUSTER, THE_RUN = Component(CLUSTER, CLUSTER), Component(RUN, RUN)
+
+NO_REASON = "no reason given"
+OUTPUT_LINES = 4
+"""Of the end of a program's output."""
+
+_PREFIX = "Task failed: "
+"""Of ansible-core, from 2.19 on."""
+_DUPLICATES = ("device_ip_unique", "address_unique")
+"""Rules of rank tables that two NPUs with one address break."""
+_SEVERITY = {"error": None, "warning": causes.NOTE}
+"""Of a problem: None for that of its cause."""
+
+
+def of_unreachable(host: str, stage: str, msg: Any = None) -> Finding:
+    """A host that Ansible could not reach, or lost. ssh's message may have several lines."""
+    reason = " ".join(reading.text(msg).split()).removeprefix(_PREFIX)
+    return finding("unreachable_host", of_host(host), f"Ansible did not reach it: {reason or NO_REASON}", [host], stage=stage)
+
+
+def of_failed_task(host: str | None, failure: Mapping[str, Any]) -> Finding:
+    """A task that failed. ``failure``: ``stage``, ``task``, ``msg``, and where they are known ``code`` of the error, ``whole_run``, and the
+    ``last_line`` of what a module printed that ended without a result.
+
+    A failure of the whole run is nobody's, though Ansible has it on one host. A code that is a cause of its own is told as that.
+    """
+    stage, task, said, last, code = (reading.text(failure.get(key)) for key in ("stage", "task", "msg", "last_line", "code"))
+    msg = ": ".join(filter(None, (said, last)))
+    cause = causes.of_code(code, "failed_task")
+    if host is None or reading.is_true(failure.get("whole_run")):
+        return finding("failed_task", THE_RUN, f"{task or 'A task'}: {msg or NO_REASON}", stage=stage)
+    if cause == "failed_task":
+        return finding(cause, of_host(host), f"{task or 'A task'}: {msg or NO_REASON}", [host], stage=stage)
+    return finding(cause, of_host(host), msg or NO_REASON, [host], evidence=[f"Task {task}"] if task else (), stage=stage)
+
+
+def of_validation(problems: Any) -> list[Finding]:
+    """What hinders the job before it begins. ``problems``: as the action validate_job returns them."""
+    found = []
+    for problem in reading.mappings(problems):
+        cause, message, hosts = reading.text(problem.get("cause")), reading.text(problem.get("message")), reading.texts(problem.get("hosts"))
+        npus = [(host, number) for npu in reading.mappings(problem.get("devices"))
+                for host, number in [(reading.text(npu.get("host")), reading.device_id(npu.get("device")))] if host and number is not None]
+        component = of_npus(npus) if npus else of_host(*hosts) if hosts else THE_RUN
+        if message:
+            found.append(finding(cause if cause in causes.CAUSES else "invalid_variable", component, message, hosts, npus, stage="validate"))
+    return found
+
+
+def of_rank_table(result: Any) -> list[Finding]:
+    """What keeps a rank table from being written or read. ``result``: of the action rank_table, on the host that assembled the table."""
+    told = reading.mapping(result)
+    groups: dict[tuple[str, str | None, str, str], tuple[dict[Device, None], dict[str, None]]] = {}
+    for problem in reading.mappings(told.get("problems")):
+        rule, message, host, where, hint, code = (reading.text(problem.get(key)) for key in ("rule", "message", "host", "where", "hint", "error_code"))
+        number = reading.device_id(problem.get("device"))
+        cause = "address_conflict" if rule in _DUPLICATES and host and number is not None else "rank_table_problem"
+        npus, evidence = groups.setdefault((cause, _SEVERITY.get(reading.text(problem.get("severity"))), host, message or rule or NO_REASON), ({}, {}))
+        if host and number is not None:
+            npus[host, number] = None
+        evidence[" ".join(filter(None, (where, f"rule {rule}" if rule else "", code, f"({hint})" if hint else "")))] = None
+    found = [finding(cause, of_npus(npus) if npus else of_host(host) if host else THE_CLUSTER, message, [host] if host else (), npus,
+                     filter(None, evidence), "rank_table", severity=severity)
+             for (cause, severity, host, message), (npus, evidence) in groups.items()]
+    if reading.is_true(told.get("failed")) and not any(one.severity == causes.FAILED for one in found):
+        found.append(finding("rank_table_problem", THE_CLUSTER, reading.text(told.get("msg")) or NO_REASON, stage="rank_table"))
+    return found
+
+
+def of_collective(result: Any, hosts: Sequence[str] = (), why_skipped: str = "") -> list[Finding]:
+    """How a collective ended. ``result``: of hccl_perf or nccl_perf; ``hosts``: over which it ran, where the result does not tell."""
+    told = reading.mapping(result)
+    if why_skipped or reading.is_true(told.get("skipped")):
+        return [_of_collective("collective_skipped", why_skipped or reading.text(told.get("skip_reason")) or "it was not run", hosts)]
+    records = reading.mappings(told.get("measurements"))
+    if reading.is_true(told.get("failed")):
+        return [_failed_collective(told, records, hosts)]
+    samples = [sample for record in records if record.get("kind") == "finding" for sample in reading.mappings(record.get("samples"))]
+    found = [one for one in map(Finding.of_sample, samples) if one is not None and one.cause == "collective_slow"]
+    if not found and reading.is_true(told.get("slow")):
+        limit = told.get("limit_gbyte_s")
+        below = f" than the limit of {limit:.4g} GB/s" if isinstance(limit, (int, float)) and not isinstance(limit, bool) else ""
+        found = [_of_collective("collective_slow", f"the collective over all hosts is slower{below}", hosts or _hosts(records))]
+    return found
+
+
+def _failed_collective(told: Mapping[str, Any], records: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> Finding:
+    error = next((error for record in records for error in [reading.mapping(record.get("error"))] if error), {})
+    code, hint = reading.text(error.get("code")), reading.text(error.get("hint")) or reading.text(told.get("hint"))
+    message = reading.text(error.get("message")) or reading.text(told.get("msg")) or NO_REASON
+    output = [line for line in reading.text(told.get("output")).splitlines() if line.strip()][-OUTPUT_LINES:]
+    cause = "busy_npu" if causes.of_code(code, "") == "busy_npu" else "collective_failed"
+    return _of_collective(cause, message, hosts or _hosts(records), [*filter(None, (hint,)), *output])
+
+
+def _of_collective(cause: str, message: str, hosts: Iterable[str], evidence: Iterable[str] = ()) -> Finding:
+    return finding(cause, THE_CLUSTER, message, hosts, evidence=evidence, stage="check_collective")
+
+
+def _hosts(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    return next((names for record in records for names in [reading.texts(record.get("hosts"))] if names), [])

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Findings of the role tls, which sets TLS on all hosts or on none and lets no task fail by that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...module_utils._core.words import some
+from . import reading
+from .finding import Finding, finding, of_host
+from .stages import THE_CLUSTER
+
+STAGE = "tls"
+
+
+def of_tls(hosts: Sequence[str], registered: Callable[[str, str], Any]) -> list[Finding]:
+    """Return which hosts TLS could not be set on, and which others are therefore not as declared."""
+    failed = next((names for host in hosts for names in [reading.texts(registered(host, "tls_failed_hosts"))] if names), [])
+    if not failed:
+        return []
+    results = {host: {name: reading.mapping(registered(host, name)) for name in ("tls_look", "tls_devices", "tls_put_back")} for host in hosts}
+    found = [_on(host, message) for host, result in results.items() for message in _messages(result)]
+    others = [host for host, result in results.items() if host not in failed and _is_not_as_declared(result)]
+    if others:
+        found.append(finding("tls_not_set", THE_CLUSTER, f"TLS was left or put back as it was on {some(others)}, since it could not be set on {some(failed)}",
+                             stage=STAGE))
+    return found
+
+
+def _on(host: str, message: str) -> Finding:
+    return finding("tls_not_set", of_host(host), message, [host], stage=STAGE)
+
+
+def _messages(result: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Why TLS could not be set, or put back. A host that was lost has its own finding."""
+    of_set = "" if reading.is_true(result["tls_devices"].get("unreachable")) else reading.text(result["tls_devices"].get("msg"))
+    of_put_back = [text for one in reading.mappings(result["tls_put_back"].get("results")) for text in [reading.text(one.get("msg"))] if text]
+    return ([f"TLS could not be set: {of_set}"] if of_set else []) + [f"TLS could not be put back as it was: {text}" for text in of_put_back]
+
+
+def _is_not_as_declared(result: Mapping[str, Mapping[str, Any]]) -> bool:
+    """A host that needed no change is as declared, whatever became of others."""
+    was_left = reading.is_true(result["tls_devices"].get("skipped"))
+    was_put_back = bool(result["tls_put_back"]) and not reading.is_true(result["tls_put_back"].get("skipped"))
+    asked = result["tls_look"] if was_left else result["tls_devices"] if was_put_back else {}
+    return any(reading.is_true(device.get("changed")) for device in reading.mappings(asked.get("devices")))
