@@ -31,12 +31,12 @@ class Host:
         return {"control_address": self.control_address, "control_port": self.control_port}
 
 
-def read_hosts(hosts: Any) -> list[Host]:
-    """All of them. Raises InputError for anything by which two could not be told apart, or not be reached."""
+def read_hosts(hosts: Any, least: int = 2) -> list[Host]:
+    """All of them. Raises InputError for fewer than ``least``, and for anything by which two could not be told apart, or not be reached."""
     if not isinstance(hosts, Sequence) or isinstance(hosts, str):
         raise InputError("pair_plan takes a list of hosts, each with host, devices, control_address and control_port")
     known = [_host(entry) for entry in hosts]
-    if len(known) < 2:
+    if len(known) < least:
         raise InputError(f"a pair plan needs two hosts or more, not {len(known)}")
     _unique("host", ((host.name, host.name) for host in known))
     _unique("control address", ((f"{host.control_address} port {host.control_port}", host.name) for host in known))

@@ -43,7 +43,7 @@ def rounds_of_pairs(pairs: Any, hosts: Sequence[Host], rails: Collection[int]) -
 def without(pairs: Any, absent: Iterable[Any]) -> tuple[Any, list[str]]:
     """The pairs that can be measured, and what to say of each of the others.
 
-    ``absent``: names of hosts, or ``{host, device}``. What is no pair stays, for ``rounds_of_pairs`` to refuse. Raises InputError where no pair is left.
+    ``absent``: names of hosts, or ``{host, device}``. What is no pair stays, for ``rounds_of_pairs`` to refuse.
     """
     gone = {_name(one) if isinstance(one, Mapping) else str(one) for one in absent}
     if not gone or not isinstance(pairs, Sequence) or isinstance(pairs, str):
@@ -56,8 +56,6 @@ def without(pairs: Any, absent: Iterable[Any]) -> tuple[Any, list[str]]:
             said.append(f"{' and '.join(map(_name, ends))}: {_name(missing[0])} cannot be measured")
         else:
             kept.append(entry)
-    if said and not kept:
-        raise InputError(f"pairs: none can be measured; {said[0]}")
     return kept, said
 
 

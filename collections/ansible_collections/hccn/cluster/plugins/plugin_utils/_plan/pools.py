@@ -20,6 +20,11 @@ except ImportError:
 KEYS = ("cidr", "gateway", "netdetect", "first", "last", "devices", "rail")
 
 
+def can_plan() -> bool:
+    """Return whether the library that planning needs is installed."""
+    return netaddr is not None
+
+
 @dataclass(frozen=True)
 class Pool:
     """``first`` to ``last`` are given to NPUs, as numbers; ``devices`` are None where all subnets are shared out in turn."""
@@ -62,7 +67,7 @@ class Seat:
 
 def make_pools(subnets: Any, where: str = "subnets") -> list[Pool]:
     """The pools of a list of subnets. Raises InputError for what is no subnet, and where netaddr is missing."""
-    if netaddr is None:
+    if not can_plan():
         raise InputError("planning addresses needs the Python library netaddr on the controller", "pip install netaddr, beside ansible-core")
     if not isinstance(subnets, Sequence) or isinstance(subnets, str) or not subnets:
         raise InputError(f"{where} is not a list of subnets such as 10.78.0.0/16", "give a list of subnets, or of dictionaries with cidr and gateway")

@@ -37,12 +37,13 @@ LISTED_PAIRS = 512
 
 def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int] | None = None, run_id: str | None = None, *,
               pairs: Any = None, absent: Iterable[Any] = (), groups: Any = None, budget: float | None = None, seconds_per_pair: float = SECONDS_PER_PAIR,
-              adaptive: bool = False, compact: bool | None = False,
+              adaptive: bool = False, compact: bool | None = False, allow_empty: bool = False,
               sees: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None) -> dict[str, Any]:
     """The plan as rdma_perf takes it: ``plan``, ``rounds``, ``hosts``, ``topology``, ``summary``, and ``run_id`` where one is given.
 
     ``compact``: by ``schedule`` and ``wiring`` instead of ``rounds`` and ``topology``; None leaves that to the number of pairs. See expand.py.
     ``absent``: hosts, or ``{host, device}``, whose ``pairs`` are told in the summary as ``unmeasured``, where others that are not known are refused.
+    ``allow_empty``: return a plan without hosts and rounds where no two NPUs can be measured with each other, instead of raising InputError.
     ``budget``: minutes that the plan may take at most. ``sees``: called with the summary, adds to its ``sees``. Raises InputError.
     """
     if pairs is not None and plan in (QUICK, PAIRS):
@@ -51,7 +52,7 @@ def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int]
         raise InputError(f"plan {plan!r} is not known", f"known plans are {', '.join(PLANS)}")
     if (plan == PAIRS) != (pairs is not None):
         raise InputError("the plan pairs needs the option pairs, and no other plan takes it")
-    known = read_hosts(hosts)
+    known = read_hosts(hosts, 0 if allow_empty else 2)
     seconds_per_pair = positive("seconds_per_pair", seconds_per_pair)
     wanted = None if rails is None else {whole_number("rails", rail) for rail in rails}
     used = sorted({device for host in known for device in host.devices if wanted is None or device in wanted})
@@ -59,12 +60,14 @@ def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int]
     unmeasured: list[str] = []
     if plan == PAIRS:
         pairs, unmeasured = without(pairs, absent)
-        made = _listed(rounds_of_pairs(pairs, known, used), known, found, budget, seconds_per_pair)
+        if unmeasured and not pairs and not allow_empty:
+            raise InputError(f"pairs: none can be measured; {unmeasured[0]}")
+        made = _empty() if unmeasured and not pairs else _listed(rounds_of_pairs(pairs, known, used), known, found, budget, seconds_per_pair)
     else:
-        made = _scheduled(plan, known, found, used, seed, adaptive, budget, seconds_per_pair)
-    covered, rounds, cut, body = made
-    if not covered.devices:
+        made = _empty() if len(known) < 2 else _scheduled(plan, known, found, used, seed, adaptive, budget, seconds_per_pair)
+    if not made[0].devices and not allow_empty:
         raise InputError("no two of the hosts have a device with the same id" + ("" if wanted is None else " among the rails asked for"))
+    covered, rounds, cut, body = made if made[0].devices else _empty()
     every = plan == DEVICES or (plan == PAIRS and any(one["source"]["device"] != one["target"]["device"] for each in body["rounds"] for one in each))
     can = coverage.possible((coverage.kind_of(found[host.name], host.devices, used) for host in known), every)
     summary = summarise(plan, known, found, used, rounds, covered, can, seconds_per_pair, adaptive, cut)
@@ -72,7 +75,7 @@ def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int]
         summary["unmeasured"] = unmeasured
     if sees is not None:
         summary["sees"].update(sees(summary))
-    meeting = known if plan != PAIRS else _meeting(known, body["rounds"])
+    meeting = _meeting(known, body["rounds"]) if "rounds" in body else known
     whole: dict[str, Any] = {"plan": plan, "hosts": {host.name: host.control() for host in meeting}, "summary": summary}
     topology = topology_of_hosts(known, found, used)
     if "schedule" not in body:
@@ -86,6 +89,11 @@ def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int]
 
 _Made = tuple[coverage.Covered, int, "Cut | None", dict[str, Any]]
 """What is covered, in how many rounds, what the budget cut off, and the part of the plan that says who meets whom."""
+
+
+def _empty() -> _Made:
+    """Of a plan in which no two NPUs can be measured with each other."""
+    return coverage.Covered(), 0, None, {"rounds": []}
 
 
 def _scheduled(plan: str, hosts: Sequence[Host], groups: Mapping[str, Groups], rails: Sequence[int], seed: Any, adaptive: bool,

@@ -77,6 +77,8 @@ def _share(planned: int, possible: int) -> dict[str, Any]:
 
 def _blind(plan: str, summary: Mapping[str, Any]) -> dict[str, str]:
     """The fault classes that a plan cannot name, each with the reason."""
+    if not summary["pairs"]:
+        return dict.fromkeys(CLASSES, "no pair is measured")
     blind = {}
     if summary["hosts"] == 2:
         blind["node"] = blind["device"] = "of two hosts, nobody can tell which one is slow"

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""A problem of a job that is known before any host is contacted, and how a list of them is worded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...module_utils._core.words import LONGEST_TEXT, printable, some
+
+NO_HOSTS, UNKNOWN_VARIABLE, INVALID_VARIABLE = "no_hosts", "unknown_variable", "invalid_variable"
+REQUIREMENT_MISSING, ADDRESS_CONFLICT, ADDRESS_INVALID = "requirement_missing", "address_conflict", "address_invalid"
+
+MOST = 20
+"""Problems of a result, and hosts and NPUs of each: a failed task shows all of them."""
+NAMES = 3
+"""Hosts that a sentence names."""
+
+
+@dataclass(frozen=True)
+class JobProblem:
+    """``message`` is without the host, and without a final stop. ``devices`` are NPUs as (host, id); no ``hosts``: a problem of the whole job."""
+
+    cause: str
+    message: str
+    hosts: tuple[str, ...] = ()
+    devices: tuple[tuple[str, int], ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the problem as an element of a result; ``host_count`` counts all hosts, ``hosts`` are the first ones."""
+        found: dict[str, Any] = {"cause": self.cause, "message": printable(self.message, LONGEST_TEXT), "hosts": list(self.hosts[:MOST]),
+                                 "host_count": len(self.hosts)}
+        if self.devices:
+            found["devices"] = [{"host": host, "device": device} for host, device in self.devices[:MOST]]
+        return found
+
+    def sentence(self, all_hosts: int) -> str:
+        """Return the problem with its hosts in front of it. ``all_hosts``: how many hosts the job has."""
+        message = printable(self.message, LONGEST_TEXT)
+        if not self.hosts:
+            return message
+        if len(self.hosts) == all_hosts > NAMES:
+            return f"all {all_hosts} hosts: {message}"
+        return f"{some([printable(host) for host in self.hosts], NAMES)}{self._npus()}: {message}"
+
+    def _npus(self) -> str:
+        ids = sorted({device for _host, device in self.devices})
+        if not ids:
+            return ""
+        consecutive = len(ids) > 1 and ids[-1] - ids[0] == len(ids) - 1
+        return f" NPUs {ids[0]}-{ids[-1]}" if consecutive else f" NPU{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
+
+
+def merged(problems: Iterable[JobProblem]) -> list[JobProblem]:
+    """Return the problems in their order, those with the same cause and message as one."""
+    groups: dict[tuple[str, str], list[JobProblem]] = {}
+    for problem in problems:
+        groups.setdefault((problem.cause, problem.message), []).append(problem)
+    return [same[0] if len(same) == 1 else _one(same) for same in groups.values()]
+
+
+def _one(same: Sequence[JobProblem]) -> JobProblem:
+    hosts = dict.fromkeys(host for problem in same for host in problem.hosts)
+    devices = dict.fromkeys(device for problem in same for device in problem.devices)
+    return JobProblem(same[0].cause, same[0].message, tuple(hosts), tuple(devices))
+
+
+def message(problems: Sequence[JobProblem], all_hosts: int) -> str:
+    """Return the message of the failed task: a line for each problem."""
+    lines = [problem.sentence(all_hosts) for problem in problems[:MOST]]
+    more = len(problems) - len(lines)
+    return "\n".join(lines + ([f"... and {more} more"] if more else []))
