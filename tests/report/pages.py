@@ -8,6 +8,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import finding as made
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.conclusion import conclude
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import baseline, query
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader import Run, RunFile
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import summarise
@@ -91,6 +93,27 @@ def beside(count: int) -> list[dict[str, Any]]:
     return found
 
 
+def conclusion(count: int) -> list[dict[str, Any]]:
+    """Findings of all severities, some of many hosts, and the conclusion."""
+    names = hosts(count)
+    slow, failed, out = names[SLOW], names[dead(count)], names[count - 9]
+    found = [
+        made.finding("link_down", made.of_npus([(failed, 0)]), "the link is down", devices=[(failed, 0)],
+                     next_step=f"On {failed}: hccn_tool -i 0 -optical -g",
+                     evidence=[f"On {failed}: hccn_tool -i 0 -link -g says link status: DOWN", f"{failed} NPU 0 to {names[0]} NPU 0: failed"]),
+        made.finding("slow_npu", made.of_npus([(slow, 0)]), "it is slow with 3 of 3 proven-good partners, 74 % below normal", devices=[(slow, 0)],
+                     next_step=f"On {slow}: hccn_tool -i 0 -optical -g",
+                     evidence=[f"{slow} NPU 0 to {names[0]} NPU 0: 50.2 Gbit/s, normal is 195.9"]),
+        made.finding("slow_fabric", made.Component("path", "path leaf1-leaf3"), "64 of its pairs are slow, 20 % below normal", hosts=names[8:16],
+                     next_step="Compare the ports, PFC, ECN and MTU of the switches on it with those of another one"),
+        made.finding("busy_host", made.of_host(out), "NPUs 0-1 are at work, pid 4711", hosts=[out],
+                     next_step=f"ansible-playbook hccn.cluster.check_fabric -e hccn_hosts={out}"),
+        made.finding("collective_skipped", made.Component("cluster", "cluster"), "a host is busy", next_step=""),
+        *(made.finding("mtu_differs", made.of_host(name), "its MTU is 1500, that of most hosts 4096", hosts=[name],
+                       next_step=f"ansible-playbook hccn.cluster.bring_up --check --diff -e hccn_hosts={name}") for name in names[24:48])]
+    return conclude(names, {slow: "slow", failed: "failed", out: "busy"}, found).as_records()
+
+
 def run(records: list[dict[str, Any]], night: int = 20) -> Run:
     stamp = f"202611{night:02}T101530Z"
     header = {"schema": "hccn.cluster/history/1", "run_id": f"awx-12{night:02}", "started_at": f"2026-11-{night:02}T10:15:30.000Z",
@@ -108,9 +131,9 @@ def past(now: Run) -> query.Past:
     return query.Past(summary, earlier, known, baseline.judge(summary, earlier, known))
 
 
-def page(count: int, devices: int = 1, with_past: bool = False) -> model.Page:
-    made = run([plan(count, devices), *rows(count, devices, 1), *beside(count)])
-    return model.build(made, "Fabric of cluster A", past=past(made) if with_past else None)
+def page(count: int, devices: int = 1, with_past: bool = False, concluded: bool = False) -> model.Page:
+    shown = run([plan(count, devices), *rows(count, devices, 1), *beside(count), *(conclusion(count) if concluded else [])])
+    return model.build(shown, "Fabric of cluster A", past=past(shown) if with_past else None)
 
 
 def write(path: Path, shown: model.Page, language: str = "en") -> Path:

@@ -38,7 +38,18 @@ def large_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return pages.write(tmp_path_factory.mktemp("pages") / "large.html", pages.page(LARGE))
 
 
-def test_sizes(small_page: Path, large_page: Path) -> None:
+@pytest.fixture(scope="module")
+def concluded_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pages.write(tmp_path_factory.mktemp("pages") / "concluded.html", pages.page(SMALL, concluded=True))
+
+
+@pytest.fixture(scope="module")
+def large_concluded_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pages.write(tmp_path_factory.mktemp("pages") / "large-concluded.html", pages.page(LARGE, concluded=True))
+
+
+def test_sizes(small_page: Path, large_page: Path, large_concluded_page: Path) -> None:
+    assert large_concluded_page.stat().st_size <= 1_000_000
     assert small_page.stat().st_size <= 200_000
     assert large_page.stat().st_size <= 1_000_000
 
@@ -69,6 +80,50 @@ def test_nothing_overlaps_is_cut_off_or_hard_to_read(browser: chromium.Browser, 
     seen = browser.value(LOOKS)
     assert seen["found"] == []
     assert seen["lines"] > 300
+
+
+@pytest.mark.parametrize("width", [360, 420, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("chinese", [False, True])
+def test_findings_are_read_on_every_screen(browser: chromium.Browser, concluded_page: Path, width: int, dark: bool, chinese: bool) -> None:
+    show(browser, concluded_page, width, 800, dark, chinese=chinese)
+    folded = browser.value(LOOKS)
+    browser.value("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+    opened = browser.value(LOOKS)
+    assert (folded["found"], opened["found"]) == ([], [])
+    assert opened["lines"] > folded["lines"] + 50
+
+
+def test_the_findings_in_words(browser: chromium.Browser, concluded_page: Path) -> None:
+    show(browser, concluded_page)
+    assert text(browser, ".head") == "Result: failed. 64 hosts: 1 failed, 1 slow, 24 degraded, 1 busy, 37 good."
+    rows = browser.value("[...document.querySelector('table').rows].map((row) => [...row.cells].map((cell) => cell.innerText.split('\\n')[0].trim()))")
+    assert rows == [
+        ["Severity", "Component", "Message", "Next step"],
+        ["✕ failed", "npu-node-060 NPU 0", "the link is down", "On npu-node-060: hccn_tool -i 0 -optical -g"],
+        ["◐ slow", "npu-node-017 NPU 0", "it is slow with 3 of 3 proven-good partners, 74 % below normal", "On npu-node-017: hccn_tool -i 0 -optical -g"],
+        ["◐ slow", "path leaf1-leaf3", "64 of its pairs are slow, 20 % below normal",
+         "Compare the ports, PFC, ECN and MTU of the switches on it with those of another one"],
+        ["◔ degraded", "npu-node-025, npu-node-026, npu-node-027 ... (24 hosts)", "its MTU is 1500, that of most hosts 4096",
+         "ansible-playbook hccn.cluster.bring_up --check --diff -e hccn_hosts=npu-node-025"],
+        ["○ unknown", "npu-node-056", "NPUs 0-1 are at work, pid 4711",
+         "ansible-playbook hccn.cluster.check_fabric -e hccn_hosts=npu-node-056"],
+        ["• note", "cluster", "a host is busy", "–"]]
+    assert browser.value("document.querySelector('table caption').innerText") == "Findings"
+    assert browser.value("[...document.querySelectorAll('#verdict details')].map((fold) => [fold.open, fold.querySelector('summary').innerText])") == [
+        [False, "Evidence (2)"], [False, "Evidence (1)"], [False, "Hosts that are not good (27)"]]
+    click(browser, "#verdict td summary")
+    assert browser.value("document.querySelector('#verdict td details').open")
+    click(browser, "label[for=zh]")
+    assert text(browser, ".head") == "结论：失败。64 台主机：1 台失败，1 台慢，24 台降级，1 台占用中，37 台正常。"
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 640), (1280, 720)])
+def test_the_worst_finding_is_seen_without_scrolling(browser: chromium.Browser, large_concluded_page: Path, width: int, height: int) -> None:
+    show(browser, large_concluded_page, width, height)
+    seen = browser.value("[...document.querySelectorAll('#verdict tbody tr')].filter((row) => row.getBoundingClientRect().bottom <= innerHeight)"
+                         ".map((row) => row.cells[1].innerText.trim())")
+    assert seen[0] == "npu-node-508 NPU 0"
 
 
 def test_the_checks_themselves_find_what_they_look_for(browser: chromium.Browser, small_page: Path) -> None:

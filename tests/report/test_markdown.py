@@ -77,6 +77,20 @@ def test_no_text_of_a_host_becomes_more_than_a_text(word: str, language: str) ->
     assert [(pattern.pattern, text) for text in texts(page) for pattern in MADE_OF_TEXT if pattern.search(text)] == []
 
 
+@settings(max_examples=100, deadline=None)
+@given(word=TEXTS, language=st.sampled_from(["en", "zh"]))
+def test_no_text_of_a_finding_becomes_more_than_a_text(word: str, language: str) -> None:
+    shown = of_hosts(word)
+    sample = {"component": {"kind": "host", "name": word or "n1"}, "cause": "failed_task", "severity": "failed", "message": word or "m", "hosts": [word],
+              "evidence": [word], "next_step": word, "stage": word}
+    shown.records.extend([
+        {"kind": "finding", "id": "conclusion/finding/1", "samples": [sample]},
+        {"kind": "conclusion", "id": "conclusion/run", "samples": [{"result": "failed", "hosts": {"failed": [word], word: [word + "2"]}}]}])
+    page = markdown.render(model.build(shown, title=word), language)
+    assert "## Findings" in page or "## 发现的问题" in page
+    assert [(pattern.pattern, text) for text in texts(page) for pattern in MADE_OF_TEXT if pattern.search(text)] == []
+
+
 @pytest.mark.parametrize("word", EVIL)
 def test_a_text_is_shown_as_it_is(word: str) -> None:
     """In a paragraph and in a cell of a table: what is seen is what was written, but for white space and what is not seen."""

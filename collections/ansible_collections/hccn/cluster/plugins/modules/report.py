@@ -15,7 +15,9 @@ author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
   - Reads one run of the history that P(hccn.cluster.results#callback) keeps, and the runs before it, and writes a page on the controller.
-  - The verdict comes first, then the worst pairs with what speaks for which end, maps of who reaches whom (sender by receiver, rail by host, leaf by
+  - The findings come first, each with its component, what it rests on and what to do next, below one sentence that counts the hosts by class. The
+    conclusion of the run decides the class of each host. Of a run without one (of an earlier release, or cut before its end) the verdicts come first.
+  - Then come the worst pairs with what speaks for which end, maps of who reaches whom (sender by receiver, rail by host, leaf by
     leaf), trends with their baseline, collectives over their sizes, latency, devices, what was covered and what not, and failures.
   - The HTML is one file. It makes no request to anywhere, is whole without JavaScript (which only adds numbers under the pointer), speaks English and
     Chinese, follows the dark or light setting of its reader, is readable in grey and can be printed.
@@ -148,18 +150,21 @@ incomplete:
   returned: success
 state:
   description:
-    - The run in one word, for a play or a workflow to branch on. V(failed) and V(slow) by the worst verdict (V(busy) counts as V(slow)), V(regression) where
-      something is worse than its baseline, V(incomplete), V(not_judged) where not all hosts have a verdict, else V(good).
+    - The run in one word, for a play or a workflow to branch on. V(failed) and V(slow) by the conclusion of the run, else by the worst verdict (C(degraded)
+      and C(busy) count as V(slow)), V(regression) where something is worse than its baseline, V(incomplete), V(not_judged) where not all hosts have a
+      verdict or were measured, else V(good).
   type: str
   returned: success
   sample: slow
 summary:
-  description: A short summary that the role publishes as artifacts of an AWX job.
+  description:
+    - A short summary that the role publishes as artifacts of an AWX job. C(hosts) counts hosts by class, C(findings) findings by severity (C(failed),
+      C(slow), C(degraded), C(unknown), C(note)).
   type: dict
   returned: success
   sample:
-    {run_id: awx-1234, path: /srv/hccn/history/reports/awx-1234.html, state: slow, hosts: {slow: 1, good: 63}, bad_hosts: [n17], components: [],
-     regressions: 0, worst: {source: n17 npu 3, target: n9 npu 3, value: 50.2, unit: Gbit/s},
+    {run_id: awx-1234, path: /srv/hccn/history/reports/awx-1234.html, state: slow, hosts: {slow: 1, good: 63}, bad_hosts: [n17],
+     findings: {slow: 1}, components: [], regressions: 0, worst: {source: n17 npu 3, target: n9 npu 3, value: 50.2, unit: Gbit/s},
      coverage: {hosts: 64, hosts_measured: 64, pairs_met: 128, pairs_possible: 2016}}
 history_file:
   description: Where the file of the run lies in a history when the run is over, relative to the folder.
@@ -193,7 +198,8 @@ counts:
       sample: 0
     hosts:
       description:
-        - Number of hosts by the class of their verdict (C(failed), C(unreachable), C(slow), C(busy), C(not_measured), C(good)).
+        - Number of hosts by the class of their verdict (C(failed), C(unreachable), C(slow), C(degraded), C(busy), C(not_measured),
+          C(good)). The conclusion of the run decides it, where there is one.
           Hosts that were measured without a verdict count as C(not_judged). Classes without a host are absent.
       type: dict
       sample: {"slow": 1, "good": 63}

@@ -32,6 +32,8 @@ def document(page: Page) -> dict[str, Any]:
         "run": {**asdict(page.facts), "tools": dict(page.facts.tools),
                 "kinds": {kind: {"ok": ok, "failed": failed, "not_run": not_run} for kind, ok, failed, not_run in page.facts.kinds}},
         "classes": page.classes,
+        "conclusion": {"result": page.conclusion.result, "fail_on": page.conclusion.fail_on} if page.conclusion else None,
+        "findings": [one.as_sample() for one in page.findings],
         "hosts": [{"host": row.host, "class": row.verdict, "message": row.sentence, "evidence": row.evidence, "judged": row.judged} for row in page.verdicts],
         "components": [{"kind": row.kind, "name": row.name, "class": row.state, "message": row.sentence, "evidence": row.evidence, "certain": row.certain}
                        for row in page.fabric],
@@ -64,6 +66,7 @@ def artifacts(page: Page, path: str) -> dict[str, Any]:
     worst = page.worst[0] if page.worst else None
     return {
         "run_id": page.facts.run_id, "path": path, "state": page.state, "hosts": page.classes, "bad_hosts": [row.host for row in page.bad][:50],
+        "findings": page.severities,
         "components": [row.name or row.kind for row in page.fabric][:50], "regressions": page.regression_count,
         "worst": {"source": worst.source, "target": worst.target, "value": worst.value, "unit": worst.unit} if worst else {},
         "coverage": {"hosts": covered.hosts, "hosts_measured": covered.hosts_measured, "pairs_met": covered.pairs_met,

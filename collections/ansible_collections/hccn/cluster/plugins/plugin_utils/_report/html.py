@@ -9,6 +9,7 @@ import base64
 import functools
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,10 @@ LONGEST = 10
 """Latencies that are listed where there are more than LISTED."""
 FOLDED = 40
 """Good hosts from which on their names are folded away."""
-SYMBOLS = {"good": "●", "slow": "◐", "failed": "✕", "busy": "◇", "unreachable": "⊘", "not_measured": "○", "not_judged": "◌"}
+FINDINGS = 50
+"""Rows of the findings. Those that several hosts have are one row, so this is enough for any number of hosts."""
+SYMBOLS = {"good": "●", "slow": "◐", "degraded": "◔", "failed": "✕", "busy": "◇", "unreachable": "⊘", "not_measured": "○", "not_judged": "◌", "unknown": "○",
+           "note": "•"}
 _HERE = Path(__file__).parent
 
 
@@ -35,7 +39,7 @@ def render(page: Page, language: str = "en") -> str:
     script = _file("page.js")
     plotted = plots.build(page.maps)
     return _template().render(
-        page=page, language=language, listed=LISTED, longest=LONGEST, folded=FOLDED, least_runs=LEAST_RUNS, plots=plotted,
+        page=page, language=language, listed=LISTED, most_findings=FINDINGS, longest=LONGEST, folded=FOLDED, least_runs=LEAST_RUNS, plots=plotted,
         style=Markup(_file("page.css") + _columns()), script=Markup(script), script_hash=_hash(script), data=_data(plotted))  # noqa: S704
 
 
@@ -44,7 +48,7 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(bytes=bytes_text, value=rounded, unit=with_unit, percent=percent, duration=duration, moment=instant,
                                what=measured_what, c_key=lambda name: f"c_{name}")
-    environment.globals.update(t=both, plain=_plain, symbols=SYMBOLS, named=group_text, trend_chart=_trend, size_chart=_sizes,
+    environment.globals.update(t=both, headline=_headline, plain=_plain, symbols=SYMBOLS, named=group_text, trend_chart=_trend, size_chart=_sizes,
                                place_of=plots.place_of, looks=plots.LOOKS)
     return environment.from_string(_file("page.html.j2"))
 
@@ -53,8 +57,15 @@ def both(key: str, **values: Any) -> Markup:
     """A text in both languages; the style shows one of them."""
     if key not in texts.TEXTS:
         return escape(texts.say(key, "en"))
-    return Markup("").join(Markup('<span lang="{}">{}</span>').format(tag, texts.say(key, language, **values))
-                           for language, tag in (("en", "en"), ("zh", "zh-CN")))
+    return _spans(lambda language: texts.say(key, language, **values))
+
+
+def _headline(page: Page) -> Markup:
+    return _spans(lambda language: texts.headline(page, language))
+
+
+def _spans(said: Callable[[str], str]) -> Markup:
+    return Markup("").join(Markup('<span lang="{}">{}</span>').format(tag, said(language)) for language, tag in (("en", "en"), ("zh", "zh-CN")))
 
 
 def _plain(key: str, **values: Any) -> str:

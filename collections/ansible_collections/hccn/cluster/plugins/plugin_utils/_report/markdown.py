@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ...module_utils._core.words import some
 from . import texts
 from .coverage import Planned
 from .model import Page
@@ -36,8 +37,8 @@ _MARKER = re.compile(r"[-+=]+|\d+[.)]")
 def render(page: Page, language: str = "en") -> str:
     """GitHub's Markdown in one language. A text of a record never becomes markup."""
     say = functools.partial(texts.say, language=language)
-    parts = [_head(page, say), _verdicts(page, say), _worst(page, say), _regressions(page, say), _collectives(page, say), _devices(page, say),
-             _coverage(page, say), _failures(page, say)]
+    parts = [_head(page, say), _findings(page, say), _verdicts(page, say), _worst(page, say), _regressions(page, say),
+             _collectives(page, say), _devices(page, say), _coverage(page, say), _failures(page, say)]
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
 
 
@@ -73,34 +74,29 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
         yield "| " + " | ".join(row) + " |"
 
 
-def headline(page: Page, language: str) -> str:
-    """The run in a sentence or three."""
-    say = functools.partial(texts.say, language=language)
-    bad, count = len(page.bad), len(page.verdicts)
-    if not count:
-        first = say("nothing")
-    elif not page.judged:
-        first = say("no_verdict")
-    elif bad:
-        first = say("one_bad", count=count) if bad == 1 else say("some_bad", bad=bad, count=count)
-    else:
-        first = say("one_good") if count == 1 else say("all_good", count=count)
-    more = [say("fabric_one" if len(page.fabric) == 1 else "fabric_bad", count=len(page.fabric))] if page.fabric else []
-    more += [say("worse_one" if page.regression_count == 1 else "worse", count=page.regression_count)] if page.regression_count else []
-    return " ".join([first, *more])
-
-
 def _head(page: Page, say: Any) -> list[str]:
     facts = page.facts
-    lines = [f"# {safe(page.title)}", "", f"**{headline(page, say.keywords['language'])}**", ""]
+    lines = [f"# {safe(page.title)}", "", f"**{safe(texts.headline(page, say.keywords['language']))}**", ""]
     if facts.state == "incomplete":
         lines += [f"**{say('incomplete')}**", ""]
     lines.append(f"{say('run')} {safe(facts.run_id)}, {safe(instant(facts.started_at))}, {safe(facts.playbook)}, {duration(facts.duration_s)}")
     return lines
 
 
+def _findings(page: Page, say: Any) -> list[str]:
+    if not page.rows:
+        return [f"## {say('findings')}", "", say("no_findings")] if page.conclusion else []
+    rows = [(safe(say(row.severity)), safe(row.component.name), _why(row.message, row.evidence), safe(row.next_step)) for row in page.rows[:LISTED]]
+    lines = [f"## {say('findings')}", "", *_table([say(key) for key in ("c_severity", "c_component", "c_message", "c_next")], rows)]
+    return lines + (["", say("more_findings", count=len(page.rows) - LISTED)] if len(page.rows) > LISTED else [])
+
+
 def _verdicts(page: Page, say: Any) -> list[str]:
     lines = [f"## {say('verdict')}", "", ", ".join(f"{count} {safe(say(name))}" for name, count in page.classes.items())]
+    if page.conclusion:
+        # Why is among the findings.
+        named = {name: [row.host for row in page.bad if row.verdict == name] for name in page.classes if name != "good"}
+        return lines + ["", *(f"- {safe(say(name))}: {safe(some(hosts, LISTED))}" for name, hosts in named.items())] if named else lines
     rows = [(safe(row.name or row.kind), safe(say(row.state)), _why(row.sentence, row.evidence)) for row in page.fabric[:LISTED]]
     rows += [(safe(row.host), safe(say(row.verdict)), _why(row.sentence, row.evidence)) for row in page.bad[:LISTED]]
     if rows:

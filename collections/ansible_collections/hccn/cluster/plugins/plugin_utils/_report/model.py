@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from .._findings.causes import SEVERITIES
+from .._findings.finding import Finding
+from .._findings.screen import grouped
 from .._history.baseline import Regression
 from .._history.query import Past
 from .._history.reader import Run
 from . import coverage as covered
 from . import devices as npus
+from . import findings as found_ones
 from . import heat, measured
 from . import trends as lines
 from . import verdicts as rulings
@@ -21,6 +25,8 @@ from .fields import Record, endpoint, error_of, hosts_of, mapping, moment, text,
 
 DEFAULT_TITLE = "Fabric report"
 LISTED_REGRESSIONS = 20
+_STATES = {"failed": "failed", "slow": "slow", "degraded": "slow", "busy": "slow", "not_measured": "not_judged", "good": "good"}
+"""The state of a run by the result of its conclusion."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +75,17 @@ class TaskFailure:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything a page shows. ``maps`` and ``worst`` are about pairs of one kind of measurement; ``regressions`` are at most LISTED_REGRESSIONS."""
+    """Everything a page shows. ``conclusion``: None where the run made none, as in earlier releases.
+
+    ``findings``: each by itself, worst first; ``rows``: those that several hosts have are one. ``maps`` and ``worst`` are about pairs of one kind of
+    measurement; ``regressions`` are at most LISTED_REGRESSIONS.
+    """
 
     title: str
     facts: Facts
+    conclusion: found_ones.Conclusion | None
+    findings: list[Finding]
+    rows: list[Finding]
     verdicts: list[rulings.HostVerdict]
     fabric: list[rulings.Component]
     judged: bool
@@ -98,6 +111,12 @@ class Page:
         return {name: counts[name] for name in sorted(counts, key=rulings.severity)}
 
     @property
+    def severities(self) -> dict[str, int]:
+        """How many findings are of each severity, worst first; severities without a finding are absent."""
+        counts = Counter(one.severity for one in self.findings)
+        return {name: counts[name] for name in SEVERITIES if counts[name]}
+
+    @property
     def bad(self) -> list[rulings.HostVerdict]:
         """The hosts that are not good, worst first."""
         return [verdict for verdict in self.verdicts if verdict.verdict != "good"]
@@ -109,15 +128,20 @@ class Page:
     @property
     def state(self) -> str:
         """The run in one word, for a workflow to branch on: failed, slow, regression, incomplete, not_judged or good."""
-        classes = {*self.classes, *(component.state for component in self.fabric)}
+        state = _STATES.get(self.conclusion.result, "not_judged") if self.conclusion else self._worst_class()
+        if state in ("failed", "slow"):
+            return state
+        if self.regressions:
+            return "regression"
+        return "incomplete" if self.facts.state == "incomplete" else state
+
+    def _worst_class(self) -> str:
+        """The state without a conclusion, by what was found of hosts and components."""
+        classes = {*self.classes, *(component.state for component in self.fabric), *(one.severity for one in self.findings)} - {"note", "unknown"}
         if classes & {"failed", "unreachable"}:
             return "failed"
         if classes - {"good", "not_judged", "not_measured"}:
             return "slow"
-        if self.regressions:
-            return "regression"
-        if self.facts.state == "incomplete":
-            return "incomplete"
         return "good" if self.judged and not classes & {"not_measured", "not_judged"} else "not_judged"
 
 
@@ -128,14 +152,18 @@ def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, past: Pas
         by_kind.setdefault(text(record.get("kind")), []).append(record)
     between = heat.Measured(run.records)
     maps = heat.build(between, _normal(between, past))
-    hosts = rulings.build(run)
+    conclusion, findings = found_ones.read(run.records)
+    hosts = rulings.build(run, conclusion, found_ones.by_host(findings))
     found = past.regressions if past else []
     return Page(
         title=title,
         facts=_facts(run, by_kind, current),
+        conclusion=conclusion,
+        findings=findings,
+        rows=grouped(findings),
         verdicts=hosts,
         fabric=rulings.components(run.records),
-        judged="verdict" in by_kind,
+        judged=conclusion is not None or "verdict" in by_kind,
         maps=maps,
         worst=poorest.pairs(between, maps.expected) if maps else [],
         lowest=poorest.hosts(between, maps.expected) if maps else [],
@@ -179,13 +207,18 @@ def _facts(run: Run, by_kind: dict[str, list[Record]], current: bool) -> Facts:
         started_at=text(header.get("started_at")),
         # A clock that was set back in between tells no duration.
         duration_s=(finished - started).total_seconds() if started and finished and finished >= started else None,
-        hosts=len({host for record in run.records for host in hosts_of(record)} | {text(event.get("host")) for event in run.events}),
+        hosts=len(_hosts(by_kind) | {text(event.get("host")) for event in run.events}),
         tools=sorted(tools.items()),
         products=unique(filter(None, (text(mapping(record.get("context")).get("product")) for record in run.records))),
         kinds=[(kind, *_by_status(records)) for kind, records in sorted(by_kind.items())],
         bad_lines=run.bad_lines,
         unknown_lines=run.unknown_lines,
     )
+
+
+def _hosts(by_kind: dict[str, list[Record]]) -> set[str]:
+    """A conclusion is no result of the host that made it."""
+    return {host for kind, records in by_kind.items() if kind != "conclusion" for record in records for host in hosts_of(record)}
 
 
 def _by_status(records: list[Record]) -> tuple[int, int, int]:
@@ -197,7 +230,7 @@ def _failures(records: list[Record]) -> list[Failure]:
     found = []
     for record in records:
         status, error = record.get("status"), error_of(record)
-        if record.get("kind") in ("verdict", "finding") or not (status == "failed" or (status == "not_run" and record.get("error"))):
+        if record.get("kind") in ("verdict", "finding", "conclusion") or not (status == "failed" or (status == "not_run" and record.get("error"))):
             continue
         ends = " to ".join(filter(None, (endpoint(record.get("source")), endpoint(record.get("target")))))
         found.append(

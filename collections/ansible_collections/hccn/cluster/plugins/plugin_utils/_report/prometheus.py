@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...module_utils._core.samples import GBIT
+from .._findings.causes import SEVERITIES
 from .._history.cells import GBYTE
 from .._history.query import Past
 from .fields import moment
@@ -31,6 +32,9 @@ def _families(page: Page, past: Past | None) -> Iterator[list[str]]:
     yield _family("hccn_run_complete", "1 where the run had not been cut off.", [(of_run, float(facts.state != "incomplete"))])
     yield _family("hccn_run_info", "Labels tell which run the others are about.", [({**of_run, "run_id": facts.run_id, "state": page.state}, 1.0)])
     yield _family("hccn_hosts", "Hosts by the class of their verdict.", [({"class": name}, count) for name, count in page.classes.items()])
+    # Without a conclusion, that there is no finding says nothing.
+    yield _family("hccn_findings", "Findings by severity.", [({"severity": name}, page.severities.get(name, 0)) for name in SEVERITIES]
+                  if page.conclusion else [])
     yield _family("hccn_fabric_components_bad", "Components of the fabric that are not good.", [({}, len(page.fabric))])
     yield _family("hccn_records", "Records by kind and status.", [
         ({"kind": kind, "status": status}, count) for kind, *counts in facts.kinds for status, count in zip(("ok", "failed", "not_run"), counts)])

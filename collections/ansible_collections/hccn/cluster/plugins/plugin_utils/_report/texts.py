@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Every word of a page, in English and Chinese. What a tool or the diagnosis said stays in its own words."""
+"""Every word of a page, in English and Chinese. What a tool, the diagnosis or a finding said stays in its own words."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from .model import Page
 
 LANGUAGES = ("en", "zh")
 
@@ -19,6 +21,11 @@ TEXTS: dict[str, tuple[str, str]] = {
     "fabric_one": ("1 component of the fabric is not good.", "网络中有 1 个部件不正常。"),
     "worse_one": ("1 value is worse than before.", "有 1 项比以往变差。"),
     "worse": ("{count} values are worse than before.", "有 {count} 项比以往变差。"),
+    "concluded": ("Result: {result}. {count} hosts: {parts}.", "结论：{result}。{count} 台主机：{parts}。"),
+    "concluded_one": ("Result: {result}. 1 host: {parts}.", "结论：{result}。1 台主机：{parts}。"),
+    "concluded_none": ("Result: {result}.", "结论：{result}。"),
+    "class_count": ("{count} {name}", "{count} 台{name}"),
+    "between": (", ", "，"),
     "no_verdict": ("No verdict was made in this run. Each host stands with what was recorded of it.", "本次运行未作判定，以下为每台主机的记录。"),
     "nothing": ("No host left a result in this run.", "本次运行没有任何主机留下结果。"),
     "incomplete": ("Incomplete. The run was ended before its end; this is what was kept until then.", "不完整：运行中途终止，以下为终止前保存的内容。"),
@@ -44,14 +51,19 @@ TEXTS: dict[str, tuple[str, str]] = {
     "good": ("good", "正常"),
     "slow": ("slow", "慢"),
     "failed": ("failed", "失败"),
+    "degraded": ("degraded", "降级"),
     "busy": ("busy", "占用中"),
     "unreachable": ("unreachable", "不可达"),
     "not_measured": ("not measured", "未测量"),
     "not_judged": ("not judged", "未判定"),
+    "note": ("note", "提示"),
     "ok": ("ok", "成功"),
     "not_run": ("not run", "未运行"),
     "ignored": ("ignored", "已忽略"),
     # columns
+    "c_severity": ("Severity", "级别"),
+    "c_component": ("Component", "部件"),
+    "c_next": ("Next step", "下一步"),
     "c_host": ("Host", "主机"),
     "c_class": ("Class", "类别"),
     "c_why": ("Why", "原因"),
@@ -90,6 +102,11 @@ TEXTS: dict[str, tuple[str, str]] = {
     "c_drop": ("Worse by", "变差"),
     "c_count": ("Number", "数量"),
     # the verdict
+    "findings": ("Findings", "发现的问题"),
+    "no_findings": ("Nothing was found to be wrong.", "未发现问题。"),
+    "more_findings": ("{count} more findings are not shown here; the history has them.", "另有 {count} 项未在此列出，详见历史记录。"),
+    "evidence": ("Evidence ({count})", "依据（{count}）"),
+    "bad_hosts": ("Hosts that are not good ({count})", "不正常的主机（{count}）"),
     "good_hosts": ("Good", "正常的主机"),
     "component": ("of the fabric", "网络部件"),
     "uncertain": ("not certain", "不确定"),
@@ -188,3 +205,31 @@ def say(key: str, language: str, **values: Any) -> str:
     if found is None or "{" in found[0] and not values:
         return key.replace("_", " ")
     return found[LANGUAGES.index(language)].format(**values)
+
+
+def headline(page: Page, language: str) -> str:
+    """The run in a sentence or three: by its conclusion, where it made one."""
+    first = [_concluded(page, language)] if page.conclusion else _judged(page, language)
+    more = [say("worse_one" if page.regression_count == 1 else "worse", language, count=page.regression_count)] if page.regression_count else []
+    return " ".join([*first, *more])
+
+
+def _concluded(page: Page, language: str) -> str:
+    result, count = say(page.conclusion.result if page.conclusion else "", language), len(page.verdicts)
+    if not count:
+        return say("concluded_none", language, result=result)
+    parts = say("between", language).join(say("class_count", language, count=number, name=say(name, language)) for name, number in page.classes.items())
+    return say("concluded_one" if count == 1 else "concluded", language, result=result, count=count, parts=parts)
+
+
+def _judged(page: Page, language: str) -> list[str]:
+    bad, count = len(page.bad), len(page.verdicts)
+    if not count:
+        first = say("nothing", language)
+    elif not page.judged:
+        first = say("no_verdict", language)
+    elif bad:
+        first = say("one_bad", language, count=count) if bad == 1 else say("some_bad", language, bad=bad, count=count)
+    else:
+        first = say("one_good", language) if count == 1 else say("all_good", language, count=count)
+    return [first, *([say("fabric_one" if len(page.fabric) == 1 else "fabric_bad", language, count=len(page.fabric))] if page.fabric else [])]

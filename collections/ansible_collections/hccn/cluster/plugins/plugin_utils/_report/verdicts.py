@@ -1,19 +1,22 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The verdict of each host: the last one that was made, else what the records and events of the host say."""
+"""The verdict of each host: by the conclusion of the run; where there is none, the last one that was made, else what its records and events say."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from ...module_utils._core.words import natural
+from .._findings.finding import Finding
 from .._history.format import DROPPED
 from .._history.reader import Run
+from . import findings as found_ones
 from .fields import Record, error_of, host_of, hosts_of, mapping, samples, text
 
 # Worst first. not_judged is no verdict: the host was measured, and nobody said what that means.
-CLASSES = ("failed", "unreachable", "slow", "busy", "not_measured", "not_judged", "good")
+CLASSES = ("failed", "unreachable", "slow", "degraded", "busy", "not_measured", "not_judged", "good")
 _MEASURING = ("rdma", "collective", "ping", "matrix")
 # The NPU does somebody's work; a tool that was busy for a moment has other codes.
 _IN_USE = ("busy", "device_busy")
@@ -43,10 +46,12 @@ class Component:
 
 
 def components(records: list[Record]) -> list[Component]:
-    """From the verdicts without a host and the findings of collectives, each once, in the order they were made."""
+    """From the verdicts without a host and what earlier releases kept of collectives, each once, in the order they were made."""
     found: dict[tuple[str, str], Component] = {}
     for record in records:
         for sample in samples(record) if record.get("kind") == "finding" or (record.get("kind") == "verdict" and not host_of(record)) else []:
+            if found_ones.has_component(sample):
+                continue
             kind, name, evidence = text(sample.get("kind")), text(sample.get("name")), sample.get("evidence")
             found[kind, name] = Component(kind, name, text(sample.get("class")) or "failed", text(sample.get("message")),
                                           [str(item) for item in evidence] if isinstance(evidence, list) else [], sample.get("certain") is not False)
@@ -58,11 +63,17 @@ def severity(verdict: str) -> int:
     return CLASSES.index(verdict) if verdict in CLASSES else -1
 
 
-def build(run: Run) -> list[HostVerdict]:
-    """One line for each host of the run, worst first, then in natural order."""
+def build(run: Run, conclusion: found_ones.Conclusion | None = None, findings: Mapping[str, list[Finding]] | None = None) -> list[HostVerdict]:
+    """One line for each host of the run, worst first, then in natural order.
+
+    The ``conclusion`` says which hosts there are and the class of each; ``findings`` are those on a host.
+    """
     made = {host_of(record): _made(record) for record in run.records if record.get("kind") == "verdict" and host_of(record)}
     records, events = _by_host(run)
-    lines = [made.get(host) or _derived(host, records.get(host, []), events.get(host, [])) for host in {*records, *events, *_players(run)}]
+    lines = [made.get(host) or _derived(host, records.get(host, []), events.get(host, []))
+             for host in (conclusion.hosts if conclusion else {*records, *events, *_players(run)})]
+    if conclusion:
+        lines = [_concluded(line, conclusion.hosts[line.host], (findings or {}).get(line.host, [])) for line in lines]
     return sorted(lines, key=lambda line: (severity(line.verdict), natural(line.host)))
 
 
@@ -70,7 +81,7 @@ def _by_host(run: Run) -> tuple[dict[str, list[Record]], dict[str, list[Record]]
     records: dict[str, list[Record]] = {}
     events: dict[str, list[Record]] = {}
     for record in run.records:
-        for host in set(hosts_of(record)) if record.get("kind") != "finding" else ():
+        for host in set(hosts_of(record)) if record.get("kind") not in ("finding", "conclusion") else ():
             records.setdefault(host, []).append(record)
     for event in run.events:
         events.setdefault(text(event.get("host")), []).append(event)
@@ -92,6 +103,15 @@ def _made(record: Record) -> HostVerdict:
         evidence=[str(item) for item in evidence] if isinstance(evidence, list) else [],
         judged=True,
     )
+
+
+def _concluded(line: HostVerdict, verdict: str, findings: list[Finding]) -> HostVerdict:
+    """The line of a host in the class that the conclusion has put it, with the reason for it."""
+    if line.judged and line.verdict == verdict:
+        return line
+    if findings:
+        return HostVerdict(line.host, verdict, found_ones.sentence(line.host, findings), list(findings[0].evidence), judged=True)
+    return replace(line, verdict=verdict, judged=True) if verdict != "good" else HostVerdict(line.host, verdict, "", [], judged=True)
 
 
 def _derived(host: str, records: list[Record], events: list[Record]) -> HostVerdict:

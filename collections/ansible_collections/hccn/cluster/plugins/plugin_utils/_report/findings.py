@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The conclusion of a run and its findings, read from its records. A run that concludes twice is shown by its last conclusion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from .._findings.conclusion import RESULTS
+from .._findings.finding import ON_HOST, Finding, worst_first
+from .._trust.provenance import of_conclusion
+from .fields import Record, mapping, samples, text
+
+SHOWN_OF_HOST = 3
+"""Findings that the sentence of a host quotes."""
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """``result``: one of RESULTS. ``hosts``: the class of each host, in the order of the record."""
+
+    result: str
+    fail_on: str
+    hosts: Mapping[str, str]
+
+
+def read(records: Iterable[Record]) -> tuple[Conclusion | None, list[Finding]]:
+    """Return the last conclusion and its findings, worst first; without a conclusion, the findings of all records.
+
+    The findings of a conclusion are the records of it that were kept after the conclusion before. What other records of the run say is among them already.
+    """
+    last, of_last = None, []
+    pending: list[Finding] = []
+    others: list[Finding] = []
+    for record in records:
+        if record.get("kind") == "conclusion":
+            found = _conclusion(mapping((samples(record) or [{}])[0]))
+            if found:
+                last, of_last = found, pending
+            pending = []
+        elif record.get("kind") == "finding":
+            (pending if of_conclusion(record) else others).extend(_findings(record))
+    return last, worst_first(of_last if last else chain(others, pending))
+
+
+def has_component(sample: Mapping[str, Any]) -> bool:
+    """Return True for the sample of a finding; records of earlier releases have ``kind`` and ``name`` in its place."""
+    return isinstance(sample.get("component"), Mapping)
+
+
+def by_host(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """The findings that decide the class of a host, in their order."""
+    found: dict[str, list[Finding]] = {}
+    for one in findings:
+        for host in one.hosts if one.component.kind in ON_HOST else ():
+            found.setdefault(host, []).append(one)
+    return found
+
+
+def sentence(host: str, findings: list[Finding]) -> str:
+    """What is wrong with a host: ``npu3 NPU 5: the link is down``."""
+    parts = [one.message if one.component.name == host else f"{one.component.name}: {one.message}" for one in findings[:SHOWN_OF_HOST]]
+    more = len(findings) - len(parts)
+    return "; ".join([*parts, *([f"and {more} more"] if more else [])])
+
+
+def _findings(record: Record) -> list[Finding]:
+    found = (Finding.of_sample(sample) for sample in samples(record) if has_component(sample))
+    return [one for one in found if one]
+
+
+def _conclusion(sample: Record) -> Conclusion | None:
+    """None for a sample that a damaged history or a later release left."""
+    result, classes = sample.get("result"), mapping(sample.get("hosts"))
+    if result not in RESULTS:
+        return None
+    hosts: dict[str, str] = {}
+    for name, members in classes.items():
+        for host in members if isinstance(members, list) else []:
+            hosts.setdefault(text(host), text(name))
+    return Conclusion(text(result), text(sample.get("fail_on")), hosts)

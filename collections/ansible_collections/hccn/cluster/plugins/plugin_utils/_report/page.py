@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Makes the page of a run that is over or still goes on, and writes it. Needs no task of Ansible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...module_utils._core.record import utc
+from .._history import collect, files, pinned, query, reader, where
+from .._history.baseline import normals
+from .._history.format import HistoryError, line, page_path
+from . import export, html, markdown, model, prometheus
+
+DEFAULT_LIMIT = 30
+"""Runs before that count for trends and baselines."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """``changed``: the file was not there or had another content; ``before`` is that content. ``current``: the run that is shown still goes on."""
+
+    path: Path
+    changed: bool
+    page: model.Page
+    run: reader.Run
+    current: bool
+    before: bytes | None
+    content: bytes
+
+
+def write(folder: Path, run_id: str | None = None, path: Path | None = None, *, page_format: str = "html", title: str = model.DEFAULT_TITLE,
+          language: str = "en", baseline: Path | None = None, limit: int = DEFAULT_LIMIT, mode: int = files.FILE_MODE, dry_run: bool = False) -> Written:
+    """Write a page of a run of the history in ``folder``: of ``run_id``, else of the run of this process, else of the newest.
+
+    ``path``: None for the usual place in the folder. ``baseline``: a file with pinned baselines. ``dry_run``: leave the file as it is.
+
+    Raises HistoryError: also page_not_written, and no_baseline where a baseline is wanted and there are not enough runs.
+    """
+    this_run, lost = where.this_run(), where.lost()
+    history = query.History(folder, max(0, limit))
+    run = reader.choose(folder, run_id, this_run, lost)
+    past = history.past(run, baseline)
+    current = run.file.path == this_run and not lost
+    page = model.build(run, title, current, past, history.unreadable)
+    if page_format == "baseline":
+        text = _baseline(past, limit)
+    elif page_format == "jsonl":
+        text = _lines(run, current)
+    else:
+        text = _rendered(page, past, page_format, language)
+    path, content = path or page_path(folder, run.file.run_id, page_format), text.encode("utf-8", "replace")
+    before = _put(path, content, mode, dry_run)
+    return Written(path, before != content, page, run, current, before, content)
+
+
+def _put(path: Path, content: bytes, mode: int, dry_run: bool) -> bytes | None:
+    """Return what the file had before, None where it was not there."""
+    try:
+        before = path.read_bytes() if path.exists() else None
+        if before != content and not dry_run:
+            files.replace(path, content, mode)
+    except OSError as error:
+        raise HistoryError("page_not_written", f"The page cannot be written to {path}: {error.strerror or error}.") from None
+    return before
+
+
+def _rendered(page: model.Page, past: query.Past, page_format: str, language: str) -> str:
+    if page_format == "md":
+        return markdown.render(page, language)
+    if page_format == "json":
+        return export.render(page)
+    return prometheus.render(page, past) if page_format == "prom" else html.render(page, language)
+
+
+def _baseline(past: query.Past, limit: int) -> str:
+    made = normals([past.now, *past.earlier], max(1, limit))
+    if not made:
+        raise HistoryError("no_baseline", f"There is nothing to make a baseline of: no group has enough complete runs among the newest {limit}.")
+    return pinned.dump(made)
+
+
+def _lines(run: reader.Run, current: bool) -> str:
+    """The run as it would stand in a history, for a host that keeps it longer: one that still goes on gets an end, one that was cut off does not."""
+    end = [run.end] if run.end else [{**collect.end(utc(), len(run.records), [], {}), "before_end_of_run": True}] if current else []
+    return b"".join(map(line, [run.header, *run.records, *run.events, *end])).decode("utf-8")
