@@ -30,7 +30,6 @@ venv: .venv/.lint ## .venv with every tool of the project
 
 demo: .venv/.demo ## four simulated nodes on this machine, from the first look to the report
 	ansible-playbook -i inventories/demo/hosts playbooks/demo.yml
-	@echo "Report: $$(ls -t "$${HCCN_RESULTS_PATH:-$(CURDIR)/history}"/reports/*.html | head -n 1)"
 
 test: .venv/.test .cache/awx/.fetched ## every pytest
 	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder --durations 30 --durations-min 5

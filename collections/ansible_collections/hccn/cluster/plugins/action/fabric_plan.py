@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keeps in the history what a run will measure. Needs no connection."""
+"""Shows what a run will measure and keeps it in the history. Needs no connection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import is_plan
+from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import line
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 ARGUMENTS = {
@@ -24,6 +26,9 @@ ARGUMENTS = {
     "text": {"type": "list", "elements": "str", "default": []},
     "second_look_of": {"type": "str"},
 }
+
+SHOWN = 10
+"""Hosts and NPUs that are left out, of which a line is shown; all are kept."""
 
 
 class ActionModule(ActionBase):
@@ -45,4 +50,8 @@ class ActionModule(ActionBase):
             found = kept(options["run_id"], plan, options["hosts"], options["left_out"], options["text"], options["second_look_of"])
         except InputError as error:
             raise AnsibleActionFail(f"fabric_plan: {error.sentence()}") from None
+        left_out = [line(reason) for reason in options["left_out"][:SHOWN]]
+        more = len(options["left_out"]) - len(left_out)
+        for text in [*options["text"], *left_out, *([f"... and {more} more"] if more else [])]:
+            self._display.display(printable(text, LONGEST_TEXT))
         return {**result, "changed": False, "run_id": options["run_id"], "measurements": [found]}

@@ -42,7 +42,7 @@ import os
 from typing import Any
 
 from ansible.plugins.callback import CallbackBase
-from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.task_result import part
+from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.task_result import fields
 
 VALIDATION = "ansible.builtin.validate_argument_spec"
 
@@ -61,7 +61,7 @@ class CallbackModule(CallbackBase):
         os.register_at_fork(after_in_child=gc.freeze)
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        fields = part(result, "task_fields")
-        if fields.get("action") == VALIDATION:
+        task = fields(result)
+        if task.get("action") == VALIDATION:
             # In place: the result's own copy of the task has the same arguments.
-            (fields.get("args") or {}).pop("argument_spec", None)
+            (task.get("args") or {}).pop("argument_spec", None)

@@ -19,7 +19,8 @@ description:
     C(hccn.cluster/). A record with the same C(id) is kept once for each host.
     A record that names no host gets the host of the result as C(source.host).
   - Verdicts and plans are kept from M(hccn.cluster.fabric_verdict) and M(hccn.cluster.fabric_plan) only, which run on the controller. All other records
-    are kept only from the host that they name as C(source.host). What a host sends in the name of others is dropped with a warning.
+    are kept only from the host that they name as C(source.host). What a host sends in the name of others is dropped with a warning, and so are findings
+    that are not those of a collective.
   - Failed tasks and unreachable hosts are kept too, as C(event) lines with the first 300 characters of the message.
   - What a host returns is bounded. A record that is nested deeper than 32 levels, or has more than a million characters and values, is not kept, and neither
     are those after the first 16 million of one task result. Of a text, the first 65536 characters are. An C(event) C(dropped) says which record of
@@ -147,7 +148,10 @@ from ansible.plugins.callback import CallbackBase
 from ansible.release import __version__ as ansible_version
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import utc
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import some
-from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.task_result import part
+from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.last_screen import LastScreen
+from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.task_result import fields, part
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import screen
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.conclusion import Conclusion
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, retention
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import (
     FILE_VARIABLE,
@@ -163,7 +167,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history.gather impor
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.secrets import Secrets
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer import RunWriter
-from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.provenance import CONTROLLER_ACTIONS, sentence
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.provenance import CONTROLLER_ACTIONS, of_conclusion, sentence
 
 MOST_OF_KEY = 1000
 """Characters by which the ids of records differ."""
@@ -182,12 +186,16 @@ class CallbackModule(CallbackBase):
         self._writer: RunWriter | None = None
         self._seen: set[tuple[str, str]] = set()
         self._records = 0
+        self._screen = LastScreen()
+        self._lost = ""
         self._redactor = Redactor()
         self._secrets = Secrets(self._redactor)
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
-        with self._never_raising():
-            self._begin(os.path.basename(playbook._file_name))
+        self._screen = LastScreen()
+        if not self._lost:
+            with self._never_raising():
+                self._begin(os.path.basename(playbook._file_name))
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         self._secrets.play(play)
@@ -218,7 +226,7 @@ class CallbackModule(CallbackBase):
             self._told(result)
             # An unreachable host is told once more, and as such, when the loop is over.
             told_later = _content(result).get("unreachable")
-            ignored = part(result, "task_fields").get("ignore_errors") is True
+            ignored = fields(result).get("ignore_errors") is True
             self._keep(result, "" if told_later else "failed", ignored)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
@@ -259,9 +267,12 @@ class CallbackModule(CallbackBase):
 
     def _told(self, result: Any) -> None:
         self._secrets.told(part(result, "host"), part(result, "task"), _content(result))
+        self._screen.saw(part(result, "task").resolved_action, _content(result))
 
     def _keep(self, result: Any, event: str = "", ignored: bool = False) -> None:
         """Keep the records of a result that are new and, where there is one, the event that it is."""
+        if self._lost:
+            return
         fresh = self._new_records(result) if event != "unreachable" else []
         if not self._writer or not (fresh or event):
             return
@@ -272,6 +283,7 @@ class CallbackModule(CallbackBase):
         events = [collect.dropped(host, task, refused, utc())] if refused else []
         if event:
             found = collect.event(event, host, task, _content(result), utc(), self._redactor.value)
+            self._screen.failed(host, task, found["message"])
             events.append({**found, "ignored": True} if ignored else found)
         self._writer.append([*lines, *collect.lines(events, self._redactor)[0]])
 
@@ -287,7 +299,8 @@ class CallbackModule(CallbackBase):
         for record in collect.records(_content(result), host, by_controller):
             name = record.get("id")
             key = (host, str(name)[:MOST_OF_KEY]) if isinstance(name, (str, int)) else None
-            if key is None or key not in self._seen:
+            # A run that concludes again has the same ids, and its last conclusion counts.
+            if key is None or key not in self._seen or (by_controller and of_conclusion(record)):
                 fresh.append(record)
             if key is not None:
                 self._seen.add(key)
@@ -300,15 +313,31 @@ class CallbackModule(CallbackBase):
             self._writer.append(collect.lines([event], self._redactor)[0])
 
     def _finish(self, stats: Any) -> None:
+        if self._lost and self._screen.concluded:
+            self._display.display("\n".join(["", *self._screen.lines(why_no_report=self._lost)]))
         if not self._writer:
             return
         hosts = sorted(stats.processed)
+        ending = None if self._screen.concluded else self._screen.fallback(hosts, stats.failures, stats.dark)
+        if ending is not None:
+            lines, _refused = collect.lines(ending.as_records(), self._redactor)
+            self._records += len(lines)
+            self._writer.append(lines)
+        run_id = self._writer.run_id
         path = self._writer.finish(collect.end(utc(), self._records, hosts, {host: stats.summarize(host) for host in hosts}))
         self._writer = None
         _forget_variables()
         self._tidy(path)
+        self._show(ending, path, run_id)
         if self.get_option("show_path") or self._display.verbosity:
             self._display.display(f"hccn.cluster.results: {self._records} records in {path}")
+
+    def _show(self, ending: Conclusion | None, path: Path, run_id: str) -> None:
+        """Print the conclusion; of a run that never came to it, write the report as well."""
+        if ending is None and not self._screen.concluded:
+            return
+        lines = self._screen.lines() if ending is None else [*screen.lines(ending), _report(path, run_id)]
+        self._display.display("\n".join(["", *lines]))
 
     def _tidy(self, path: Path) -> None:
         """Old runs are compressed and deleted; a folder that allows it not costs a warning, and the play nothing."""
@@ -336,11 +365,14 @@ class CallbackModule(CallbackBase):
             self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        self.disabled = True
+        """Keep nothing more; the conclusion is still shown at the end."""
+        if self._lost:
+            return
         if self._writer:
             self._writer.close()
             self._writer = None
         reason = f"{error.message}. {error.hint}" if isinstance(error, HistoryError) else f"{type(error).__name__}: {error}"
+        self._lost = reason
         # For tasks that come after this: what is kept of the run is not all of it.
         os.environ[LOST_VARIABLE] = reason
         self._display.warning(f"hccn.cluster.results keeps nothing more of this run: {reason}")
@@ -364,6 +396,16 @@ def _place(result: Any) -> tuple[str, str]:
 def _forget_variables() -> None:
     for name in (FILE_VARIABLE, FOLDER_VARIABLE, LOST_VARIABLE):
         os.environ.pop(name, None)
+
+
+def _report(run: Path, run_id: str) -> str:
+    """Write the report of a run that is over, and return the line that says where it is."""
+    from ansible_collections.hccn.cluster.plugins.plugin_utils._report import page  # rarely needed, and each fork of Ansible pays for what is imported
+
+    try:
+        return screen.report_line(str(page.write(run.parents[3], run_id).path))
+    except (HistoryError, OSError) as error:
+        return screen.report_line(None, str(error))
 
 
 def _collection_version() -> str:

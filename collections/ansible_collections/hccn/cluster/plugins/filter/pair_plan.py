@@ -71,6 +71,12 @@ options:
     type: list
     elements: raw
     default: []
+  allow_empty:
+    description:
+      - Return a plan without C(hosts) and C(rounds) where no two NPUs can be measured with each other, for lack of hosts, of NPUs with the same id,
+        or since all O(pairs) are O(absent). Without it that is an error.
+    type: bool
+    default: false
   groups:
     description:
       - For each host a dictionary with C(leaf), C(super_pod), C(rack) or C(rail), which come before what stands in the input.
@@ -165,11 +171,11 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 def pair_plan(hosts: Any, plan: str = "quick", seed: int = 0, rails: Iterable[int] | None = None, run_id: str | None = None, pairs: Any = None,
               groups: Any = None, budget: float | None = None, seconds_per_pair: float = SECONDS_PER_PAIR, compact: bool | None = None,
-              absent: Iterable[Any] = ()) -> dict[str, Any]:
+              absent: Iterable[Any] = (), allow_empty: bool = False) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
         return make_plan(hosts, plan, seed, rails, run_id, pairs=pairs, absent=absent, groups=groups, budget=budget, seconds_per_pair=seconds_per_pair,
-                         compact=compact, sees=forecast)
+                         compact=compact, allow_empty=allow_empty, sees=forecast)
     except InputError as error:
         raise AnsibleFilterError(f"pair_plan: {error.sentence()}") from None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fabric_plan
-short_description: Keep in the history what a pairwise RDMA run will measure
+short_description: Show what a pairwise RDMA run will measure and keep it in the history
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
@@ -17,8 +17,9 @@ description:
   - Returns a record of kind C(plan) under RV(measurements), which P(hccn.cluster.results#callback) writes into the history before anything is measured. From
     it M(hccn.cluster.report) knows the leaf switches, what was to be covered, what was left out and why, and which planned pairs nobody has measured,
     also where a run was killed.
-  - It holds the rule of the plan and not its pairs, and the wiring of hosts that are wired alike once. The plan of 4,096 hosts takes 120 kB. A record of
-    more than 240 kB is shortened, and says what is missing.
+  - Prints O(text) and up to 10 lines of O(left_out), also where Ansible shows changes and failures only.
+  - The record holds the rule of the plan and not its pairs, and the wiring of hosts that are wired alike once. The plan of 4,096 hosts takes 120 kB. A record
+    of more than 240 kB is shortened, and says what is missing.
 extends_documentation_fragment:
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info

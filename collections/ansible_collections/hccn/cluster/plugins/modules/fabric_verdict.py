@@ -235,6 +235,11 @@ components:
       description: The hosts whose NPUs it holds.
       type: list
       elements: str
+    devices:
+      description: The NPUs, each with C(host) and C(device).
+      returned: for V(npu) and V(node)
+      type: list
+      elements: dict
     message:
       description: What was seen, in a sentence.
       type: str

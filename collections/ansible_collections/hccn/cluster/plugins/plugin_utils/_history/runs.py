@@ -22,7 +22,7 @@ MOST_ENDS = 20
 def about(run: Run) -> dict[str, Any]:
     """A run as history_info lists it."""
     kinds = Counter(str(record.get("kind")) for record in run.records)
-    statuses = Counter(record.get("status") for record in run.records if record.get("kind") not in ("verdict", "finding"))
+    statuses = Counter(record.get("status") for record in run.records if record.get("kind") not in ("verdict", "finding", "conclusion"))
     classes = Counter(_class(record) for record in run.records if record.get("kind") == "verdict" and (record.get("source") or {}).get("host"))
     return {
         "run_id": run.file.run_id, "path": str(run.file.path), "started_at": run.header.get("started_at"), "finished_at": (run.end or {}).get("finished_at"),

@@ -20,6 +20,11 @@ class Keeps(ActionModule):
 
     def __init__(self, **options):
         self._options = {"run_id": "r1", "plan": PLAN, "hosts": [], "left_out": [], "text": [], "second_look_of": None, **options}
+        self._display = self
+        self.shown = []
+
+    def display(self, line):
+        self.shown.append(line)
 
     def validate_argument_spec(self, *_arguments, **_more):
         return None, self._options
@@ -31,7 +36,10 @@ def bare(monkeypatch):
 
 
 def test_one_record_comes_back():
-    found = Keeps(hosts=["n1", "n2", "n3"], text=["said"]).run()
+    left_out = [{"host": "n3", "device": number, "code": "link_down", "message": "its link is down"} for number in range(12)]
+    action = Keeps(hosts=["n1", "n2", "n3"], text=["said"], left_out=left_out)
+    found = action.run()
+    assert action.shown == ["said", *(f"Left out: n3 npu {number}: its link is down" for number in range(10)), "... and 2 more"]
     (record,) = found.pop("measurements")
     assert found == {"changed": False, "run_id": "r1"}
     assert (record["kind"], record["id"], sorted(record["hosts"])) == ("plan", "r1/plan", ["n1", "n2"])

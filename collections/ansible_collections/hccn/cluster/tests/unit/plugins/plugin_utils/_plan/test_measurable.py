@@ -44,6 +44,9 @@ def test_all_can_be_measured():
     ({"address": "x" * 900}, "address_invalid", "its address '%s' is no IP address" % ("x" * 57 + "...")),
     ({"errors": [{"topic": "address", "code": "device_not_found", "message": "there is no such device"}]}, "device_not_found", "there is no such device"),
     ({"errors": [{"topic": "address", "code": "{{ 1 }}", "message": "a\x1bb"}]}, "device_error", "a?b"),
+    ({"link": "down"}, "link_down", "its link is down"),
+    ({"link": "down", "address": None, "processes": [{"pid": 1}]}, "link_down", "its link is down"),
+    ({"link": None, "errors": [{"topic": "address", "code": "x", "message": "y"}]}, "x", "y"),
     ({"errors": "broken"}, "device_error", "broken"),
     ({"errors": ["broken"]}, "device_error", "broken"),
     ({"processes": [{"pid": 4711}, {"pid": 4712}]}, "device_busy", "it is at work, pid 4711, 4712"),
@@ -56,9 +59,18 @@ def test_an_npu_is_left_out_by_name(changed, code, message):
     assert npus(found) == {"n1": [1], "n2": [0, 1], "n3": [0, 1]}
 
 
-@pytest.mark.parametrize("changed", [{"errors": [{"topic": "link", "code": "x"}, {"topic": "lldp", "code": "y"}]}, {"errors": None}, {"id": "0"}])
+@pytest.mark.parametrize("changed", [{"errors": [{"topic": "link", "code": "x"}, {"topic": "lldp", "code": "y"}]}, {"errors": None}, {"id": "0"},
+                                     {"errors": [{"topic": "conf", "code": "template_in_name"}]}, {"link": "up"}, {"link": "partial"}, {"link": None},
+                                     {"link": ["down"]}])
 def test_what_does_not_hinder(changed):
     assert (npus(chosen(answer(1, **changed)))["n1"], chosen(answer(1, **changed)).left_out) == ([0, 1], [])
+
+
+def test_a_host_whose_links_are_all_down_has_no_npu_to_measure():
+    down = {"devices": [dict(device, link="down") for device in answer(1)["devices"]]}
+    found = chosen(down)
+    assert npus(found) == {"n2": [0, 1], "n3": [0, 1]}
+    assert [(reason["host"], reason["device"], reason["code"]) for reason in found.left_out] == [("n1", 0, "link_down"), ("n1", 1, "link_down")]
 
 
 def test_busy_npus_where_they_are_allowed():

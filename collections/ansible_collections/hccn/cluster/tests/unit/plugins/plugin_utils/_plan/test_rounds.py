@@ -111,6 +111,23 @@ def test_strings_of_templates_are_taken_as_numbers():
     assert make_plan([entry, host(2)])["hosts"]["n1"]["control_port"] == 18514
 
 
+@pytest.mark.parametrize("given", [[], [host(1)], [host(1, 1), {**host(2), "devices": [{"id": 3, "address": "10.0.1.9"}]}]])
+@pytest.mark.parametrize("kind", ["quick", "full", "devices"])
+def test_a_plan_may_be_empty_where_that_is_allowed(given, kind):
+    if kind == "devices" and len(given) == 2:
+        assert make_plan(given, kind, allow_empty=True)["summary"]["pairs"] == 1, "it measures NPUs of different ids"
+        return
+    plan = make_plan(given, kind, allow_empty=True)
+    assert (plan["hosts"], plan["rounds"]) == ({}, [])
+    assert (plan["summary"]["pairs"], plan["summary"]["rounds"], plan["summary"]["minutes"]) == (0, 0, 0.0)
+    assert plan["summary"]["sees"] == {"classes": [], "not": dict.fromkeys(["node", "device", "rail", "leaf", "path"], "no pair is measured")}
+
+
+def test_a_plan_of_pairs_may_be_empty_where_that_is_allowed():
+    plan = make_plan([host(1)], pairs=[["n1", "n2"]], absent=["n2"], allow_empty=True)
+    assert (plan["hosts"], plan["rounds"], plan["summary"]["unmeasured"]) == ({}, [], ["n1 and n2: n2 cannot be measured"])
+
+
 def test_ids_grow_with_the_plan():
     plan = make_plan(hosts(142, 1), "full")
     assert plan["rounds"][0][0]["id"] == "p00001"

@@ -1,0 +1,145 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The documentation of the action conclude, which runs on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: conclude
+short_description: Conclude a run with findings, a class for each host and a result
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Collects what the roles of this run registered on the hosts, from the first probe to the collective, and turns it into findings. The same thing found by
+    two stages is one finding. Values that the same run read are also compared over the hosts and with C(hccn.conf).
+  - In check mode the NPUs count as they would be with the addresses and TLS flags that were not set, so that a job does not fail for what it would mend.
+  - It runs on the controller, needs no connection, and does not fail by what it finds. The role P(hccn.cluster.conclude#role) runs it at the end of
+    the playbooks, writes the report and fails the job.
+extends_documentation_fragment:
+  - hccn.cluster._attributes
+  - hccn.cluster._attributes.info
+options:
+  hosts:
+    description: The hosts of the run, by their inventory names.
+    type: list
+    elements: str
+    required: true
+  fail_on:
+    description:
+      - The results for which RV(fails) is true. With V(failed), hosts that failed or could not be reached. With V(slow), also what is slow or degraded.
+        With V(any), also what was busy or not measured. Notes never fail a job.
+    type: str
+    choices: [never, failed, slow, any]
+    default: slow
+seealso:
+  - module: hccn.cluster.validate_job
+  - module: hccn.cluster.report
+notes:
+  - Proven on the simulator. Not run on NPUs yet.
+"""
+
+EXAMPLES = r"""
+- name: Conclude the run
+  hccn.cluster.conclude:
+    hosts: "{{ hccn_validated.hosts }}"
+    fail_on: failed
+  register: conclusion
+
+- name: Show what was found
+  ansible.builtin.debug:
+    msg: "{{ conclusion.lines }}"
+"""
+
+RETURN = r"""
+result:
+  description: The worst that was found. One of V(good), V(not_measured), V(busy), V(degraded), V(slow), V(failed).
+  returned: always
+  type: str
+  sample: failed
+fails:
+  description: Does the job fail by O(fail_on)?
+  returned: always
+  type: bool
+fail_on:
+  description: The option.
+  returned: always
+  type: str
+message:
+  description: The first of RV(lines).
+  returned: always
+  type: str
+  sample: "Result: failed. 4 hosts: 1 failed, 3 good."
+counts:
+  description: How many hosts are in each class, the worst first. Classes without a host are absent.
+  returned: always
+  type: dict
+  sample: {failed: 1, good: 3}
+hosts:
+  description: The hosts of each class, V(failed), V(unreachable), V(slow), V(degraded), V(busy), V(not_measured), V(good).
+  returned: always
+  type: dict
+  sample: {failed: [npu3], good: [npu1, npu2, npu4]}
+findings:
+  description: Up to 100 findings, the worst first.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    component:
+      description: What it is about, with C(kind) and C(name).
+      type: dict
+    cause:
+      description: Code of the cause.
+      type: str
+    severity:
+      description: V(failed), V(slow), V(degraded), V(unknown) or V(note).
+      type: str
+    message:
+      description: One sentence.
+      type: str
+    hosts:
+      description: Hosts concerned.
+      type: list
+      elements: str
+    devices:
+      description: NPUs concerned, with C(host) and C(device).
+      type: list
+      elements: dict
+    evidence:
+      description: What it rests on.
+      type: list
+      elements: str
+    next_step:
+      description: What to do.
+      type: str
+    stage:
+      description: The stage that found it.
+      type: str
+  sample:
+    - component: {kind: npu, name: npu3 NPU 5}
+      cause: link_down
+      severity: failed
+      message: the link is down
+      hosts: [npu3]
+      devices: [{host: npu3, device: 5}]
+      next_step: "On npu3: hccn_tool -i 5 -optical -g"
+      stage: bring_up
+findings_count:
+  description: How many findings there are in all.
+  returned: always
+  type: int
+lines:
+  description: The conclusion for a terminal, with up to ten findings.
+  returned: always
+  type: list
+  elements: str
+measurements:
+  description: Records of the kinds C(finding) and C(conclusion), for the history.
+  returned: always
+  type: list
+  elements: dict
+"""

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What is printed after Ansible's recap: the conclusion of the run. Where the run never came to it, it is made of what Ansible itself saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .._findings import screen, stages
+from .._findings.conclusion import Conclusion, conclude
+from .._findings.finding import Finding
+
+LOCALHOST = "localhost"
+
+
+class LastScreen:
+    """Is told of results and of failures; holds the last of each."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._report: str | None = None
+        self._validated: Mapping[str, Any] = {}
+        self._failures: dict[str, tuple[str, str]] = {}
+
+    def saw(self, action: str, result: Mapping[str, Any]) -> None:
+        """Note the result of an action that the collection runs on the controller."""
+        if action == "hccn.cluster.conclude" and isinstance(result.get("lines"), list):
+            self._lines = [str(line) for line in result["lines"]]
+        elif action == "hccn.cluster.report" and isinstance(result.get("path"), str) and result.get("path", "").endswith((".html", ".md", ".json")):
+            self._report = result["path"]
+        elif action == "hccn.cluster.validate_job":
+            self._validated = result
+
+    def failed(self, host: str, task: str, message: str) -> None:
+        """Note the last failure of a host; Ansible's statistics say at the end whether it counts."""
+        self._failures[host] = task, message
+
+    @property
+    def concluded(self) -> bool:
+        """True when the run came to its conclusion."""
+        return bool(self._lines)
+
+    def lines(self, why_no_report: str = "") -> list[str]:
+        """The screen of a run that came to its conclusion."""
+        return [*self._lines, screen.report_line(self._report, why_no_report)]
+
+    def fallback(self, processed: Iterable[str], failures: Mapping[str, int], unreachable: Mapping[str, int]) -> Conclusion | None:
+        """Conclude from Ansible's statistics; None where nothing failed."""
+        hosts = self._hosts(processed)
+        findings: list[Finding] = stages.of_validation(self._validated.get("problems"))
+        for host in [*hosts, LOCALHOST]:
+            task, message = self._failures.get(host, ("", ""))
+            if unreachable.get(host):
+                findings.append(stages.of_unreachable(host, "", message))
+            elif failures.get(host) and not (host == LOCALHOST and findings):
+                findings.append(stages.of_failed_task(None if host == LOCALHOST else host, {"task": task, "msg": message}))
+        return conclude(hosts, {}, findings, "failed") if findings else None
+
+    def _hosts(self, processed: Iterable[str]) -> Sequence[str]:
+        known = self._validated.get("hosts")
+        return [str(host) for host in known] if isinstance(known, list) and known else [host for host in processed if host != LOCALHOST]

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the action returns; what is found is decided in plugin_utils/_findings."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.action.conclude import ActionModule
+
+DOWN = {"devices": [{"id": 5, "link": "down", "errors": []}]}
+
+
+class Concludes(ActionModule):
+    """Without Ansible around it."""
+
+    def __init__(self, **options):
+        self._options = {"fail_on": "slow", **options}
+        self._task = SimpleNamespace(check_mode=False)
+
+    def validate_argument_spec(self, *_arguments, **_more):
+        return None, self._options
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch):
+    monkeypatch.setattr("ansible.plugins.action.ActionBase.run", lambda self, tmp=None, task_vars=None: {})
+
+
+def test_findings_classes_and_records():
+    variables = {"npu3": {"bring_up_devices": DOWN}, "npu4": {"bring_up_devices": {"devices": []}}}
+    found = Concludes(hosts=["npu3", "npu4"]).run(task_vars={"hostvars": variables})
+    assert (found["result"], found["fails"], found["counts"]) == ("failed", True, {"failed": 1, "good": 1})
+    assert found["hosts"] == {"failed": ["npu3"], "good": ["npu4"]}
+    assert found["lines"] == ["Result: failed. 2 hosts: 1 failed, 1 good.", "failed npu3 NPU 5: the link is down -> On npu3: hccn_tool -i 5 -optical -g"]
+    assert found["message"] == found["lines"][0]
+    assert [(record["kind"], record["id"], record["status"]) for record in found["measurements"]] == [
+        ("finding", "conclusion/finding/1", "failed"), ("conclusion", "conclusion/run", "failed")]
+
+
+def test_never_fails_never():
+    found = Concludes(hosts=["npu3"], fail_on="never").run(task_vars={"hostvars": {"npu3": {"bring_up_devices": DOWN}}})
+    assert (found["result"], found["fails"]) == ("failed", False)
+
+
+def test_a_host_that_is_not_in_the_inventory_has_nothing():
+    assert Concludes(hosts=["gone"]).run(task_vars={"hostvars": {}})["counts"] == {"good": 1}
