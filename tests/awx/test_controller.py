@@ -88,8 +88,7 @@ def test_every_job_has_its_template(runs: Runs) -> None:
         assert (template["allow_simultaneous"], template["job_slice_count"], template["ask_variables_on_launch"]) == (False, 1, True)
         assert runs.controller.behind("job_templates", name, "credentials") == ["hccn history", "hccn hosts"]
         assert runs.controller.behind("job_templates", name, "notification_templates_error") == ["hccn failures"]
-    assert {name for name, template in templates.items() if not template["ask_limit_on_launch"]} == {
-        "hccn site", "hccn tls", "hccn rank_table", "hccn report", "hccn datadist_ready", "hccn nic_switch", "hccn switch_upgrade"}
+    assert [name for name, template in templates.items() if template["ask_limit_on_launch"]] == []
     assert json.loads(templates["hccn bring_up"]["extra_vars"]) == {
         "switch_upgrade_state_file": "/srv/hccn/history/switch_upgrade.json"}
 
@@ -99,7 +98,12 @@ def test_what_the_inventory_says_is_not_asked(runs: Runs) -> None:
     asked = {question["variable"] for question in runs.controller.surveys[template["id"]]["spec"]}
     assert {"check_fabric_plan", "check_fabric_control_port"} <= asked
     assert asked & {"check_fabric_state_dir", "check_fabric_control_address"} == set()
-    assert runs.controller.named("job_templates")["hccn site"]["survey_enabled"] is False
+    assert {"hccn_hosts", "hccn_fail_on"} <= asked
+    site = runs.controller.named("job_templates")["hccn site"]
+    questions = {question["variable"]: question for question in runs.controller.surveys[site["id"]]["spec"]}
+    assert (site["survey_enabled"], list(questions)) == (True, ["hccn_hosts", "hccn_fail_on"])
+    assert (questions["hccn_hosts"]["default"], questions["hccn_fail_on"]["choices"], questions["hccn_fail_on"]["default"]) == (
+        "npu", ["never", "failed", "slow", "any"], "slow")
 
 
 def test_the_workflow_ends_with_the_page_whatever_a_check_finds(runs: Runs) -> None:

@@ -21,7 +21,7 @@ from tests.awx.job import DEADLINE, Job, Outcome, Unsafe, clone, processes, sync
 from tests.awx.surveys import survey
 from tests.support import ROOT, node, set_state
 from tests.testbed import kernel
-from tests.test_house import JOBS, awx_playbooks
+from tests.test_house import JOBS, PARTS, awx_playbooks
 
 HOSTS = {"npu1": 71, "npu2": 72}
 # Answered by the inventory, for each host on its own: a job template's survey is launched without them.
@@ -53,7 +53,8 @@ class Controller:
 
     def job(self, number: int, playbook: str, **more: Any) -> Job:
         environment = {"HCCN_DEMO_FOLDER": str(self.place / "nodes"), "HCCN_RESULTS_PATH": str(self.history)}
-        return Job(number, self.place / f"job{number}", f"playbooks/{playbook}.yml", self.inventory, environment=environment, limit="npu1,npu2", **more)
+        variables = {"hccn_hosts": "npu1,npu2", **more.pop("variables", {})}
+        return Job(number, self.place / f"job{number}", f"playbooks/{playbook}.yml", self.inventory, environment=environment, variables=variables, **more)
 
     def run(self, job: Job, while_running: Callable[[], None] = lambda: None) -> Outcome:
         return job.run(self.project, while_running)
@@ -88,6 +89,7 @@ def checked(awx: Controller) -> Outcome:
 def test_a_clone_offers_the_jobs(awx: Controller) -> None:
     nested = "collections/ansible_collections/hccn/cluster/playbooks"
     wanted = ["playbooks/awx.yml", "playbooks/demo.yml"] + [f"{folder}/{job}.yml" for folder in ("playbooks", nested) for job in JOBS]
+    wanted += [f"{nested}/{part}.yml" for part in PARTS]
     assert sorted(awx_playbooks(awx.project)) == sorted(wanted)
 
 
@@ -98,10 +100,35 @@ def test_the_runner_of_the_tests_is_that_of_the_execution_environment() -> None:
 
 def test_a_job_with_its_survey_ends_well(awx: Controller, checked: Outcome) -> None:
     assert (checked.status, checked.rc, checked.explanation) == ("successful", 0, ""), checked.said
-    for host in HOSTS:
-        assert f"{host}: good. pairs: 2 with 1 of the other hosts" in checked.said
+    verdicts = {result["host"]: result["res"]["msg"] for result in checked.named("runner_on_ok") if result["task"] == "Verdict of the host"}
+    assert {host: said.split(" with ")[0] for host, said in verdicts.items()} == {host: f"{host}: good. pairs: 2" for host in HOSTS}
     assert checked.named("playbook_on_stats")[0]["failures"] == {}
     assert not awx.running()
+
+
+def test_a_good_job_publishes_its_conclusion(awx: Controller, checked: Outcome) -> None:
+    report = str(awx.history / "reports/awx-101.html")
+    assert checked.artifacts["hccn_conclusion"] == {
+        "result": "good", "fails": False, "message": "Result: good. 2 hosts: 2 good.", "counts": {"good": 2}, "hosts": {"good": ["npu1", "npu2"]},
+        "findings": [], "report": report}
+    assert f"Result: good. 2 hosts: 2 good.\nReport: {report}" in checked.said.replace("\r", "")
+
+
+def test_a_job_that_finds_a_dead_link_has_failed(awx: Controller) -> None:
+    set_state(awx.place / "nodes/npu2", "1.link=0")
+    try:
+        job = awx.run(awx.job(108, "bring_up"))
+    finally:
+        set_state(awx.place / "nodes/npu2", "1.link=1")
+    assert (job.status, job.rc, job.explanation) == ("failed", 2, ""), job.said
+    assert job.named("playbook_on_stats")[0]["failures"] == {"localhost": 1}
+    published = job.artifacts["hccn_conclusion"]
+    assert (published["result"], published["fails"], published["counts"]) == ("failed", True, {"failed": 1, "good": 1})
+    assert published["hosts"] == {"failed": ["npu2"], "good": ["npu1"]}
+    assert published["findings"] == [{
+        "component": {"kind": "npu", "name": "npu2 NPU 1"}, "cause": "link_down", "severity": "failed", "message": "the link is down", "hosts": ["npu2"],
+        "devices": [{"host": "npu2", "device": 1}], "next_step": "On npu2: hccn_tool -i 1 -optical -g", "stage": "bring_up"}]
+    assert published["report"] == str(awx.history / "reports/awx-108.html")
 
 
 def test_every_event_is_below_what_awx_keeps_of_a_result(checked: Outcome) -> None:

@@ -72,13 +72,19 @@ def awx_survey(specs: Mapping[str, Any], leave_out: Collection[str] = (), entry_
     }
 
 
-def awx_surveys(jobs: Sequence[Mapping[str, Any]], roles: str, leave_out: Collection[str] = ()) -> dict[str, dict[str, Any]]:
-    """Survey by name of the job, for each job with a ``role`` below the folder ``roles`` that leaves something to ask."""
+def awx_surveys(jobs: Sequence[Mapping[str, Any]], roles: str, leave_out: Collection[str] = (),
+                questions: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    """Survey by name of the job: what it ``asks`` of ``questions``, then the options of its ``role`` below the folder ``roles``.
+
+    A job that leaves nothing to ask has none. ``questions``: options of an argument spec by their names.
+    """
     made = {}
     for job in jobs:
+        survey: dict[str, Any] = {"name": str(job["name"]), "description": "", "spec": []}
         if "role" in job:
-            specs = yaml.safe_load(Path(roles, job["role"], "meta/argument_specs.yml").read_text(encoding="utf-8"))
-            made[str(job["name"])] = awx_survey(specs, leave_out)
+            survey = awx_survey(yaml.safe_load(Path(roles, job["role"], "meta/argument_specs.yml").read_text(encoding="utf-8")), leave_out)
+        asked = [_question(name, (questions or {})[name]) for name in job.get("asks", ()) if name not in leave_out]
+        made[str(job["name"])] = {**survey, "spec": [*asked, *survey["spec"]]}
     return {name: survey for name, survey in made.items() if survey["spec"]}
 
 
