@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.sent_options import PREFIXES
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.sent_options import ROLE_PREFIXES
 from tests.support import COLLECTION, REGISTER, ROOT, SIMULATOR
 
 JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "datadist_ready", "nic_switch", "perf_tools", "quarantine", "rank_table", "report",
         "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
+PARTS = ["begin", "conclude", *(f"plays/{stage}" for stage in ("bring_up", "check_collective", "check_fabric", "rank_table"))]
+"""What the playbooks of the collection import: AWX lists each file with plays."""
 DEVICES_GROUP = ["device_info", "device_network", "device_ping", "device_tls", "hccn_conf", "rdma_perf"]
 
 # awx/main/utils/ansible.py: which files of a project are offered as playbooks, and the folders where it does not look.
@@ -48,6 +50,7 @@ def awx_playbooks(project: Path) -> Iterator[str]:
 def test_awx_offers_the_playbooks_and_nothing_else() -> None:
     nested = "collections/ansible_collections/hccn/cluster/playbooks"
     wanted = ["playbooks/awx.yml", "playbooks/demo.yml"] + [f"{folder}/{job}.yml" for folder in ("playbooks", nested) for job in JOBS]
+    wanted += [f"{nested}/{part}.yml" for part in PARTS]
     assert sorted(awx_playbooks(ROOT)) == sorted(wanted)
 
 
@@ -94,7 +97,7 @@ def test_the_variables_of_every_role_are_known_as_options() -> None:
     names = {name for path in COLLECTION.glob("roles/*/meta/argument_specs.yml") for entry in yaml.safe_load(path.read_text())["argument_specs"].values()
              for name in entry.get("options", {})}
     assert len(names) > 150
-    assert [name for name in sorted(names) if not name.startswith(PREFIXES)] == []
+    assert [name for name in sorted(names) if not name.startswith(ROLE_PREFIXES)] == []
 
 
 def test_every_skip_and_exception_has_a_name_a_reason_and_an_issue() -> None:
@@ -147,8 +150,9 @@ def test_the_versions_stand_together() -> None:
 
 def test_make_demo_lays_the_cluster_out_and_ends_with_the_report() -> None:
     recipe = (ROOT / "Makefile").read_text().split("\ndemo:")[1].split("\n\n")[0].splitlines()[1:]
-    assert recipe[0] == "\tansible-playbook -i inventories/demo/hosts playbooks/demo.yml"
-    assert recipe[-1].startswith('\t@echo "Report: ')
+    assert recipe == ["\tansible-playbook -i inventories/demo/hosts playbooks/demo.yml"]
+    # The callback prints where the report is, also where the run failed.
+    assert "callbacks_enabled = hccn.cluster.results" in (ROOT / "ansible.cfg").read_text()
 
 
 def test_texts_are_numbers_in_one_place() -> None:
@@ -205,7 +209,7 @@ def test_no_task_of_a_role_waits_for_a_host_without_a_bound() -> None:
     plays = [play for path in COLLECTION.glob("playbooks/*.yml") for play in yaml.safe_load(path.read_text()) if "hosts" in play]
     assert {play["gather_facts"] for play in plays} == {False}, "facts are gathered without a bound"
     assert {name for play in plays for action, task, delegated in tasks_of(play.get("tasks", [])) for name in [action]} <= {
-        "ansible.builtin.include_role", "ansible.builtin.debug"}
+        "ansible.builtin.include_role", "ansible.builtin.debug", "hccn.cluster.validate_job"}
 
 
 def test_every_module_that_works_on_a_host_is_bounded() -> None:

@@ -42,7 +42,7 @@ def network(third: int, *devices: int) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Cluster:
-    made = make(tmp_path, HOSTS, bring_up_backup=False, bring_up_fail_on="none")
+    made = make(tmp_path, HOSTS, bring_up_backup=False, hccn_fail_on="never")
     for host in HOSTS:
         with made.conf(host).open("a") as file:
             file.write(OLD)

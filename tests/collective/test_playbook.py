@@ -63,7 +63,7 @@ def test_a_host_that_cannot_be_looked_at_ends_no_other_play(cluster: Path) -> No
     hosts = (cluster / "hosts").read_text()
     (cluster / "hosts-broken").write_text(hosts.replace(str(cluster / "n2/bin"), str(cluster / "nowhere")))
     argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster / "hosts-broken"), str(cluster / "two.yml")]
-    done = subprocess.run([*argv, "-e", "check_collective_fail_on=never"], env=ansible_environment(), capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*argv, "-e", "hccn_fail_on=never"], env=ansible_environment(), capture_output=True, text=True, timeout=120)
     said = " ".join(done.stdout.split())
     assert done.returncode == 0, said
     assert "all_reduce: not run, a host is not ready: n2: " in said

@@ -53,6 +53,12 @@ def records(place: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in newest.read_text().splitlines()]
 
 
+def screen(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """What the callback prints after Ansible's recap, without the path of the report."""
+    shown = done.stdout.split("PLAY RECAP")[-1].split("\n\n")[-1].splitlines()
+    return [re.sub(r"^Report: \S+\.html$", "Report: PATH", line) for line in shown if line]
+
+
 def left_behind(place: Path) -> list[str]:
     """Processes that know this cluster's folder: its tools, device processes and runners."""
     found = []
@@ -76,17 +82,26 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Com
 def test_the_demo_ends_well(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     place, done = demo
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {host: (counts["failed"], counts["unreachable"]) for host, counts in recap(done).items()} == dict.fromkeys(HOSTS, (0, 0))
+    assert {host: (counts["failed"], counts["unreachable"]) for host, counts in recap(done).items()} == dict.fromkeys(("localhost", *HOSTS), (0, 0))
     assert not left_behind(place)
 
 
-def test_every_host_has_its_lines(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    said = demo[1].stdout
-    for host in HOSTS:
-        assert f"{host}: 8 NPUs (A2), 8 links up, TLS on 0 of them, hccn.conf with 0 problems" in said
-        assert f"{host}: good. pairs: 16 with 2 of the other hosts" in said
-    assert "Rank table: 4 servers, 32 ranks, " in said
-    assert "quick: 32 pairs of NPUs over 4 hosts in 2 rounds" in said
+def test_a_good_run_shows_little_and_ends_with_its_result(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    done = demo[1]
+    assert screen(done) == ["Result: good. 4 hosts: 4 good.", "Report: PATH"]
+    assert "quick: 32 pairs of NPUs over 4 hosts in 2 rounds" in done.stdout
+    assert "PLAY [Validate the job]" in done.stdout
+    assert len(done.stdout.splitlines()) < 80
+
+
+def test_the_history_has_what_every_host_said(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    kept = records(demo[0])
+    said = {record["source"]["host"]: record["samples"][0]["message"].partition(", ")[0] for record in kept if record.get("kind") == "verdict"}
+    assert said == dict.fromkeys(HOSTS, "pairs: 16 with 2 of the other hosts")
+    read = [record for record in kept if record.get("kind") == "device" and record["samples"][0].get("link") == "up"]
+    assert {(record["source"]["host"], record["source"]["device"]) for record in read} == {(host, device) for host in HOSTS for device in range(8)}
+    assert [record["samples"][0]["message"] for record in kept if record.get("kind") == "conclusion"] == ["Result: good. 4 hosts: 4 good."]
+    assert [record["samples"][0] for record in kept if record.get("kind") == "finding"] == []
 
 
 def test_a_collective_was_measured(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
@@ -145,7 +160,8 @@ def test_a_second_run_changes_nothing(demo: tuple[Path, subprocess.CompletedProc
     for job in ("bring_up", "rank_table"):
         done = play(place, job)
         assert done.returncode == 0, done.stdout
-        assert {host: counts["changed"] for host, counts in recap(done).items()} == dict.fromkeys(HOSTS, 0)
+        # On localhost it is the page of this run.
+        assert {host: counts["changed"] for host, counts in recap(done).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
     assert [(place / "nodes" / host / "etc/hccn.conf").read_bytes() for host in HOSTS] == before
 
 
@@ -158,16 +174,21 @@ def test_check_mode_of_the_whole_job_changes_nothing(demo: tuple[Path, subproces
     assert done.returncode == 0, done.stdout + done.stderr
     assert path.read_bytes() == before
     assert "+device 7: TLS off, after a boot off" in done.stdout
+    assert screen(done) == ["Result: good. 4 hosts: 4 good.", "Report: PATH"]
     play(place, "tls", "-e", "tls_state=disabled")
 
 
-def test_switches_that_differ_stop_the_play(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+def test_switches_that_differ_fail_the_run(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     place = demo[0]
-    done = play(place, "tls", "-e", "tls_state=enabled", "--limit", "npu3")
-    assert "npu3: TLS enabled on 8 of 8 NPUs, 8 of them set now" in done.stdout
+    done = play(place, "tls", "-e", "tls_state=enabled", "-e", "hccn_hosts=npu3")
+    assert (done.returncode, {host: counts["changed"] for host, counts in recap(done).items()}) == (0, {"localhost": 0, "npu3": 1}), done.stdout
     done = play(place, "bring_up", "-e", "bring_up_tls_state=unchanged")
     assert done.returncode == 2
-    assert "The TLS switch differs over the hosts" in done.stdout and "On: npu3." in done.stdout
+    assert screen(done) == [
+        "Result: failed. 4 hosts: 1 failed, 3 good.",
+        "failed npu3: TLS is on, that of 24 other NPUs is off -> ansible-playbook hccn.cluster.tls -e tls_state=disabled",
+        "Report: PATH"]
+    assert {host: counts["failed"] for host, counts in recap(done).items()} == {**dict.fromkeys(HOSTS, 0), "localhost": 1}
     assert play(place, "tls", "-e", "tls_state=disabled").returncode == 0
 
 
@@ -175,16 +196,18 @@ def test_a_slow_and_a_dead_port_are_named_and_the_page_is_made(demo: tuple[Path,
     place = demo[0]
     set_state(place / "nodes/npu3", "5.link=0", "2.rate_mbit=10")
     try:
-        done = play(place, "site", "-e", "bring_up_fail_on=none", "-e", "check_fabric_plan=full")
+        done = play(place, "site", "-e", "check_fabric_plan=full")
     finally:
         set_state(place / "nodes/npu3", "5.link=1", "2.rate_mbit=40")
     assert done.returncode == 2, done.stdout
-    assert "npu3: 8 NPUs (A2), 7 links up" in done.stdout
-    assert {host for host in HOSTS if f"{host}: good." in done.stdout} == {"npu1", "npu2", "npu4"}
-    verdict = next(record for record in records(place) if record.get("kind") == "verdict" and record["source"]["host"] == "npu3")
-    assert verdict["samples"][0]["class"] == "failed"
-    assert "npu 5" in verdict["samples"][0]["message"] and "npu 2" in verdict["samples"][0]["message"]
-    assert "Report: " in done.stdout
+    shown = screen(done)
+    assert [shown[0], shown[1], shown[-1]] == [
+        "Result: failed. 4 hosts: 1 failed, 3 good.", "failed npu3 NPU 5: the link is down -> On npu3: hccn_tool -i 5 -optical -g", "Report: PATH"]
+    assert re.fullmatch(r"slow npu3 NPU 2: it is slow with 3 of 3 proven-good partners: npu1, npu2, npu4, \d+ % below normal"
+                        r" -> On npu3: hccn_tool -i 2 -optical -g", shown[2])
+    verdicts = {record["source"]["host"]: record["samples"][0] for record in records(place) if record.get("kind") == "verdict"}
+    assert {host: verdict["class"] for host, verdict in verdicts.items()} == {"npu1": "good", "npu2": "good", "npu3": "failed", "npu4": "good"}
+    assert "npu 5" in verdicts["npu3"]["message"] and "npu 2" in verdicts["npu3"]["message"]
     assert not left_behind(place)
 
 
@@ -192,14 +215,21 @@ def test_npus_at_work_are_left_alone(demo: tuple[Path, subprocess.CompletedProce
     place = demo[0]
     set_state(place / "nodes/npu2", "6.process=4711:python3:100")
     try:
-        collective = play(place, "check_collective")
+        collective = play(place, "check_collective", "-e", "hccn_fail_on=any")
         fabric = play(place, "check_fabric")
     finally:
         set_state(place / "nodes/npu2", "6.process=")
     assert collective.returncode == 2
-    assert "all_reduce: not run, NPUs are at work: npu2 npu 6 (pid 4711)" in collective.stdout
+    assert screen(collective) == [
+        "Result: busy. 4 hosts: 4 good.",
+        "unknown cluster: all_reduce: not run, NPUs are at work: npu2 npu 6 (pid 4711) -> "
+        "When the job has ended: ansible-playbook hccn.cluster.check_collective",
+        "Report: PATH"]
     assert fabric.returncode == 0, fabric.stdout
-    assert "npu2: busy. npu 6 was left out: it is at work, pid 4711; pairs: 14 with 2 of the other hosts" in fabric.stdout
+    assert screen(fabric) == [
+        "Result: busy. 4 hosts: 1 busy, 3 good.",
+        "unknown npu2 NPU 6: it is at work, pid 4711 -> When the job has ended: ansible-playbook hccn.cluster.check_fabric",
+        "Report: PATH"]
     (plan,) = (record for record in records(place) if record.get("kind") == "plan")
     assert plan["samples"][0]["left_out"] == [
         {"code": "device_busy", "message": "it is at work, pid 4711", "count": 1, "npus": [["npu2", 6]]}]

@@ -19,7 +19,8 @@ def test_sixteen_dies_and_their_seats(tmp_path: Path) -> None:
         "id": 15, "address": "10.78.129.115", "netmask": "255.255.128.0", "errors": [], "processes": [],
         "vnic": {"link": "up", "address": "192.23.3.184", "netmask": "255.255.255.0"},
         "super_pod": {"sdid": 98369551, "super_pod_size": 384, "super_pod_id": 5, "server_index": 23},
-        "versions": {"driver": "24.1.rc3", "firmware": "7.5.0.1.129"},
+        "versions": {"driver": "24.1.rc3", "firmware": "7.5.0.1.129"}, "serial": "SIMNPU230007",
+        "conf": {"address": "10.78.129.115", "netmask": "255.255.128.0"},
     }
     assert [(device["id"], device["processes"]) for device in result["devices"] if device["processes"]] == [
         (11, [{"pid": 4711, "name": "python3", "memory_mb": 49207}])]

@@ -94,7 +94,6 @@ NO_ERROR = ("", "")
 
 @pytest.mark.parametrize(("words", "options", "code", "message"), [
     ("1.busy=1", {}, "tool_busy", "hccn_tool is busy, please try again."),
-    ("1.absent=1", {"devices": ["0-2"]}, "invalid_device", "Get invalid device id."),
     ("1.dead=1", {}, "device_failed", "Command execute failed!"),
     ("1.hang=1", {"timeout": 1}, "timeout", "no answer within 1 s: {tool} -i 1 -link -g"),
     ("1.latency=3", {"timeout": 1}, "timeout", "no answer within 1 s: {tool} -i 1 -link -g"),
@@ -109,7 +108,7 @@ def test_one_device_that_cannot_be_read(host: Host, words: str, options: dict[st
     found = errors(result)
     assert ([device["link"] for device in result["devices"]], found[0], found[2]) == (["up", None, "up"], NO_ERROR, NO_ERROR)
     assert (found[1][0], found[1][1].startswith(message.format(tool=host.root / "bin/hccn_tool"))) == (code, True), found[1]
-    assert result["msg"].startswith("1 of 3 devices failed: 1 (link: ")
+    assert result["msg"].startswith("1 of 3 devices failed: NPU 1: link: ")
     assert (len(json.dumps(result)) < MAX_RESULT, host.untouched()) == (True, True)
 
 
@@ -123,6 +122,13 @@ def test_a_tool_that_is_busy_for_a_while_is_asked_again(host: Host) -> None:
 def test_an_absent_device_is_not_one_of_all(host: Host) -> None:
     host.fault("1.absent=1")
     assert [device["id"] for device in host.info("link")["devices"]] == [0, 2]
+
+
+def test_an_absent_device_that_was_asked_for(host: Host) -> None:
+    host.fault("1.absent=1")
+    result = host.info("link", devices=["0-2"])
+    assert errors(result) == [NO_ERROR, ("no_such_device", "no such NPU on this host, which has NPUs 0, 2"), NO_ERROR]
+    assert result["msg"].startswith("1 of 3 devices failed: NPU 1: no such NPU on this host, which has NPUs 0, 2 (")
 
 
 def test_a_link_that_is_down_is_a_value(host: Host) -> None:
@@ -170,7 +176,7 @@ def test_one_device_that_cannot_be_switched(host: Host, words: list[str], code: 
     assert errors(result) == [NO_ERROR, (code, message), NO_ERROR]
     after = [device["after"] for device in result["devices"]]
     assert (after[0], after[2], after[1]["enabled"]) == (ON, ON, None if words[0] in ("1.tls_nocert=1", "1.dead=1") else False)
-    assert result["msg"].startswith("1 of 3 devices failed: 1 (") and message in result["msg"]
+    assert result["msg"].startswith("1 of 3 devices failed: NPU 1: ") and message in result["msg"]
     assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("101", True)
 
 

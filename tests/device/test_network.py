@@ -97,7 +97,7 @@ def test_what_another_network_takes_along_is_told(host: Path) -> None:
 def test_bad_input_is_told_before_anything_is_run(host: Path) -> None:
     result = configure(host, {"id": 0, "mtu": 1279}, {"id": 1, "address": "10.78.9.10", "netmask": "255.255.0.0"}, {"id": 2, "pfc": [1] * 8})
     assert result["msg"] == (
-        "config[2].id: this host has no device 2, only 0, 1; config[0].mtu: 1279 is below 1280: the device would lose its IPv6 addresses, and "
+        "config[2].id: this host has no device 2, only 0-1; config[0].mtu: 1279 is below 1280: the device would lose its IPv6 addresses, and "
         "hccn_tool asks before it; run it by hand; config[2].pfc: 8 priorities are switched on, at most 4 can be; "
         "config[1].address: 10.78.9.10 is taken, device 0 has it in " + str(host / "etc/hccn.conf"))
     assert (result["devices"], conf(host)) == ([], CONF)
@@ -106,7 +106,7 @@ def test_bad_input_is_told_before_anything_is_run(host: Path) -> None:
 def test_a_device_that_refuses_leaves_the_others(host: Path) -> None:
     set_state(host, "0.ip_set_ret=-1")
     result = configure(host, {"id": 0, "address": "10.78.9.20", "netmask": "255.255.0.0", "mtu": 4200}, {"id": 1, "mtu": 4200})
-    assert result["msg"].startswith("1 of 2 devices failed: 0 (address: Command execute failed!")
+    assert result["msg"].startswith("1 of 2 devices failed: NPU 0: address: Command execute failed!")
     assert [(device["changed"], device["after"]["mtu"]) for device in result["devices"]] == [(False, 1500), (True, 4200)]
     assert conf(host) == CONF + "mtu_1=4200\n"
 

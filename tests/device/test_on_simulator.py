@@ -39,7 +39,8 @@ def test_a_host_is_read(host: Path) -> None:
     device = result["devices"][1]
     tls = device.pop("tls")
     assert device == {"id": 1, "address": "10.78.9.11", "netmask": "255.255.0.0", "gateway": "10.78.0.1", "netdetect": "10.78.0.1", "link": "up",
-                      "health": "success", "errors": []}
+                      "health": "success", "errors": [],
+                      "conf": {"address": "10.78.9.11", "netmask": "255.255.0.0", "gateway": "10.78.0.1", "netdetect": "10.78.0.1", "tls_enabled": False}}
     assert (tls["enabled"], tls["preset_certificate"], [certificate["name"] for certificate in tls["certificates"]]) == (
         False, True, ["pub cert", "ca1 cert", "ca2 cert"])
     assert (result["product"], result["dialect"], result["changed"]) == ("A2", "910", False)
@@ -69,7 +70,7 @@ def test_a_link_that_is_down_is_a_value_and_not_an_error(host: Path) -> None:
 def test_a_device_that_fails_leaves_the_others(host: Path) -> None:
     set_state(host, "1.dead=1")
     result = call_module("device_info", {**tools(host), "gather": ["link"], "fail_on": "any"})
-    assert result["msg"].startswith("1 of 2 devices failed: 1 (link: Command execute failed! (")
+    assert result["msg"].startswith("1 of 2 devices failed: NPU 1: link: Command execute failed! (")
     assert [device["link"] for device in result["devices"]] == ["up", None]
 
 
@@ -87,14 +88,48 @@ def test_tls_is_made_equal_and_stays(host: Path) -> None:
 def test_a_device_without_certificate_is_named(host: Path) -> None:
     set_state(host, "1.tls_nocert=1")
     result = call_module("device_tls", {**tools(host), "state": "enabled"})
-    assert result["msg"].startswith("1 of 2 devices failed: 1 (")
+    assert result["msg"].startswith("1 of 2 devices failed: NPU 1: ")
     assert [device["errors"] == [] for device in result["devices"]] == [True, False]
     assert result["devices"][1]["errors"][0]["code"] == "no_certificate"
 
 
 def test_a_tool_that_is_not_there_is_named(host: Path) -> None:
-    result = call_module("device_info", {**tools(host), "hccn_tool": str(host / "none")})
-    assert result["devices"][0]["errors"][0]["message"] == f"{host}/none: no such program"
+    options = {**tools(host), "hccn_tool": str(host / "none")}
+    result = call_module("device_info", options)
+    assert (result["failed"], result["msg"]) == (True, f"{host}/none: no such program (install it or give its path)")
+    assert (result["error"]["code"], result["error"]["devices"], [device["link"] for device in result["devices"]]) == ("tool_missing", [0, 1], [None, None])
+    kept = call_module("device_info", {**options, "fail_on": "none"})
+    assert ("failed" in kept, kept["devices"][0]["errors"][0]["message"]) == (False, f"{host}/none: no such program")
+
+
+def test_npus_that_the_host_does_not_have_are_named_once(host: Path) -> None:
+    options = {**tools(host), "devices": ["0-15"], "gather": ["link"]}
+    result = call_module("device_info", options)
+    assert (result["failed"], result["msg"]) == (True, "NPUs 2-15 do not exist on this host, which has NPUs 0-1")
+    assert (result["error"]["code"], [device.get("link") for device in result["devices"]]) == ("no_such_device", ["up", "up"] + [None] * 14)
+    assert "failed" not in call_module("device_info", {**options, "fail_on": "none"})
+
+
+def test_one_error_of_all_npus_stands_once(host: Path) -> None:
+    set_state(host, "*.tls_nocert=1")
+    result = call_module("device_tls", {**tools(host), "state": "enabled"})
+    assert result["msg"] == ("2 of 2 devices failed: NPUs 0-1: tls: No certificate found, please set certs firstly! (set one: hccn_tool -i N -tls -s path "
+                             "FOLDER pri KEY.pem pub CERTIFICATE.pem ca1 CA1.pem ca2 CA2.pem)")
+    assert [device["errors"][0]["hint"][:24] for device in result["devices"]] == ["set one: hccn_tool -i 0 ", "set one: hccn_tool -i 1 "]
+
+
+def test_device_and_file_that_differ_are_both_read(host: Path) -> None:
+    set_state(host, "1.ip=10.78.9.99")
+    second = call_module("device_info", {**tools(host), "gather": ["address"]})["devices"][1]
+    assert (second["address"], second["conf"]["address"]) == ("10.78.9.99", "10.78.9.11")
+
+
+def test_serial_numbers_and_the_machine_tell_hosts_apart(host: Path, tmp_path: Path) -> None:
+    other = node(tmp_path / "npu8", "--state", "0.serial=SIMNPU90001", devices=2)
+    first, second = (call_module("device_info", {**tools(root), "gather": ["versions"]}) for root in (host, other))
+    assert [device["serial"] for device in first["devices"] + second["devices"]] == ["SIMNPU90000", "SIMNPU90001", "SIMNPU90001", "SIMNPU80001"]
+    assert (first["machine"] == call_module("device_info", {**tools(host), "gather": []})["machine"], first["machine"] == second["machine"]) == (True, False)
+    assert [record["samples"] for record in first["measurements"]] == [[{"versions": {"driver": "24.1.rc3", "firmware": "7.5.0.1.129"}}]] * 2
 
 
 def test_the_file_is_completed_verified_and_kept_in_place(host: Path) -> None:

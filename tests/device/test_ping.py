@@ -36,8 +36,8 @@ def test_npus_of_another_host_answer(host: Path) -> None:
 def test_lost_packets_and_absent_addresses_fail_and_are_all_returned(host: Path) -> None:
     set_state(host, "1.ping=loss1")
     result = ping(host, (0, "10.78.2.10"), (0, "10.78.7.7"), (1, "10.78.2.11"))
-    assert result["msg"] == ("2 of 3 pings failed: 0 to 10.78.7.7 (3 of 3 packets lost: Destination Host Unreachable), "
-                             "1 to 10.78.2.11 (1 of 3 packets lost: recv time out)")
+    assert result["msg"] == ("2 of 3 pings failed: NPU 0 to 10.78.7.7: 3 of 3 packets lost: Destination Host Unreachable; "
+                             "NPU 1 to 10.78.2.11: 1 of 3 packets lost: recv time out")
     assert [(one["status"], one["samples"][0]["received"]) for one in result["measurements"]] == [("ok", 3), ("failed", 0), ("failed", 2)]
     assert "msg" not in ping(host, (1, "10.78.2.11"), fail_on="none")
 
@@ -75,5 +75,5 @@ def test_an_npu_at_work_is_left_alone_unless_asked_otherwise(host: Path) -> None
     set_state(host, "1.process=4711:python3:1234")
     refused = ping(host, (0, "10.78.2.10"), (1, "10.78.2.11"))
     assert [(one["source"]["device"], one["status"]) for one in refused["measurements"]] == [(0, "ok"), (1, "not_run")]
-    assert refused["msg"] == "1 of 2 pings failed: 1 to 10.78.2.11 (device 1 is at work: pid 4711 (python3))"
+    assert refused["msg"] == "1 of 2 pings failed: NPU 1 to 10.78.2.11: device 1 is at work: pid 4711 (python3)"
     assert [one["status"] for one in ping(host, (1, "10.78.2.11"), allow_busy=True)["measurements"]] == ["ok"]

@@ -66,7 +66,7 @@ def test_a_device_that_refuses_is_told_and_the_other_is_recovered(host: Path) ->
     set_state(host, "0.ip_set_ret=-1", "0.ip=10.78.9.20", "1.ip=10.78.9.21")
     result = settle(host)
     assert [(one["changed"], [error["code"] for error in one["errors"]]) for one in result["recovered"]] == [(False, ["recovery_failed"]), (True, [])]
-    assert result["msg"].startswith("1 of 2 devices failed: 0 (Recovery failed.")
+    assert result["msg"].startswith("1 of 2 devices failed: NPU 0: Recovery failed.")
 
 
 def test_a_file_with_errors_is_not_replayed(host: Path) -> None:

@@ -30,8 +30,8 @@ def cluster(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def tls(cluster: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster / "hosts"), "hccn.cluster.tls", *arguments]
+def tls(cluster: Path, *arguments: str, playbook: str = "tls") -> subprocess.CompletedProcess[str]:
+    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster / "hosts"), f"hccn.cluster.{playbook}", *arguments]
     done = subprocess.run(argv, env=ansible_environment(), capture_output=True, text=True, timeout=120)
     done.stdout = re.sub(r"\n {8}", " ", done.stdout)
     return done
@@ -100,7 +100,7 @@ def test_one_host_that_fails_in_the_middle_puts_the_others_back(cluster: Path) -
     assert switches(cluster) == [OFF] * 4
     for name in ("n1", "n3", "n4"):
         assert f"{name}: TLS put back as it was on 2 NPUs. Failed: n2" in done.stdout, done.stdout
-    assert "n2: TLS put back as it was on 1 NPUs. 1 of 2 devices failed: 1 (The Certificate has expired! (set a valid certificate" in done.stdout
+    assert "n2: TLS put back as it was on 1 NPUs. 1 of 2 devices failed: NPU 1: The Certificate has expired! (set a valid certificate" in done.stdout
 
 
 def test_a_device_that_was_set_and_not_written_down_is_put_back_too(cluster: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_device_that_was_set_and_not_written_down_is_put_back_too(cluster: Pat
     assert switches(cluster) == [OFF] * 4
     assert [Node(str(cluster / name)).state.get(device, "tls") for name in HOSTS for device in range(2)] == ["0"] * 8
     assert "n1: TLS put back as it was on 2 NPUs. Failed: n2" in done.stdout, done.stdout
-    assert "n2: TLS put back as it was on 2 NPUs. 1 of 2 devices failed: 1 (Write configurations to config file failed." in done.stdout, done.stdout
+    assert "n2: TLS put back as it was on 2 NPUs. 1 of 2 devices failed: NPU 1: Write configurations to config file failed." in done.stdout, done.stdout
 
 
 def test_what_cannot_be_put_back_is_told(cluster: Path) -> None:
@@ -118,7 +118,7 @@ def test_what_cannot_be_put_back_is_told(cluster: Path) -> None:
     set_state(cluster / "n3", "0.killed_late=9")
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 2
-    assert "n3: TLS could not be put back as it was: 1 of 2 devices failed: 0 (hccn_tool was ended by signal 9" in done.stdout, done.stdout
+    assert "n3: TLS could not be put back as it was: 1 of 2 devices failed: NPU 0: hccn_tool was ended by signal 9" in done.stdout, done.stdout
     assert "Failed: n2, n3" in done.stdout and "n1: TLS put back as it was on 2 NPUs" in done.stdout
 
 
@@ -128,3 +128,13 @@ def test_what_was_set_stays_on_demand(cluster: Path) -> None:
     assert done.returncode == 2
     assert switches(cluster) == [ON, "tls_enable_0=1\ntls_enable_1=0\n", ON, ON]
     assert "n1: TLS enabled on 2 of 2 NPUs, 2 of them set now. Failed: n2" in done.stdout
+
+
+def test_a_host_that_fails_earlier_in_bring_up_keeps_the_others_as_they_are(cluster: Path) -> None:
+    inventory = cluster / "hosts"
+    inventory.write_text(inventory.read_text().replace(str(cluster / "n3/bin/npu-smi"), "/opt/nowhere/npu-smi"))
+    done = tls(cluster, "-e", "bring_up_tls_state=enabled", playbook="bring_up")
+    assert done.returncode == 2
+    assert switches(cluster) == [OFF] * 4
+    assert "n1: TLS left as it was, since not every host can follow. Failed: n3" in done.stdout, done.stdout + done.stderr
+    assert "failed cluster: TLS was left or put back as it was on n1, n2, n4, since it could not be set on n3 -> " in done.stdout, done.stdout + done.stderr

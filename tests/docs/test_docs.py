@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_errors
 from tests.benchmarks import scale_chart
+from tests.docs import findings
 from tests.docs.pages import DOCS, ELSEWHERE, Command, File, steps
 from tests.support import ROOT
 
@@ -55,6 +56,10 @@ def test_every_number_that_is_known_is_explained(page: str) -> None:
     text = (DOCS / page).read_text()
     numbers = [*hccl_errors._EI_HINTS, *(f"retcode: {number}" for number in hccl_errors._ACL_HINTS if number != "100000")]
     assert [number for number in numbers if number not in text] == []
+
+
+def test_the_page_of_findings_has_every_cause() -> None:
+    assert (DOCS / "explanation/findings.rst").read_text() == findings.page(), "python -m tests.docs.findings > docs/explanation/findings.rst"
 
 
 def test_the_chart_is_drawn_from_the_figures_beside_it() -> None:

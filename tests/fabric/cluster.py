@@ -63,7 +63,7 @@ class Cluster:
 
     def _make(self, name: str, number: int, settings: dict[str, object]) -> None:
         template = f"10.{self._network}.{number}.1{{device}}"
-        layout.init(self.root(name), settings, address_template=template, netmask="255.255.0.0", state=["*.rate_mbit=200"])
+        layout.init(self.root(name), settings, address_template=template, netmask="255.255.0.0", state=["*.rate_mbit=200"], conf_from_state=True)
         self.ports[name] = _free_port()
         self.instrument(name)
 

@@ -39,8 +39,8 @@ def test_what_cannot_be_judged_is_refused_before_anything_is_measured(cluster: C
 
 
 def test_numbers_that_a_survey_gives_as_text(cluster: Cluster, tmp_path: Path) -> None:
-    said = play(cluster, tmp_path, check_fabric_floor_gbit_s="1000", check_fabric_relative_floor="0.4", check_fabric_line_rate_floor="0",
-                check_fabric_timeout="60")
+    said = play(cluster, tmp_path, code=FAILED, check_fabric_floor_gbit_s="1000", check_fabric_relative_floor="0.4",
+                check_fabric_line_rate_floor="0", check_fabric_timeout="60")
     assert "n1: slow. " in said
 
 

@@ -206,7 +206,7 @@ def test_a_host_that_is_frozen_from_the_beginning(make: Callable[..., Cluster], 
 def test_a_host_that_freezes_in_bring_up(make: Callable[..., Cluster], tmp_path: Path) -> None:
     cluster = make(3)
     with host_of_its_own(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
-        running = Play(tmp_path, cluster, "n2", connection, "bring_up", bring_up_fail_on="none")
+        running = Play(tmp_path, cluster, "n2", connection, "bring_up", hccn_fail_on="never")
         until(lambda: running.said("Verify hccn.conf and complete its declared keys"))
         freeze()
         found = running.ended()

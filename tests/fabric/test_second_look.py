@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import pairs_of
 from tests.fabric.cluster import Cluster, until
-from tests.fabric.role import play
+from tests.fabric.role import FAILED, UNREACHABLE, play
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_good_host_between_two_bad_ones_is_cleared(cluster: Cluster, tmp_path:
     seed, caught, bad = caught_between(cluster)
     for name in bad:
         cluster.set_state(name, "0.rate_mbit=20")
-    said = play(cluster, tmp_path, check_fabric_seed=seed)
+    said = play(cluster, tmp_path, code=FAILED, check_fabric_seed=seed)
     assert "A second look, 1 pairs of NPUs over 2 hosts in 1 more round: 1 NPU has not met a proven good one." in said
     verdicts = dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said))
     assert verdicts == {name: "slow" if name in bad else "good" for name in cluster.ports}
@@ -60,7 +60,7 @@ def test_a_good_host_between_two_bad_ones_is_cleared(cluster: Cluster, tmp_path:
 
 def test_where_nothing_is_open_nothing_is_run_again(cluster: Cluster, tmp_path: Path) -> None:
     cluster.set_state("n2", "0.rate_mbit=20")
-    said = play(cluster, tmp_path)
+    said = play(cluster, tmp_path, code=FAILED)
     assert "second look" not in said
     assert dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said)) == {**dict.fromkeys(cluster.ports, "good"), "n2": "slow"}
     assert [cluster.calls(name).count("0 client") + cluster.calls(name).count("0 server") for name in cluster.ports] == [2] * 6
@@ -76,7 +76,7 @@ def test_pairs_by_name(cluster: Cluster, tmp_path: Path) -> None:
 
 def test_a_lost_host_stops_no_pair_of_others(cluster: Cluster, tmp_path: Path) -> None:
     lost = {"source": {"host": "n4", "device": 0}, "target": {"host": "n5", "device": 0}}
-    said = play(cluster, tmp_path, "retest", lost="n4", retest_pairs=[["n1", "n4"], lost, ["n1", "n6"]])
+    said = play(cluster, tmp_path, "retest", lost="n4", code=UNREACHABLE, retest_pairs=[["n1", "n4"], lost, ["n1", "n6"]])
     assert "Not measured: n1 and n4: n4 cannot be measured" in said
     assert "Not measured: n4 npu 0 and n5 npu 0: n4 npu 0 cannot be measured" in said
     assert "pairs: 1 pairs of NPUs over 5 hosts in 1 rounds" in said

@@ -11,7 +11,7 @@ from typing import Any
 from tests.harness.play import Play
 from tests.testbed import Lab
 
-OPTIONS = {"check_fabric_iterations": 20000, "check_fabric_relative_floor": 0.6, "check_fabric_fail_on": "slow", "ansible_ssh_timeout": 5}
+OPTIONS = {"check_fabric_iterations": 20000, "check_fabric_relative_floor": 0.6, "hccn_fail_on": "slow", "ansible_ssh_timeout": 5}
 """A test of the stand-in takes half a second, however many iterations; but by them a pair has its time, 40 s: all hosts share this machine's cores."""
 
 

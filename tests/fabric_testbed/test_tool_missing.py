@@ -35,8 +35,9 @@ def lab() -> Iterator[Lab]:
 
 def test_one_host_lacks_the_tool(lab: Lab, tmp_path: Path) -> None:
     play = check(lab, tmp_path, **WITH_IPERF3)
-    assert play.end() == 0, play.output
-    assert f'"Left out: node1 npu 0: {MISSING}"' in play.output
+    assert play.end() == 2, play.output
+    assert f"\nLeft out: node1 npu 0: {MISSING}\n" in play.output
+    assert f"failed node1 NPUs 0-1: {MISSING} -> ansible-playbook hccn.cluster.perf_tools -e hccn_hosts=node1\n" in play.output
     found = verdicts(play)
     assert found["node1"] == ("not_measured", f"npu 0, 1 were left out: {MISSING}")
     assert {name: said[0] for name, said in found.items() if name != "node1"} == {"node2": "good", "node3": "good"}
@@ -44,7 +45,10 @@ def test_one_host_lacks_the_tool(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_no_two_hosts_have_it(lab: Lab, tmp_path: Path) -> None:
-    """The reason stands before the sentence of the plan."""
+    """The host that has it is told why it was not measured."""
     play = check(lab, tmp_path, **WITH_IPERF3, hccn_hosts="node1,node2")
-    assert play.end() == 2
-    assert play.output.index(MISSING) < play.output.index("a pair plan needs two hosts or more, not 1")
+    assert play.end() == 2, play.output
+    assert verdicts(play) == {
+        "node1": ("not_measured", f"npu 0, 1 were left out: {MISSING}"),
+        "node2": ("not_measured", "it had no partner: no other host has an NPU that can be measured with one of its own")}
+    assert "Result: failed. 2 hosts: 1 failed, 1 not measured.\n" in play.output

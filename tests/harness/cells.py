@@ -17,7 +17,7 @@ from tests.harness.faults import FAULTS, VICTIM, Fault
 from tests.harness.jobs import JOBS, Job
 from tests.harness.play import HISTORY, Play, until_nothing_is_left
 from tests.harness.stage import Stage
-from tests.harness.table import joined
+from tests.harness.table import recap
 
 GONE = "gone"
 LAB: dict[str, Any] = {"products": ("A2", "A2", "A2"), "npus": 2, "variables": {"ansible_ssh_timeout": 5}}
@@ -59,7 +59,7 @@ def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Seen:
             elsewhere = stage.elsewhere()
             problems = [f"{name}: {problem}" for name in living for problem in conf_problems(here, name)]
             after = _again(job, here, stage, folder, living) if again else ({}, {})
-    other = f"{second.playbook}: exit {ended[second]}, {joined(second.classes(), ' ') or 'none'}, history {_history(second)}" if second else ""
+    other = f"{second.playbook}: exit {ended[second]}, {recap(second.classes()) or 'none'}, history {_history(second)}" if second else ""
     blamed = [f"{play.playbook}: {host}" for play in everybody for host in play.blamed()] if what.runs_meet else []
     return Seen(max((ended[play] for play in plays), key=abs), plays[0].classes(), state, elsewhere, left, _history(plays[0]), problems,
                 "".join(play.output for play in everybody), time.monotonic() - began, after, other, blamed)

@@ -139,7 +139,7 @@ def _datadist(lab: Lab, _folder: Path) -> Iterator[Stage]:
 @contextmanager
 def _validate(lab: Lab, _folder: Path) -> Iterator[Stage]:
     yield Stage({"bring_up_subnets": SUBNETS, "validate_devices": 2, "validate_unknown": "warning"},
-                _said("hccn.cluster.validate : Does a role know every variable?"), lambda name: states.network_and_switch(lab, name))
+                _said("hccn.cluster.validate : Check variables and declared addresses"), lambda name: states.network_and_switch(lab, name))
 
 
 @contextmanager

@@ -29,12 +29,12 @@ A host that nobody can reach any more cleans up after itself: ranks of ``mpirun`
 their run (``check_collective_timeout``), a runner of ``check_fabric`` when it has given up its partners (``check_fabric_meeting_timeout``).
 """
 LEGEND = """\
-``node2`` is the host that is struck. *Hosts* are node1, node2 and node3 by Ansible's recap, one word where all are the same; there is none where the
-run is killed before it. *State* is what becomes of them in the same order: ``10.78 tls 0`` are the addresses and TLS switches that they had, in
-``hccn.conf`` and in the devices; ``devices`` stands before what the devices have where the file has something else. *History* is whether the run is
-kept ``complete``, or in ``part``: readable up to where it was cut off, or ``none`` where it could not be written, of
-which the callback warns once. *Meanwhile* is how the run of the other playbook ended.
-Values with *or* between them, or ``any``: two things race.
+``node2`` is the host that is struck. *Hosts* are node1, node2 and node3 by Ansible's recap, one word where all are the same; ``localhost``, which validates
+a run and concludes it, is named where it failed. There is none where the run is killed before the recap. *State* is what becomes of them in the same order:
+``10.78 tls 0`` are the addresses and TLS switches that they had, in ``hccn.conf`` and in the devices; ``devices`` stands before what the devices have where
+the file has something else. *History* is whether the run is kept ``complete``, or in ``part``: readable up to where it was cut off, or ``none`` where it
+could not be written, of which the callback warns once. *Meanwhile* is how the run of the other playbook ended.
+Values with *or* between them: two things race.
 """
 MARKS = {"run": "yes", "open": "**open**", "absent": "n/a", "unfilled": "not run"}
 

@@ -14,17 +14,19 @@ from tests.harness.cells import Seen
 from tests.harness.faults import FAULTS
 from tests.harness.jobs import JOBS
 from tests.harness.page import page
-from tests.harness.table import Cell, differences, load
+from tests.harness.table import Cell, differences, load, recap
 from tests.support import COLLECTION, ROOT
 
 PAGE = ROOT / "docs/explanation/faults.rst"
 TABLE = load()
 CELLS = {(playbook, fault): cell for playbook, row in TABLE.items() for fault, cell in row.items()}
 MOST_OPEN, MOST_CHOSEN = 3, 7
+PARTS = {"begin", "conclude"}
+"""Plays that other playbooks import: they are run with those."""
 
 
 def test_every_playbook_has_every_fault() -> None:
-    playbooks = sorted(path.stem for path in (COLLECTION / "playbooks").glob("*.yml"))
+    playbooks = sorted(path.stem for path in (COLLECTION / "playbooks").glob("*.yml") if path.stem not in PARTS)
     assert (sorted(TABLE), sorted(JOBS)) == (playbooks, playbooks)
     assert {playbook: list(row) for playbook, row in TABLE.items()} == {playbook: list(FAULTS) for playbook in TABLE}
 
@@ -55,6 +57,18 @@ def test_the_matrix_is_part_of_the_soak() -> None:
     recipes = dict(re.findall(r"^(soak|fault-matrix):[^\n]*\n((?:\t[^\n]*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert "$(MAKE) fault-matrix" in recipes["soak"]
     assert "tests/harness/long_matrix.py" in recipes["fault-matrix"]
+
+
+@pytest.mark.parametrize(("classes", "told"), [
+    ({"localhost": "ok", "node1": "ok", "node2": "ok"}, "ok"),
+    ({"localhost": "failed", "node1": "ok", "node2": "ok"}, "ok, localhost failed"),
+    ({"localhost": "failed", "node1": "ok", "node2": "unreachable"}, "ok unreachable, localhost failed"),
+    ({"localhost": "failed"}, "localhost failed"),
+    ({"node1": "failed", "node2": "failed"}, "failed"),
+    ({}, ""),
+])
+def test_a_recap_names_localhost_where_it_failed(classes: dict[str, str], told: str) -> None:
+    assert recap(classes) == told
 
 
 SEEN = Seen(2, {"node1": "ok", "node2": "failed"}, {"node1": "10.78 tls 0", "node2": "10.78 tls 0"}, {}, {}, "complete", [], 'it "says"\n\n  this', 1.0)

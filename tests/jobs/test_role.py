@@ -130,7 +130,7 @@ def test_the_job_is_judged_by_what_it_was_run_with(cluster: Cluster, tmp_path: P
 
 
 def test_the_floor_holds_in_kubernetes(cluster: Cluster, tmp_path: Path) -> None:
-    done, records = measured(cluster, tmp_path, check_collective_floor_gbyte_s=90000.5, check_collective_fail_on="slow")
+    done, records = measured(cluster, tmp_path, check_collective_floor_gbyte_s=90000.5, hccn_fail_on="slow")
     assert done.returncode != 0
     assert [one["status"] for one in records] == ["ok"]
     assert "Slow: below 90000.5 GB/s." in " ".join((done.stdout + done.stderr).split())

@@ -88,23 +88,23 @@ def test_what_is_missing_is_named_with_the_command(lab: Lab) -> None:
         "node1": f"node1: none of the tools. Missing: {LACKS} are not there (apt-get install --yes tools-perftest); "
                  "iperf3 is not there (apt-get install --yes tools-iperf3)",
         "node2": THERE}, output
-    assert recap == {"node1": (0, 1), "node2": (0, 0)}
+    assert recap == {"localhost": (0, 0), "node1": (0, 1), "node2": (0, 0)}
 
 
 def test_what_would_be_installed_and_what_is(lab: Lab) -> None:
     lab.exec("node1", ["apt-get", "update"], check=True)  # check mode goes by the lists that are there
     lines, recap, output = play(lab, "--check")
     assert lines == {"node1": "node1: none of the tools. Would be installed: tools-perftest, tools-iperf3", "node2": THERE}, output
-    assert recap == {"node1": (1, 0), "node2": (0, 0)}
+    assert recap == {"localhost": (0, 0), "node1": (1, 0), "node2": (0, 0)}
     assert not lab.path("node1", "/usr/local/bin/iperf3").exists()
 
     lab.exec("node1", ["sh", "-c", "rm -rf /var/lib/apt/lists/*"], check=True)
     lines, recap, output = play(lab)
     assert lines == {"node1": "node1: perftest 6.99, iperf3 3.99", "node2": THERE}, output
-    assert recap == {"node1": (1, 0), "node2": (0, 0)}
-    assert play(lab)[1] == {"node1": (0, 0), "node2": (0, 0)}
+    assert recap == {"localhost": (0, 0), "node1": (1, 0), "node2": (0, 0)}
+    assert play(lab)[1] == {"localhost": (0, 0), "node1": (0, 0), "node2": (0, 0)}
 
 
 def test_a_package_that_no_repository_has(lab: Lab) -> None:
     _lines, recap, output = play(lab, perf_tools_wanted=["openmpi"], perf_tools_packages={"openmpi": ["tools-nowhere"]}, hccn_hosts="node1")
-    assert (recap, "tools-nowhere" in output) == ({"node1": (0, 1)}, True)
+    assert (recap, "tools-nowhere" in output) == ({"localhost": (0, 0), "node1": (0, 1)}, True)

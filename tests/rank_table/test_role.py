@@ -40,8 +40,9 @@ def play(cluster: Path, *arguments: str, **variables: object) -> Done:
     return subprocess.run([*argv, *arguments], env=ansible_environment(), capture_output=True, text=True, timeout=120)
 
 
-def recap(done: Done, word: str) -> list[int]:
-    return [int(number) for number in re.findall(rf"{word}=(\d+)", done.stdout.split("PLAY RECAP")[1])]
+def recap(done: Done, word: str) -> dict[str, int]:
+    """By host; what is done on localhost validates and concludes the run."""
+    return {host: int(number) for host, number in re.findall(rf"^(\S+) +: .*\b{word}=(\d+)", done.stdout.split("PLAY RECAP")[1], re.MULTILINE)}
 
 
 def test_foreseen_and_written(cluster: Path) -> None:
@@ -60,8 +61,8 @@ def test_foreseen_and_written(cluster: Path) -> None:
     assert table["super_pod_list"] == [{"super_pod_id": "3", "server_list": [{"server_id": f"192.0.2.{place}"} for place in (2, 1, 3)]}]
     assert os.stat(cluster / "n10/hccl.json").st_mode & 0o7777 == 0o640
     # A host: its arguments, a look, the table. What is done once runs on the first.
-    assert sorted(recap(done, "ok")) == [3, 3, 5]
-    assert recap(done, "changed") == [1, 1, 1]
+    assert recap(done, "ok") == {"localhost": 5, "n1": 5, "n2": 3, "n10": 3}
+    assert recap(done, "changed") == {"localhost": 0, "n1": 1, "n2": 1, "n10": 1}
 
 
 def test_on_storage_that_all_hosts_share(cluster: Path) -> None:
@@ -69,7 +70,7 @@ def test_on_storage_that_all_hosts_share(cluster: Path) -> None:
     done = play(cluster, rank_table_path=str(path), rank_table_shared=True, rank_table_hosts=["n10", "n1"], rank_table_format="vllm_pd",
                 rank_table_groups=[{"name": "prefill", "hosts": ["n10"]}, {"name": "decode", "hosts": ["n1"], "devices": ["1"]}])
     assert done.returncode == 0, done.stdout + done.stderr
-    assert sorted(recap(done, "changed")) == [0, 0, 1]
+    assert recap(done, "changed") == {"localhost": 0, "n1": 1, "n2": 0, "n10": 0}
     table = json.loads(path.read_text())
     assert [device["device_ip"] for device in table["prefill_device_list"]] == ["192.40.2.199", "192.40.3.198"]
     assert table["decode_device_list"] == [
@@ -80,8 +81,10 @@ def test_all_that_hinders_is_told_once(cluster: Path) -> None:
     path = cluster / "n1/hccl.json"
     before = path.read_text() if path.exists() else None
     done = play(cluster, rank_table_devices=["0-2"])
-    assert done.returncode != 0
+    assert done.returncode == 2
     said = re.sub(r"\s+", " ", done.stdout)
-    assert said.count("FAILED!") == 1
+    # It is a failure of the run, which is concluded on localhost.
+    assert re.findall(r"fatal: \[(\w+)\]: FAILED!", said) == ["n1", "localhost"]
+    assert recap(done, "failed") == {"localhost": 1, "n1": 0, "n2": 0, "n10": 0}
     assert "n1, n2, n10 (has no device 2)" in said
     assert (path.read_text() if path.exists() else None) == before

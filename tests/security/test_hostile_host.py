@@ -166,7 +166,7 @@ def test_the_name_of_a_switch_is_no_code(tmp_path: Path) -> None:
     hosts = Hosts(tmp_path / "play", {
         f"n{number}": {"device_info-address-link-lldp-processes-speed": looked(device(0, f"10.0.{number}.1", lldp=(
             neighbour if number == 1 else {**neighbour, "system_name": f"leaf-{number % 2}"})))} for number in (1, 2, 3, 4)},
-        check_fabric_plan="leaves", check_fabric_plan_only=True, check_fabric_groups={})
+        check_fabric_plan="leaves", check_fabric_plan_only=True)
     code, said = hosts.play("check_fabric")
     assert "n1: not used, since Ansible could run it as code: devices[0].lldp.system_name" in said
     assert "pipe" not in said

@@ -37,7 +37,7 @@ SECURITY, NULL = ROOT / "tests/security", ROOT / "tests/benchmarks/null"
 
 ANSWERS: Mapping[str, list[str]] = {
     "check_fabric": ["device_info-address-link-processes-speed", "rdma_perf", "rdma_perf_info"],
-    "bring_up": ["device_info-nothing", "device_info", "hccn_conf", "device_tls"],
+    "bring_up": ["device_info-nothing", "device_info-address-gateway-health-link-mtu-netdetect-speed-tls-versions", "hccn_conf", "device_tls"],
     "rank_table": ["device_info-address-super_pod", "stat"],
 }
 """The answers that a playbook gets of a host."""
@@ -50,15 +50,16 @@ VERSIONS = yaml.safe_load((ROOT / "tests/versions.yml").read_text())
 
 
 class Ended(NamedTuple):
-    """Of a play: exit status, what it said, and what was done to the answer."""
+    """Of a play: exit status, what it said, what was done to the answer, and the class of each host by the conclusion."""
 
     code: int
     output: str
     done: str
+    classes: dict[str, str]
 
     def failed(self, host: str) -> bool:
         recap = re.search(rf"^{host} +: .*unreachable=(\d+) +failed=(\d+)", self.output, re.MULTILINE)
-        return recap is None or recap.groups() != ("0", "0")
+        return recap is None or recap.groups() != ("0", "0") or self.classes.get(host) != "good"
 
     def verdict(self, playbook: str, host: str) -> str | None:
         said = re.findall(VERDICT[playbook].format(host=host), self.output)
@@ -104,7 +105,14 @@ def play(site: Path, binaries: Path, place: Path, playbook: str, odd: Mapping[st
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=240)
     mutations = place / "mutations"
     output = re.sub(r"\n {8}", " ", (done.stdout + done.stderr).decode("utf-8", "replace"))
-    return Ended(done.returncode, output, mutations.read_text() if mutations.exists() else "")
+    return Ended(done.returncode, output, mutations.read_text() if mutations.exists() else "", concluded(place / "history"))
+
+
+def concluded(history: Path) -> dict[str, str]:
+    """The class of each host, by the conclusion that the one run of a history has kept."""
+    (path,) = history.glob("*/*/*/*.jsonl")
+    (sample,) = [record["samples"][0] for record in map(json.loads, path.read_text().splitlines()) if record.get("kind") == "conclusion"]
+    return {host: name for name, hosts in sample["hosts"].items() for host in hosts}
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +125,7 @@ def sound(site: Path, binaries: Path, tmp_path_factory: pytest.TempPathFactory) 
             made[playbook] = play(site, binaries, tmp_path_factory.mktemp(playbook) / "place", playbook, {"host": "", "module": "", "seed": 0, "others": []})
             assert made[playbook].code == 0, made[playbook].output[-3000:]
             assert all(made[playbook].verdict(playbook, host) for host in HOSTS), made[playbook].output[-3000:]
+            assert made[playbook].classes == dict.fromkeys(HOSTS, "good")
         return made[playbook]
 
     return of
@@ -145,7 +154,7 @@ def test_the_others_end_as_without_it(site: Path, binaries: Path, sound: Callabl
     assert sorted(path.name for path in (tmp_path / "place/work").iterdir()) == [], said
 
 
-FACTS = {"check_fabric_plan": MARK, "check_fabric_fail_on": MARK, "check_fabric_relative_floor": 0.0001, "report_path": f"/tmp/{CANARY}",
+FACTS = {"check_fabric_plan": MARK, "hccn_fail_on": MARK, "check_fabric_relative_floor": 0.0001, "report_path": f"/tmp/{CANARY}",
          "quarantine_command": ["touch", CANARY], "hccn_hosts": MARK}
 
 

@@ -38,6 +38,9 @@ def records() -> list[dict[str, Any]]:
             {"schema": SCHEMA, "id": f"c/{text}", "kind": "collective", "status": "failed", "operation": text, "hosts": list(TEXTS), "ranks": 8,
              "error": {"code": text, "message": text}, "context": {"suspects": [text], "group": text}},
         ]
+        found.append({"schema": SCHEMA, "id": f"f/{text}", "kind": "finding", "status": "failed", "hosts": [text], "samples": [
+            {"component": {"kind": "host", "name": text}, "cause": text, "severity": "failed", "message": text, "hosts": [text], "evidence": [text],
+             "next_step": text, "stage": text}]})
     names = list(TEXTS)
     found += [{"schema": SCHEMA, "id": f"m/{name}", "kind": "matrix", "status": "ok", "source": {"host": name, "device": 0}, "hosts": names,
                "measure": "bandwidth", "operation": "write",

@@ -82,7 +82,7 @@ def measured(night: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 def result(host: str, measurements: list[dict[str, Any]], action: str = "hccn.cluster.rdma_perf") -> Any:
     named = SimpleNamespace(get_name=lambda: host)
     task = SimpleNamespace(loop=None, action=action, resolved_action=action, get_name=lambda: "Measure")
-    return SimpleNamespace(host=named, task=task, task_fields={}, result={"measurements": measurements})
+    return SimpleNamespace(host=named, task=task, _task_fields={}, result={"measurements": measurements})
 
 
 def spend(callback: Callback, folder: Path, night: int) -> None:
@@ -98,7 +98,7 @@ def spend(callback: Callback, folder: Path, night: int) -> None:
     files.replace(folder / f"reports/{run.file.run_id}.html", html.render(page).encode())
     files.replace(folder / "metrics.prom", prometheus.render(page, past).encode())
     if night % EVERY_KILLED:
-        callback.v2_playbook_on_stats(SimpleNamespace(processed=dict.fromkeys(NAMES, True), summarize=lambda host: dict.fromkeys(
+        callback.v2_playbook_on_stats(SimpleNamespace(processed=dict.fromkeys(NAMES, True), failures={}, dark={}, summarize=lambda host: dict.fromkeys(
             ("ok", "failures", "unreachable", "changed"), 0)))
 
 

@@ -17,9 +17,11 @@ from tests.benchmarks.null.connection.canned import look
 from tests.support import call_module, node, tools
 
 DEVICES = 8
-ASKED: list[list[str] | None] = [None, [], ["address", "super_pod"], ["address", "link", "processes", "speed"]]
-"""What the playbooks gather of the devices; None is what the module gathers unasked."""
-NETWORK = "10.78.1."
+ASKED: list[list[str]] = [[], ["address", "super_pod"], ["address", "link", "processes", "speed"],
+                          ["address", "gateway", "netdetect", "tls", "link", "health", "mtu", "speed", "versions"]]
+"""What the playbooks gather of the devices."""
+NETWORK, SERIAL = "10.78.1.", "SIMREAL"
+"""How addresses and serial numbers of the one node begin."""
 
 
 def network(number: int) -> str:
@@ -45,10 +47,9 @@ def idle() -> list[dict[str, Any]]:
 
 def write(folder: Path, count: int) -> None:
     """The answers below ``folder``: module.json for all hosts, HOST/module.json for one."""
-    real = node(folder / "real", "--address-template", f"{NETWORK}1{{device}}", "--netmask", "255.0.0.0", devices=DEVICES)
+    real = node(folder / "real", "--address-template", f"{NETWORK}1{{device}}", "--netmask", "255.0.0.0", "--conf-from-state", devices=DEVICES)
     options = tools(real)
-    looked = {look(topics): json.dumps(call_module("device_info", {**options, "fail_on": "none", **({} if topics is None else {"gather": topics})}))
-              for topics in ASKED}
+    looked = {look(topics): call_module("device_info", {**options, "fail_on": "none", "gather": topics}) for topics in ASKED}
     tls = call_module("device_tls", {**options, "state": "disabled"})
     shared = {"device_tls": {**tls, "changed": False}, "hccn_conf": call_module("hccn_conf", {**options, "path": options["hccn_conf"], "keep_previous": True}),
               "rdma_perf": {"changed": False, "run_id": "r", "state": "running", "progress": {}, "measurements": []},
@@ -60,7 +61,8 @@ def write(folder: Path, count: int) -> None:
     for number, name in enumerate(names(count)):
         (folder / name).mkdir()
         for kind, answer in looked.items():
-            (folder / name / f"{kind}.json").write_text(answer.replace(NETWORK, network(number)))
+            own = json.dumps({**answer, "machine": f"{number:016x}"}).replace(NETWORK, network(number)).replace(SERIAL, f"SIM{number}X")
+            (folder / name / f"{kind}.json").write_text(own)
         (folder / name / "rdma_perf_info.json").write_text(json.dumps(_over(measured[name], count)))
 
 
