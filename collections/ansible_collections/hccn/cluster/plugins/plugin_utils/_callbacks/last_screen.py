@@ -47,7 +47,9 @@ class LastScreen:
         return [*self._lines, screen.report_line(self._report, why_no_report)]
 
     def fallback(self, processed: Iterable[str], failures: Mapping[str, int], unreachable: Mapping[str, int]) -> Conclusion | None:
-        """Conclude from Ansible's statistics; None where nothing failed."""
+        """Conclude from Ansible's statistics; None where nothing failed, and for a playbook that is no job of the collection."""
+        if not self._validated:
+            return None
         hosts = self._hosts(processed)
         findings: list[Finding] = stages.of_validation(self._validated.get("problems"))
         for host in [*hosts, LOCALHOST]:

@@ -38,7 +38,14 @@ def test_a_job_that_was_refused():
         "Result: failed.", "failed run: The pattern 'npuu' matches no host -> ansible-inventory --graph"]
 
 
+def test_a_playbook_that_is_no_job_of_the_collection():
+    screen = LastScreen()
+    screen.failed("n1", "A task", "it failed")
+    assert screen.fallback(["n1"], {"n1": 1}, {}) is None
+
+
 def test_where_nothing_failed_nothing_is_made_up():
     screen = LastScreen()
+    screen.saw("hccn.cluster.validate_job", {"hosts": ["n1"], "problems": []})
     screen.failed("n1", "A task", "its error is ignored")
     assert screen.fallback(["n1"], {}, {}) is None
