@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.benchmarks.null import answers
 from tests.support import ROOT, ansible_environment, node, set_state
 
 HOSTS = {"npu1": 1, "npu2": 2, "npu3": 3, "npu4": 4}
@@ -202,3 +203,25 @@ def test_a_host_whose_tool_fails_does_not_stop_the_others(site: Site, good: Ende
     assert re.match(r"failed npu4: .*/opt/nowhere/hccn_tool", done.screen[1]), done.screen
     assert done.screen[2:] == [f"Report: {done.report}"]
     assert "quick: " in done.output and "over 3 hosts" in done.output
+
+
+def lines_of(folder: Path, playbook: str, count: int) -> int:
+    """How many lines a job over canned hosts prints beside Ansible's recap of each host."""
+    folder.mkdir()
+    answers.write(folder, count)
+    (folder / "hosts.json").write_text(json.dumps(answers.inventory(count)))
+    environment = ansible_environment(
+        ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), ANSIBLE_CONNECTION_PLUGINS=str(ROOT / "tests/benchmarks/null/connection"), BENCH_ANSWERS=str(folder),
+        HCCN_RESULTS_PATH=str(folder / "history"))
+    done = subprocess.run([Path(sys.executable).with_name("ansible-playbook"), "-i", folder / "hosts.json", f"hccn.cluster.{playbook}"], cwd=ROOT,
+                          env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    screen = done.stdout.partition("PLAY RECAP")[2].partition("\n\n")[2].strip().splitlines()
+    assert screen[0] == f"Result: good. {count} hosts: {count} good.", screen
+    return len(done.stdout.splitlines()) - count
+
+
+@pytest.mark.parametrize("playbook", ["bring_up", "check_fabric"])
+def test_what_a_job_prints_does_not_grow_with_its_hosts(tmp_path: Path, playbook: str) -> None:
+    few, many = (lines_of(tmp_path / str(count), playbook, count) for count in (4, 12))
+    assert few == many < 40
