@@ -19,7 +19,7 @@ def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """The return values of device_info; ``failed`` and ``msg`` by ``fail_on``. Raises HccnError where nothing could be read."""
     started = time.time()
     here = session.start(params)
-    if params["fail_on"] is None and not os.path.exists(here.tool.path):
+    if params["fail_on"] is None and os.sep in here.tool.path and not os.path.exists(here.tool.path):
         # Said before anything is asked, since a call without topics asks nothing.
         raise HccnError(device_errors.TOOL_MISSING, "%s: no such program" % here.tool.path, "install it or give its path")
     topics = params["gather"]

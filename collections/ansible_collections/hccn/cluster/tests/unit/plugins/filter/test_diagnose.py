@@ -25,7 +25,8 @@ def test_the_filter():
     assert sorted(found) == ["components", "coverage", "hosts", "power", "problems", "regressions", "verdicts"]
     assert found["hosts"] == {"good": ["a", "b", "d"], "slow": ["c"], "failed": [], "busy": [], "unreachable": [], "not_measured": []}
     assert found["components"] == [{"kind": "npu", "name": "c npu 0", "class": "slow", "certain": True, "hosts": ["c"],
-                                    "message": "c: npu 0 is slow with 2 of 2 proven-good partners: b, d, 48 % below normal"}]
+                                    "message": "c: npu 0 is slow with 2 of 2 proven-good partners: b, d, 48 % below normal",
+                                    "devices": [{"host": "c", "device": 0}]}]
 
 
 def test_results_by_host_and_the_hosts_asked_for():

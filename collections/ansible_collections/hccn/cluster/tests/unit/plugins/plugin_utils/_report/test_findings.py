@@ -179,7 +179,7 @@ def test_odd_parts_of_a_conclusion_and_its_findings_are_passed_over() -> None:
 def test_many_hosts_are_a_small_page() -> None:
     hosts = [f"npu{number}" for number in range(512)]
     same = [made.finding("mtu_differs", made.of_host(host), "the MTU is 1500, that of the others 4096", hosts=[host]) for host in hosts]
-    own = [made.finding("link_down", made.of_npus([(host, 0)]), f"the link is down since {host}", devices=[(host, 0)]) for host in hosts]
+    own = [made.finding("link_down", made.of_npus([(host, 0)]), f"the link went down {int(host[3:])} s ago", devices=[(host, 0)]) for host in hosts]
     page = build(concluded(*same, *own, hosts=hosts))
     found, named = tables(page)
     assert (len(page.findings), len(page.rows), len(found), len(named)) == (1024, 513, 51, 101)
