@@ -48,7 +48,7 @@ def test_lost_hosts_are_one_line_whatever_their_addresses_are() -> None:
 def test_other_npus_and_other_messages_are_other_lines() -> None:
     found = conclude(["n1", "n2"], {}, [dead("n1", 5), dead("n2", 6)])
     assert lines(found)[1:3] == ["failed n1 NPU 5: the link is down -> On n1: hccn_tool -i 5 -optical -g",
-                                      "failed n2 NPU 6: the link is down -> On n2: hccn_tool -i 6 -optical -g"]
+                                 "failed n2 NPU 6: the link is down -> On n2: hccn_tool -i 6 -optical -g"]
 
 
 def test_ten_findings_are_shown() -> None:
