@@ -22,7 +22,8 @@ def main(folder: str, playbook: str) -> int:
     lab.fault(VICTIM, "kill")
     argv = ["ansible-playbook", "-i", str(lab.inventory), "-i", str(Path(playbook).with_name("variables")), playbook]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PLAY_SECONDS, check=False)
-    bad = {host for host, _changed, unreachable, failed in RECAP.findall(done.stdout) if int(unreachable) or int(failed)}
+    # On localhost the job concludes, and fails for the lost host.
+    bad = {host for host, _changed, unreachable, failed in RECAP.findall(done.stdout) if int(unreachable) or int(failed)} - {"localhost"}
     left = until_nothing_is_left(lab)
     faults = []
     if done.returncode == 0:
