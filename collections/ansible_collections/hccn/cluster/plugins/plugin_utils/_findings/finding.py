@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...module_utils._core.record import record, utc
-from ...module_utils._core.words import LONGEST_TEXT, natural, printable, some
+from ...module_utils._core.words import LONGEST_TEXT, natural, npus, printable, some
 from . import causes
 
 HOST, NPU, PORT, RAIL, LEAF, RACK, SUPER_POD, PATH, PAIR, FABRIC, CLUSTER, RUN = KINDS = (
@@ -119,18 +119,6 @@ def of_npus(devices: Iterable[Device]) -> Component:
         by_host.setdefault(host, []).append(device)
     names = [f"{host} {npus(ids)}" for host, ids in sorted(by_host.items(), key=lambda item: natural(item[0]))]
     return Component(NPU, some(names, NAMED))
-
-
-def npus(ids: Iterable[int]) -> str:
-    """``NPU 5``, or ``NPUs 0-3, 7``."""
-    wanted = sorted(set(ids))
-    spans: list[list[int]] = []
-    for number in wanted:
-        if spans and spans[-1][-1] == number - 1:
-            spans[-1][1:] = [number]
-        else:
-            spans.append([number])
-    return ("NPU " if len(wanted) == 1 else "NPUs ") + ", ".join("-".join(map(str, span)) for span in spans)
 
 
 def line(one: Finding) -> str:

@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...module_utils._core.words import printable
+from ...module_utils._core.words import npus, printable
 from .conclusion import Conclusion
-from .finding import HOST, NPU, Component, Finding, npus, said, tail
+from .finding import HOST, NPU, Component, Finding, said, tail
 
 MOST = 10
 """Findings that are shown."""

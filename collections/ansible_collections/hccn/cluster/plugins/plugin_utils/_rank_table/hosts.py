@@ -14,6 +14,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.foreign_text import TEMPLATE_MARKS
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Place
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.view import packed
 
@@ -47,7 +48,7 @@ def server_id(host: str, given: Mapping[str, Any], variables: Callable[[], Mappi
                      "set the variable rank_table_server_id of the host, or the option server_ids")
 
 
-_TEMPLATES = ("{{", "{%", "{#", "#jinja2:")
+_TEMPLATES = (*TEMPLATE_MARKS, "#jinja2:")
 
 
 def plain(value: Any) -> tuple[Any, bool]:

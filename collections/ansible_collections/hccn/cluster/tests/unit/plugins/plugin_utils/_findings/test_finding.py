@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import causes
+from ansible_collections.hccn.cluster.plugins.module_utils._core.words import npus
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.finding import (
     KINDS,
     Component,
     Finding,
     finding,
     line,
-    npus,
     of_host,
     of_npus,
     worst_first,
