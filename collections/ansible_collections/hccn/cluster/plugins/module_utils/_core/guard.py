@@ -9,7 +9,6 @@ is gone. Then every process that carries this run's mark in its environment is k
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import signal
@@ -19,6 +18,7 @@ import uuid
 from types import TracebackType
 from typing import Callable, List, Optional, Sequence, Type, Union
 
+from . import locks
 from .numbers import is_count
 from .process import MARK
 
@@ -105,16 +105,13 @@ def _locked(path: Optional[str]) -> Optional[int]:
         return None
     if found is None:
         return None
-    deadline = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        if locks.take(found, _LOCK_SECONDS):
             return found
-        except OSError:
-            if time.monotonic() >= deadline:
-                os.close(found)
-                return None
-            time.sleep(0.01)
+    except OSError:
+        pass  # of a file system without locks
+    os.close(found)
+    return None
 
 
 def _kill_marked(mark: str) -> None:

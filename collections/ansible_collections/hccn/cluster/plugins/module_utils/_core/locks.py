@@ -1,12 +1,15 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Who holds the flock of a file. /proc/locks does not show locks of processes outside of this PID namespace, or shows them with pid 0."""
+"""Waiting for the flock of a file, and who holds it. /proc/locks does not show locks of processes outside of this PID namespace, or shows them with pid 0."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import re
+import time
 from typing import Iterable, List, NamedTuple, Sequence, Tuple
 
 from .words import printable
@@ -19,12 +22,30 @@ _MOUNT_ID = re.compile(r"^mnt_id:\s*(\d+)$", re.MULTILINE | re.ASCII)
 _MOUNT = re.compile(r"^(\d+) \d+ (\d{1,7}):(\d{1,7}) ", re.MULTILINE | re.ASCII)
 
 
+_PAUSE_SECONDS = 0.05
+
+
 class Lock(NamedTuple):
     """A flock that is held. ``pid`` is 0 where the process cannot be seen from here."""
 
     pid: int
     device: int
     inode: int
+
+
+def take(descriptor: int, seconds: float) -> bool:
+    """Take the exclusive flock of an open file; False where others held it all that time. Raises OSError where it cannot be locked at all."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EINTR):
+                raise
+        if time.monotonic() >= end:
+            return False
+        time.sleep(_PAUSE_SECONDS)
 
 
 def parse_locks(text: str) -> Tuple[Lock, ...]:

@@ -8,10 +8,7 @@ The inode stays: containers that bind-mount the file see the change. The file is
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
-import time
 from contextlib import contextmanager
 from typing import Callable, Iterator, Optional
 
@@ -21,8 +18,6 @@ from . import conf
 
 MAX_BYTES = 1024 * 1024
 """About what the tool takes (hicann/driver cfg.c)."""
-
-_PAUSE = 0.05
 
 
 def read(path: str) -> Optional[str]:
@@ -67,18 +62,9 @@ def _decode(content: bytes, path: str) -> str:
 
 
 def _lock(descriptor: int, path: str, timeout: float) -> None:
-    end = time.monotonic() + timeout
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except OSError as error:
-            if error.errno not in (errno.EWOULDBLOCK, errno.EINTR):
-                raise
-        if time.monotonic() >= end:
-            raise HccnError("conf_locked", "%s stayed locked for %.0f s by %s" % (path, timeout, locks.holder_of(descriptor)),
-                            "wait for that process, or end it if it hangs")
-        time.sleep(_PAUSE)
+    if not locks.take(descriptor, timeout):
+        raise HccnError("conf_locked", "%s stayed locked for %.0f s by %s" % (path, timeout, locks.holder_of(descriptor)),
+                        "wait for that process, or end it if it hangs")
 
 
 @contextmanager
