@@ -66,10 +66,11 @@ def tools(root: Path) -> dict[str, Any]:
 
 
 def ansible_environment(**more: str) -> dict[str, str]:
-    """The environment of an Ansible command that sees this checkout and nothing of the user's."""
+    """The environment of an Ansible command that sees this checkout, nothing of the user's, and no history that another run in this process published."""
     own = {"ANSIBLE_CONFIG": str(ROOT / "tests/ansible.cfg"), "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), "ANSIBLE_NOCOLOR": "true",
            "ANSIBLE_PYTHON_INTERPRETER": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, [str(BYTECODE), os.environ.get("PYTHONPATH")]))}
-    return {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), **own, **more}
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("HCCN_RESULTS_")}
+    return {**outside, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), **own, **more}
 
 
 def call_module(name: str, options: dict[str, Any], *, check: bool = False, diff: bool = False, timeout: float = 120) -> dict[str, Any]:

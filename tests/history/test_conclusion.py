@@ -41,7 +41,9 @@ def result(host: str, action: str, *findings: made.Finding) -> Any:
 
 
 @pytest.fixture
-def callback(tmp_path: Path) -> Any:
+def callback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    for name in ("FILE", "DIR", "PATH"):  # the callback sets these in the process; whatever they are, they are put back
+        monkeypatch.setenv(f"HCCN_RESULTS_{name}", "")
     begun = Callback(tmp_path)
     begun.v2_playbook_on_start(SimpleNamespace(_file_name="site.yml"))
     yield begun
