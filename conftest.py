@@ -17,8 +17,8 @@ import pytest
 # What hypothesis keeps goes where the other tools' caches are.
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", ".cache/hypothesis")
 
-ONE_AT_A_TIME = {"tests/demo": "the demo's cluster", "tests/awx": "the demo's cluster", "tests/roce": "the virtual machines",
-                 "tests/docs": "the tutorial's cluster"}
+ONE_AT_A_TIME = {"tests/integration/demo": "the demo's cluster", "tests/integration/awx": "the demo's cluster", "tests/lab/roce": "the virtual machines",
+                 "tests/contract/docs": "the tutorial's cluster"}
 
 
 @pytest.hookimpl(optionalhook=True)

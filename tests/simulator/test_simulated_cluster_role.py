@@ -12,7 +12,8 @@ from pathlib import Path
 import yaml
 
 from tests.simulator.hccn_sim.node import Node
-from tests.support import ROOT, ansible_environment
+from tests.lib.playbook import ansible_environment
+from tests.lib.project import ROOT
 
 HOSTS = {
     "a2": {"simulated_cluster_network": "10.78.1"},
