@@ -5,7 +5,10 @@
 PYTHON ?= $(firstword $(foreach p,python3.11 python3,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 COLLECTION := collections/ansible_collections/hccn/cluster
 PLUGINS := $(COLLECTION)/plugins
-TEST_PROCESSES := $(shell expr $$(nproc 2>/dev/null || echo 1) + 1) # one more than cores: tests wait for clocks and ports
+CORES := $(shell nproc 2>/dev/null || echo 1)
+TEST_PROCESSES := $(shell expr $(CORES) + 1) # one more than cores: tests wait for clocks and ports
+PYTEST := python -m pytest -q -n $(TEST_PROCESSES) --no-loadscope-reorder
+FEW := (not integration and not lab and not slow) or smoke
 PARSERS := _device _perf _rank_table
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -13,7 +16,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo test test-long test-k8s kube-bin test-eda test-odd-host test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak fault-matrix bench bench-fabric bench-scale fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
+.PHONY: help venv demo check test test-rest test-all test-long test-k8s kube-bin test-eda test-odd-host test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak fault-matrix bench bench-fabric bench-scale fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -31,11 +34,21 @@ venv: .venv/.lint ## .venv with every tool of the project
 demo: .venv/.demo ## four simulated nodes on this machine, from the first look to the report
 	ansible-playbook -i inventories/demo/hosts playbooks/demo.yml
 
-test: .venv/.test .cache/awx/.fetched ## every pytest
-	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder --durations 30 --durations-min 5
+check: .venv/.lint ## what one runs after each edit, within a minute: ruff, mypy, the unit tests
+	ruff check --quiet
+	mypy
+	python -m pytest -q -n $(CORES) $(COLLECTION)/tests/unit
+
+test: .venv/.test ## unit tests, contracts, and one run of every playbook on simulated hosts: minutes, no root
+	$(PYTEST) -m "$(FEW)" --durations 10 --durations-min 5
+
+test-rest: .venv/.test .cache/awx/.fetched ## every test that make test leaves out, but for the long ones: most of an hour on two cores, a part of it as root only
+	$(PYTEST) -m "not ($(FEW))" --durations 30 --durations-min 5
+
+test-all: test test-rest ## both
 
 .cache/awx/.fetched: requirements-k8s.txt tests/integration/awx/collection.py .venv/.test
-	python -m tests.integration.awx.collection && touch $@ || echo "awx.awx is not to be had here; the tests that need it are skipped." >&2
+	python -m tests.integration.awx.collection && touch $@ || echo "awx.awx is not available here; the tests that need it are skipped." >&2
 
 test-long: .venv/.test ## what takes too long for every change: the documentation's commands, runners killed on real small hosts (root)
 	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder tests/contract/docs/long_*.py tests/lab/fabric_faults/long_killed.py
@@ -125,6 +138,7 @@ roce: .venv/.test ## the real perftest over software RoCE, between virtual machi
 
 docs: .venv/.lint ## the documentation, with the reference of all plugins, as pages in build/docs/html
 	rm -rf build/docs && mkdir -p build/docs && cp -r docs build/docs/source && mkdir -m 0755 build/docs/source/reference
+	PYTHONPATH=collections:. python -m tests.lab.fault_matrix.page > build/docs/source/explanation/faults.rst
 	antsibull-docs collection --use-current --squash-hierarchy --fail-on-error --dest-dir build/docs/source/reference hccn.cluster
 	sphinx-build --quiet --fail-on-warning --keep-going -b html build/docs/source build/docs/html
 

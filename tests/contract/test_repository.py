@@ -23,6 +23,8 @@ PARTS = ["begin", "conclude", *(f"plays/{stage}" for stage in ("bring_up", "chec
 """What the playbooks of the collection import: AWX lists each file with plays."""
 DEVICES_GROUP = ["device_info", "device_network", "device_ping", "device_tls", "hccn_conf", "rdma_perf"]
 
+SMOKE = re.compile(r"@pytest\.mark\.smoke\(([^)]*)\)")
+
 # awx/main/utils/ansible.py: which files of a project are offered as playbooks, and the folders where it does not look.
 AWX_PLAYBOOK = re.compile(r"^\s*?-?\s*?(?:hosts|(ansible\.builtin\.)?include|(ansible\.builtin\.)?import_playbook):\s*?.*?$")
 AWX_SKIPS = {"roles", "tasks", "group_vars", "host_vars"}
@@ -52,6 +54,11 @@ def test_awx_offers_the_playbooks_and_nothing_else() -> None:
     wanted = ["playbooks/awx.yml", "playbooks/demo.yml"] + [f"{folder}/{job}.yml" for folder in ("playbooks", nested) for job in JOBS]
     wanted += [f"{nested}/{part}.yml" for part in PARTS]
     assert sorted(awx_playbooks(ROOT)) == sorted(wanted)
+
+
+def test_every_playbook_has_a_run_in_make_test() -> None:
+    marks = [SMOKE.findall(path.read_text()) for path in (ROOT / "tests/integration").rglob("test_*.py")]
+    assert sorted(name for found in marks for mark in found for name in re.findall(r"\w+", mark)) == JOBS
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lib.project import ROOT
 
 ANSWERED = {"changed": False}
@@ -40,7 +40,7 @@ class Hosts:
         """Exit status and output of a playbook of the collection, or of plays, after a module of Ansible was answered by every host."""
         plays: list[dict[str, Any]] = [*FACTS, *([{"import_playbook": f"hccn.cluster.{playbook}"}] if isinstance(playbook, str) else playbook)]
         (self.folder / "play.yml").write_text(json.dumps(plays))
-        argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "site", "play.yml", *arguments]
+        argv = [ANSIBLE_PLAYBOOK, "-i", "site", "play.yml", *arguments]
         more = {"ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "tests/lab/benchmarks/null/connection"), "BENCH_ANSWERS": str(self.answers),
                 "HOME": str(self.folder / "home"), "ANSIBLE_INJECT_FACT_VARS": "true", **environment}
         done = subprocess.run(argv, cwd=self.folder, env=ansible_environment(**more), capture_output=True, text=True, timeout=240)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import yaml
 
 from tests.lib.hosts import node, tools
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 from tests.lib.project import ROOT
 
 DEADLINE = 300
@@ -51,8 +50,7 @@ class Cluster:
 
     def play(self, job: str | Path, *arguments: str) -> Done:
         path = ROOT / f"playbooks/{job}.yml" if isinstance(job, str) else job
-        argv = [str(Path(sys.executable).with_name("ansible-playbook")), "--forks", "2", "-i", str(self.inventory / "hosts"), str(path), *arguments]
-        done = subprocess.run(argv, cwd=self.folder, env=ansible_environment(), capture_output=True, text=True, timeout=DEADLINE)
+        done = run_playbook(path, self.inventory / "hosts", "--forks", "2", *arguments, cwd=self.folder, timeout=DEADLINE)
         said = re.sub(r"\n {8}", " ", done.stdout) + done.stderr
         return Done(done.returncode, said, recap(done.stdout))
 

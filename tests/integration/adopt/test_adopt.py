@@ -44,6 +44,7 @@ def variables(cluster: Cluster, host: str) -> dict:
     return yaml.safe_load(cluster.host_vars(host).read_text())
 
 
+@pytest.mark.smoke("adopt")
 def test_hosts_as_they_are_become_an_inventory_that_changes_nothing(cluster: Cluster) -> None:
     before = {host: cluster.conf(host).read_bytes() for host in HOSTS}
     done = cluster.play("adopt")

@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import pytest
 from tests.integration.adopt.cluster import DEADLINE, Cluster, Done, make
 from tests.simulator.hccn_sim.node import Node
 from tests.lib.hosts import set_state
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lib.project import ROOT
 
 HOSTS = {"npu1": ["--state", "*.tls=0"], "npu2": ["--state", "*.tls=0"]}
@@ -89,7 +88,7 @@ def bring_up_killed(cluster: Cluster, wanted: list[dict[str, Any]], words: str) 
     reached = cluster.folder / "reached"
     kill_at(cluster, words, f"touch {reached}; sleep 1; kill -9 $PPID")
     variables = {"bring_up_network": wanted, "bring_up_tls_state": "unchanged"}
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster.inventory / "hosts"), str(ROOT / "playbooks/bring_up.yml"),
+    argv = [ANSIBLE_PLAYBOOK, "-i", str(cluster.inventory / "hosts"), str(ROOT / "playbooks/bring_up.yml"),
             "--limit", "npu1", "-e", json.dumps(variables)]
     play = subprocess.Popen(argv, cwd=cluster.folder, env=ansible_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     end = time.monotonic() + DEADLINE
@@ -101,6 +100,7 @@ def bring_up_killed(cluster: Cluster, wanted: list[dict[str, Any]], words: str) 
     time.sleep(1.5)  # the tool's wrapper kills the module meanwhile, should it have left ansible-playbook's process group
 
 
+@pytest.mark.smoke("restore")
 def test_what_was_there_before_the_change_is_put_back(cluster: Cluster) -> None:
     text, before, devices = cluster.conf("npu1").read_text(), settings(cluster, "npu1"), addresses(cluster, "npu1")
     done = bring_up(cluster, network(7, 0), "enabled", bring_up_settings={"send_arp_status": 1})

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ import pytest
 from tests.integration.awx.collection import PLACE
 from tests.integration.awx.controller import Controller
 from tests.integration.awx.surveys import jobs
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 from tests.lib.project import ROOT, skip
 
 INVENTORY = """
@@ -51,10 +50,9 @@ def play(folder: Path, url: str, **variables: Any) -> subprocess.CompletedProces
     (folder / "hosts").write_text(INVENTORY)
     (folder / "vars.json").write_text(json.dumps(VARIABLES | variables))
     path = os.pathsep.join([str(ROOT / "collections"), str(PLACE)])
-    environment = ansible_environment(ANSIBLE_COLLECTIONS_PATH=path, ANSIBLE_ROLES_PATH=str(ROOT / "roles"), HOME=str(folder), CONTROLLER_HOST=url,
-                                      ANSIBLE_PIPELINING="true", CONTROLLER_OAUTH_TOKEN=Controller.token)
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(folder / "hosts"), str(ROOT / "playbooks/awx.yml"), "-e", f"@{folder}/vars.json"]
-    return subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=240)
+    return run_playbook(ROOT / "playbooks/awx.yml", folder / "hosts", "-e", f"@{folder}/vars.json", cwd=folder, ANSIBLE_COLLECTIONS_PATH=path,
+                        ANSIBLE_ROLES_PATH=str(ROOT / "roles"), HOME=str(folder), CONTROLLER_HOST=url, ANSIBLE_PIPELINING="true",
+                        CONTROLLER_OAUTH_TOKEN=Controller.token)
 
 
 def changed(done: subprocess.CompletedProcess[str]) -> int:
@@ -143,8 +141,7 @@ def test_project_inventory_and_history(runs: Runs) -> None:
 
 def test_a_missing_collection_is_named(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text(INVENTORY)
-    environment = ansible_environment(ANSIBLE_ROLES_PATH=str(ROOT / "roles"), HOME=str(tmp_path))
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(tmp_path / "hosts"), str(ROOT / "playbooks/awx.yml"), "-e", "awx_project_url=x"]
-    done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    done = run_playbook(ROOT / "playbooks/awx.yml", tmp_path / "hosts", "-e", "awx_project_url=x", cwd=tmp_path, ANSIBLE_ROLES_PATH=str(ROOT / "roles"),
+                        HOME=str(tmp_path))
     assert done.returncode == 2
     assert "The collection awx.awx is not installed: ansible-galaxy collection install awx.awx" in done.stdout.replace("\n", " ").replace("  ", " ")

@@ -18,7 +18,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._device.machine import PATHS as MACHINE_IDS
 
 from tests.lib.hosts import node, set_state, tools
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ansible_environment, run_playbook
 
 HOSTS = ("n1", "n2")
 SUBNETS = {"bring_up_subnets": [{"cidr": "10.79.0.0/16", "gateway": "10.79.0.1"}], "bring_up_tls_state": "disabled"}
@@ -58,8 +58,7 @@ def made(tmp_path: Path, *names: str, options: tuple[str, ...] = ()) -> Path:
 
 
 def play(cluster: Path, playbook: str, variables: dict[str, object], *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster / "hosts"), f"hccn.cluster.{playbook}", "-e", json.dumps(variables)]
-    done = subprocess.run([*argv, *arguments], env=ansible_environment(**environment), capture_output=True, text=True, timeout=120)
+    done = run_playbook(f"hccn.cluster.{playbook}", cluster / "hosts", "-e", json.dumps(variables), *arguments, **environment)
     done.stdout = re.sub(r"\n {8}", " ", done.stdout)
     return done
 

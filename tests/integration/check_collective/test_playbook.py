@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 
 from tests.integration.check_collective.mpi import hosts_on_this_machine, mpirun, nccl_programs, programs
 from tests.lib.hosts import node, tools
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 
 POD = {"n1": 3, "n2": 4, "n3": 3}
 
@@ -42,9 +41,8 @@ def measured(cluster: Path, **variables: Any) -> tuple[dict[str, Any], str]:
              "check_collective_iterations": 2, "check_collective_warmup": 1, "check_collective_timeout": 60,
              "check_collective_environment": hosts_on_this_machine(), "check_collective_hccl_test_dir": str(cluster / "hccl_test"),
              "check_collective_nccl_tests_dir": str(cluster / "nccl-tests"), **variables}
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster / "hosts"), "hccn.cluster.check_collective", "-e", json.dumps(whole)]
-    environment = ansible_environment(ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(history))
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120)
+    done = run_playbook("hccn.cluster.check_collective", cluster / "hosts", "-e", json.dumps(whole), ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results",
+                        HCCN_RESULTS_PATH=str(history))
     assert done.returncode == 0, done.stdout + done.stderr
     records = [json.loads(line) for path in history.rglob("*.jsonl") for line in path.read_text().splitlines()]
     return next(record for record in records if record.get("kind") == "collective"), " ".join((done.stdout + done.stderr).split())
@@ -63,14 +61,12 @@ def test_a_host_that_cannot_be_looked_at_ends_no_other_play(cluster: Path) -> No
         {"hosts": "npu", "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": "next on {{ inventory_hostname }}"}}]}]))
     hosts = (cluster / "hosts").read_text()
     (cluster / "hosts-broken").write_text(hosts.replace(str(cluster / "n2/bin"), str(cluster / "nowhere")))
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster / "hosts-broken"), str(cluster / "two.yml")]
-    done = subprocess.run([*argv, "-e", "hccn_fail_on=never"], env=ansible_environment(), capture_output=True, text=True, timeout=120)
+    done = run_playbook(cluster / "two.yml", cluster / "hosts-broken", "-e", "hccn_fail_on=never")
     said = " ".join(done.stdout.split())
     assert done.returncode == 0, said
     assert "all_reduce: not run, a host is not ready: n2: " in said
     assert [f"next on {name}" in said for name in POD] == [True, True, True]
-    done = subprocess.run(argv, env=ansible_environment(), capture_output=True, text=True, timeout=120)
-    assert done.returncode == 2
+    assert run_playbook(cluster / "two.yml", cluster / "hosts-broken").returncode == 2
 
 
 def test_gpus_and_the_order_that_is_given(cluster: Path) -> None:

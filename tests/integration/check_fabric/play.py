@@ -10,13 +10,12 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.integration.check_fabric.cluster import Cluster
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lib.project import skip
 from tests.lib.waiting import until
 
@@ -33,7 +32,7 @@ def write(folder: Path, playbook: str, cluster: Cluster, variables: Mapping[str,
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """ansible-playbook at work, the head of a process group of its own."""
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.json", "play.yml", "--forks", "1", *arguments]
+    argv = [ANSIBLE_PLAYBOOK, "-i", "hosts.json", "play.yml", "--forks", "1", *arguments]
     return subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, env=ansible_environment())
 
 

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.integration.check_fabric.cluster import Cluster
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 
 UNREACHABLE = 4
 """ansible-playbook's exit code where no task failed and a host could not be reached: of a play that nothing concludes."""
@@ -36,7 +35,6 @@ def play(cluster: Cluster, tmp_path: Path, playbook: str = "check_fabric", lost:
         "check_fabric_iterations": 1000, "check_fabric_timeout": 60, **variables,
     }
     (tmp_path / "hosts.json").write_text(json.dumps({"npu": {"hosts": hosts, "vars": common}}))
-    done = subprocess.run([str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.json", f"hccn.cluster.{playbook}"], cwd=tmp_path,
-                          capture_output=True, text=True, timeout=240, env=ansible_environment(**(environment or {})))
+    done = run_playbook(f"hccn.cluster.{playbook}", "hosts.json", cwd=tmp_path, **(environment or {}))
     assert done.returncode == code, done.stdout + done.stderr
     return re.sub(r"\n {8}", " ", done.stdout)

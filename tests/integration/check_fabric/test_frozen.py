@@ -20,7 +20,7 @@ import pytest
 
 from tests.integration.check_fabric import play
 from tests.integration.check_fabric.cluster import Cluster
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lib.waiting import until
 
 MUTE = Path(__file__).with_name("mute")
@@ -88,7 +88,7 @@ class Play:
         environment = ansible_environment(
             ANSIBLE_CONFIG=str(folder / "ansible.cfg"), ANSIBLE_SHOW_CUSTOM_STATS="1", ANSIBLE_LOCAL_TEMP=str(folder / "local"),
             ANSIBLE_CONNECTION_PLUGINS=str(MUTE), ANSIBLE_SSH_CONTROL_PATH_DIR=str(folder / "cp"))
-        argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.json", f"hccn.cluster.{playbook}"]
+        argv = [ANSIBLE_PLAYBOOK, "-i", "hosts.json", f"hccn.cluster.{playbook}"]
         self.log = (folder / "output").open("w+")
         self.process = subprocess.Popen(argv, cwd=folder, stdout=self.log, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
 
@@ -224,7 +224,7 @@ def scratch(folder: Path, connection: dict[str, Any], tasks: str) -> tuple[subpr
     (folder / "ansible.cfg").write_text("")
     environment = ansible_environment(ANSIBLE_CONFIG=str(folder / "ansible.cfg"), ANSIBLE_CONNECTION_PLUGINS=str(MUTE),
                                       ANSIBLE_SSH_CONTROL_PATH_DIR=str(folder / "cp"))
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.json", "play.yml"]
+    argv = [ANSIBLE_PLAYBOOK, "-i", "hosts.json", "play.yml"]
     return subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment), folder
 
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
 from tests.integration.check_fabric.cluster import Cluster, records, run
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 from tests.lib.project import skip
 from tests.lab.testbed import Unavailable, packages
 from tests.lib.waiting import until
@@ -64,9 +62,7 @@ def play(cluster: Cluster, folder: Path, **extra: Any) -> dict[str, dict[str, An
                  "check_fabric_relative_floor": 0.01}
     (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
     (folder / "play.yml").write_text(PLAYBOOK)
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.json", "play.yml", "--forks", "2", "-e", json.dumps(extra)], cwd=folder,
-        capture_output=True, text=True, timeout=240, env=ansible_environment())
+    done = run_playbook("play.yml", "hosts.json", "--forks", "2", "-e", json.dumps(extra), cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}
 

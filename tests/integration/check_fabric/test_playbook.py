@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.integration.check_fabric.cluster import KEY, Cluster
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 from tests.lib.waiting import until
 
 PLAYBOOK = """
@@ -68,9 +66,7 @@ def play(cluster: Cluster, tmp_path: Path, *arguments: str) -> dict[str, dict[st
     variables = {"ansible_connection": "local", "hosts_of_test": cluster.hosts(), "key_of_test": KEY}
     (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
     (tmp_path / "play.yml").write_text(PLAYBOOK)
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.json", "play.yml", "--forks", "2", *arguments], cwd=tmp_path,
-        capture_output=True, text=True, timeout=240, env=ansible_environment())
+    done = run_playbook("play.yml", "hosts.json", "--forks", "2", *arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert KEY not in done.stdout + done.stderr
     return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}

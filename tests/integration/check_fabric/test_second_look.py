@@ -75,6 +75,7 @@ def test_pairs_by_name(cluster: Cluster, tmp_path: Path) -> None:
         "n1": "good", "n2": "not_measured", "n3": "not_measured", "n4": "good", "n5": "not_measured", "n6": "good"}
 
 
+@pytest.mark.smoke("retest")
 def test_a_lost_host_stops_no_pair_of_others(cluster: Cluster, tmp_path: Path) -> None:
     lost = {"source": {"host": "n4", "device": 0}, "target": {"host": "n5", "device": 0}}
     said = play(cluster, tmp_path, "retest", lost="n4", code=UNREACHABLE, retest_pairs=[["n1", "n4"], lost, ["n1", "n6"]])

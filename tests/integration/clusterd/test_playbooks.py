@@ -9,7 +9,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.integration.clusterd.certificates import Authority
 from tests.simulator.clusterd_sim.server import ClusterD, Tls
 from tests.simulator.clusterd_sim.world import Job, Times, World
 from tests.lib.hosts import node, set_state, tools
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 
 HOSTS = ("node-1", "node-2")
 LEAF = [{"leaf": "leaf-1", "backup": "leaf-2", "qdds": [
@@ -53,9 +52,7 @@ class Site(NamedTuple):
 
     def play(self, name: str, *arguments: str, **variables: Any) -> tuple[int, str]:
         (self.folder / "vars.json").write_text(json.dumps(variables))
-        argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(self.folder / "hosts"), f"hccn.cluster.{name}", "-e",
-                f"@{self.folder}/vars.json", *arguments]
-        done = subprocess.run(argv, env=ansible_environment(HOME=str(self.folder)), capture_output=True, text=True, timeout=300)
+        done = run_playbook(f"hccn.cluster.{name}", self.folder / "hosts", "-e", f"@{self.folder}/vars.json", *arguments, HOME=str(self.folder))
         return done.returncode, re.sub(r"\s+", " ", done.stdout + done.stderr).replace('\\"', '"')
 
     def nic_switch(self, *arguments: str, **variables: Any) -> tuple[int, str]:
@@ -109,6 +106,7 @@ def site(nodes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     assert made.clusterd.forbidden == []
 
 
+@pytest.mark.smoke("nic_switch")
 def test_nic_switch_looks_first_and_then_switches(site: Site) -> None:
     code, said = site.nic_switch("--check")
     assert code == 0, said
@@ -189,6 +187,7 @@ def test_a_switchback_that_stopped_goes_on_with_the_next_run(site: Site) -> None
     assert (site.switched(), site.state) == ([("uid-b", False)], None)
 
 
+@pytest.mark.smoke("switch_upgrade")
 def test_switch_upgrade_stops_at_the_first_refusal(site: Site) -> None:
     site.clusterd.world.jobs["uid-b"].status = "pending"
     code, said = site.upgrade()

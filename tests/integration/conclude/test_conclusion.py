@@ -7,8 +7,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +15,7 @@ import pytest
 
 from tests.lab.benchmarks.null import answers
 from tests.lib.hosts import node, set_state
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 from tests.lib.project import ROOT
 
 HOSTS = {"npu1": 1, "npu2": 2, "npu3": 3, "npu4": 4}
@@ -64,10 +62,9 @@ class Site:
     def play(self, playbook: str, *arguments: str, callback: bool = True, **variables: object) -> Ended:
         # Who only installed the collection has neither the callback nor the project's ansible.cfg.
         own = {} if callback else {"ANSIBLE_CALLBACKS_ENABLED": "hccn.cluster.lean", "ANSIBLE_DISPLAY_OK_HOSTS": "true"}
-        environment = ansible_environment(ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), **own,
-                                          HCCN_DEMO_FOLDER=str(self.place / "nodes"), HCCN_RESULTS_PATH=str(self.place / "history"))
-        done = subprocess.run([Path(sys.executable).with_name("ansible-playbook"), "-i", "inventories/demo/hosts", f"playbooks/{playbook}.yml",
-                               "-e", json.dumps(variables), *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=DEADLINE)
+        done = run_playbook(f"playbooks/{playbook}.yml", "inventories/demo/hosts", "-e", json.dumps(variables), *arguments, timeout=DEADLINE,
+                            ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), **own,
+                            HCCN_DEMO_FOLDER=str(self.place / "nodes"), HCCN_RESULTS_PATH=str(self.place / "history"))
         output = re.sub(r"\n {8}", " ", done.stdout)
         recap, _, screen = output.partition("PLAY RECAP")[2].partition("\n\n")
         counts = {name: (int(failed), int(unreachable))
@@ -212,11 +209,9 @@ def lines_of(folder: Path, playbook: str, count: int) -> int:
     folder.mkdir()
     answers.write(folder, count)
     (folder / "hosts.json").write_text(json.dumps(answers.inventory(count)))
-    environment = ansible_environment(
-        ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), ANSIBLE_CONNECTION_PLUGINS=str(ROOT / "tests/lab/benchmarks/null/connection"), BENCH_ANSWERS=str(folder),
-        HCCN_RESULTS_PATH=str(folder / "history"))
-    done = subprocess.run([Path(sys.executable).with_name("ansible-playbook"), "-i", folder / "hosts.json", f"hccn.cluster.{playbook}"], cwd=ROOT,
-                          env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE)
+    done = run_playbook(f"hccn.cluster.{playbook}", folder / "hosts.json", timeout=DEADLINE, ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"),
+                        ANSIBLE_CONNECTION_PLUGINS=str(ROOT / "tests/lab/benchmarks/null/connection"), BENCH_ANSWERS=str(folder),
+                        HCCN_RESULTS_PATH=str(folder / "history"))
     assert done.returncode == 0, done.stdout + done.stderr
     screen = done.stdout.partition("PLAY RECAP")[2].partition("\n\n")[2].strip().splitlines()
     assert screen[0] == f"Result: good. {count} hosts: {count} good.", screen

@@ -7,12 +7,11 @@ from __future__ import annotations
 import configparser
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lib.project import ROOT
 
 FILTER = """
@@ -75,7 +74,7 @@ def played(folder: Path, files: dict[str, str], callbacks: str, *arguments: str)
         (folder / name).write_text(text)
     environment = ansible_environment(ANSIBLE_FILTER_PLUGINS=str(folder / "filter"), ANSIBLE_CALLBACK_PLUGINS=str(folder / "callback"),
                                       ANSIBLE_CALLBACKS_ENABLED=callbacks, ANSIBLE_NOCOLOR="1")
-    done = subprocess.run([str(Path(sys.executable).with_name("ansible-playbook")), *arguments, str(folder / "play.yml")], env=environment, cwd=folder,
+    done = subprocess.run([ANSIBLE_PLAYBOOK, *arguments, str(folder / "play.yml")], env=environment, cwd=folder,
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

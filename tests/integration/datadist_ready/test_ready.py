@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._datadist import ports
 
 from tests.lab import testbed
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 from tests.lib.project import COLLECTION, skip
 
 NPUS = 4
@@ -51,8 +50,7 @@ def clusters(count: int) -> list[dict[str, Any]]:
 
 def play(lab: testbed.Lab, folder: Path, **variables: Any) -> tuple[int, str]:
     (folder / "vars.json").write_text(json.dumps({"hccn_hosts": "all", "datadist_ready_timeout_ms": 2000, **variables}))
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(lab.inventory), "hccn.cluster.datadist_ready", "-e", f"@{folder}/vars.json"]
-    done = subprocess.run(argv, env=ansible_environment(), capture_output=True, text=True, timeout=300)
+    done = run_playbook("hccn.cluster.datadist_ready", lab.inventory, "-e", f"@{folder}/vars.json")
     return done.returncode, done.stdout + done.stderr
 
 
@@ -61,6 +59,7 @@ def told(said: str) -> list[str]:
     return json.loads(said.split("FAILED! => ")[1].split("\n\nPLAY RECAP")[0])["msg"]
 
 
+@pytest.mark.smoke("datadist_ready")
 def test_four_problems_and_no_others(lab: testbed.Lab, tmp_path: Path) -> None:
     code, said = play(lab, tmp_path, datadist_ready_clusters=clusters(16))
     assert code == 0, said
@@ -94,8 +93,7 @@ def test_the_probe_links_what_is_planned(tmp_path: Path, calls: list[dict[str, A
     variables = {"datadist_ready_clusters": clusters(3), "datadist_ready_calls": calls, "datadist_ready_timeout_ms": 700}
     (tmp_path / "play.yml").write_text(json.dumps([{
         "hosts": "all", "gather_facts": False, "vars": variables, "vars_files": [str(COLLECTION / "roles/datadist_ready/vars/main.yml")], "tasks": [task]}]))
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", f"{DECODE},", "-c", "local", str(tmp_path / "play.yml")]
-    subprocess.run([*argv, "-e", f"ansible_python_interpreter={sys.executable}"], env=ansible_environment(), check=True, capture_output=True, timeout=120)
+    run_playbook(tmp_path / "play.yml", f"{DECODE},", "-c", "local", "-e", f"ansible_python_interpreter={sys.executable}").check_returncode()
     found = json.loads((tmp_path / "calls.json").read_text())
     assert [[[remote["cluster"] for remote in call["remotes"]], call["timeout_ms"]] for call in found] == linked
     assert {call["own"]["cluster"] for call in found} == {1000}

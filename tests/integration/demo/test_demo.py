@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ import pytest
 
 from tests.lib import schemas
 from tests.lib.hosts import set_state
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lib.project import ROOT, skip
 
 HOSTS = ("npu1", "npu2", "npu3", "npu4")
@@ -32,7 +31,7 @@ def environment(place: Path, **more: str) -> dict[str, str]:
 
 
 def command(playbook: str, *arguments: str) -> list[str]:
-    return [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "inventories/demo/hosts", f"playbooks/{playbook}.yml", *arguments]
+    return [ANSIBLE_PLAYBOOK, "-i", "inventories/demo/hosts", f"playbooks/{playbook}.yml", *arguments]
 
 
 def play(place: Path, playbook: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -81,6 +80,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Com
     return place, play(place, "demo")
 
 
+@pytest.mark.smoke("site", "bring_up", "rank_table", "check_fabric", "check_collective", "report")
 def test_the_demo_ends_well(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     place, done = demo
     assert done.returncode == 0, done.stdout + done.stderr
@@ -88,6 +88,7 @@ def test_the_demo_ends_well(demo: tuple[Path, subprocess.CompletedProcess[str]])
     assert not left_behind(place)
 
 
+@pytest.mark.smoke
 def test_a_good_run_shows_little_and_ends_with_its_result(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     done = demo[1]
     assert screen(done) == ["Result: good. 4 hosts: 4 good.", "Report: PATH"]
@@ -96,6 +97,7 @@ def test_a_good_run_shows_little_and_ends_with_its_result(demo: tuple[Path, subp
     assert len(done.stdout.splitlines()) < 80
 
 
+@pytest.mark.smoke
 def test_the_history_has_what_every_host_said(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     kept = records(demo[0])
     said = {record["source"]["host"]: record["samples"][0]["message"].partition(", ")[0] for record in kept if record.get("kind") == "verdict"}
@@ -106,6 +108,7 @@ def test_the_history_has_what_every_host_said(demo: tuple[Path, subprocess.Compl
     assert [record["samples"][0] for record in kept if record.get("kind") == "finding"] == []
 
 
+@pytest.mark.smoke
 def test_a_collective_was_measured(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     if not shutil.which("mpirun", path=environment(demo[0])["PATH"]):
         skip("mpirun")
@@ -114,6 +117,7 @@ def test_a_collective_was_measured(demo: tuple[Path, subprocess.CompletedProcess
     assert [sample["size_bytes"] for sample in collective[0]["samples"]] == [8192, 16384, 32768, 65536]
 
 
+@pytest.mark.smoke
 def test_the_history_holds_all_of_it(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     kept = records(demo[0])
     pairs = [record for record in kept if record.get("kind") == "rdma"]
@@ -123,6 +127,7 @@ def test_the_history_holds_all_of_it(demo: tuple[Path, subprocess.CompletedProce
     assert kept[-1]["end"] is True
 
 
+@pytest.mark.smoke
 def test_the_history_holds_the_plan_before_what_came_of_it(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     kinds = [record.get("kind") for record in records(demo[0])]
     (plan,) = (record for record in records(demo[0]) if record.get("kind") == "plan")
@@ -135,11 +140,13 @@ def test_the_history_holds_the_plan_before_what_came_of_it(demo: tuple[Path, sub
     assert "32 (quick): 32 measured, 0 failed, 0 not run, 0 without any result" in page
 
 
+@pytest.mark.smoke
 def test_every_line_of_the_history_keeps_its_published_schema(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     kept = list((demo[0] / "history").rglob("*.jsonl"))
     assert kept and [text for path in kept for text in schemas.history_violations(path)] == []
 
 
+@pytest.mark.smoke
 def test_the_report_lies_where_the_last_line_says(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     paths = re.findall(r"Report: (\S+?)'?$", demo[1].stdout, re.MULTILINE)
     page = Path(paths[-1]).read_text()
@@ -148,6 +155,7 @@ def test_the_report_lies_where_the_last_line_says(demo: tuple[Path, subprocess.C
     assert not re.search(r"(?:src|href)=[\"']?https?:", page)
 
 
+@pytest.mark.smoke
 def test_the_rank_table_is_the_same_on_all_hosts(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     tables = {(demo[0] / "nodes" / host / "etc/rank_table.json").read_text() for host in HOSTS}
     assert len(tables) == 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 
 from tests.integration.check_collective.mpi import mpirun, nccl_programs, programs
 from tests.integration.kubernetes_jobs.cluster import Cluster
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 from tests.lib.project import skip
 
 PLAY = """
@@ -34,10 +33,8 @@ def play(folder: Path, *arguments: str, **variables: Any) -> subprocess.Complete
     (folder / "play.yml").write_text(PLAY)
     (folder / "hosts").write_text("[npu]\nh1 ansible_host=192.0.2.1\nh2 ansible_host=192.0.2.2\n")
     (folder / "vars.json").write_text(json.dumps({"check_collective_launcher": "volcano", "__check_collective_poll": 1, **variables}))
-    return subprocess.run(
-        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts", "play.yml", "-e", "@vars.json", *arguments], cwd=folder,
-        capture_output=True, text=True, timeout=240, env=ansible_environment(
-            HCCN_RESULTS_PATH=str(folder / "history"), ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results"))
+    return run_playbook("play.yml", "hosts", "-e", "@vars.json", *arguments, cwd=folder, HCCN_RESULTS_PATH=str(folder / "history"),
+                        ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results")
 
 
 def test_a_plan_is_printed_and_nothing_else(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 from tests.integration.check_fabric.cluster import Cluster as Nodes
 from tests.integration.kubernetes_jobs.cluster import Cluster
 from tests.integration.kubernetes_jobs.test_role import needs_kubernetes_core
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ansible_environment, run_playbook
 
 PLAY = """
 - hosts: npu
@@ -42,11 +42,9 @@ def play(folder: Path, hosts: dict[str, dict[str, Any]], **variables: Any) -> su
     (folder / "vars.json").write_text(json.dumps({"check_fabric_pods": PODS, **variables}))
     (folder / "bin").mkdir()
     shutil.copy(Path(__file__).with_name("kubectl"), folder / "bin")
-    environment = ansible_environment(HCCN_RESULTS_PATH=str(folder / "history"), ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results",
-                                      HCCN_TEST_KUBECTL=str(folder / "calls"))
-    environment["PATH"] = f"{folder / 'bin'}{os.pathsep}{environment['PATH']}"
-    return subprocess.run([str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.json", "play.yml", "-e", "@vars.json"], cwd=folder,
-                          capture_output=True, text=True, timeout=240, env=environment)
+    path = f"{folder / 'bin'}{os.pathsep}{ansible_environment()['PATH']}"
+    return run_playbook("play.yml", "hosts.json", "-e", "@vars.json", cwd=folder, HCCN_RESULTS_PATH=str(folder / "history"),
+                        ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_TEST_KUBECTL=str(folder / "calls"), PATH=path)
 
 
 def test_manifests_are_printed_and_nothing_else(tmp_path: Path) -> None:

@@ -9,15 +9,14 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.lab import testbed
-from tests.lib.playbook import ansible_environment
-from tests.lib.project import ROOT, skip
+from tests.lib.playbook import run_playbook
+from tests.lib.project import skip
 from tests.lab.testbed import Lab, Unavailable
 
 PROGRAMS = ["ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat", "ib_send_bw", "ib_send_lat"]
@@ -74,8 +73,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def play(lab: Lab, *arguments: str, **variables: object) -> tuple[dict[str, str], dict[str, tuple[int, int]], str]:
     """The line of each host, (changed, failed) of each, and all that was said."""
     options = {"perf_tools_wanted": ["perftest", "iperf3"], "perf_tools_packages": PACKAGES, **variables}
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(lab.inventory), "hccn.cluster.perf_tools", "-e", json.dumps(options), *arguments]
-    done = subprocess.run(argv, env=ansible_environment(), cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
+    done = run_playbook("hccn.cluster.perf_tools", lab.inventory, "-e", json.dumps(options), *arguments)
     recap = {host: (int(changed), int(failed)) for host, changed, failed in RECAP.findall(done.stdout)}
     return {line.split(":")[0]: line for line in LINE.findall(done.stdout)}, recap, done.stdout + done.stderr
 
@@ -83,6 +81,7 @@ def play(lab: Lab, *arguments: str, **variables: object) -> tuple[dict[str, str]
 THERE = "node2: perftest 6.99, iperf3 3.99"
 
 
+@pytest.mark.smoke("perf_tools")
 def test_what_is_missing_is_named_with_the_command(lab: Lab) -> None:
     lines, recap, output = play(lab, perf_tools_install=False)
     assert lines == {

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.lib.hosts import node, tools
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 
 HOSTS = ("n1", "n2", "n10")
 SERVER_INDEX = {"n1": 9, "n2": 8, "n10": 40}
@@ -37,8 +37,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def play(cluster: Path, *arguments: str, **variables: object) -> Done:
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster / "hosts"), "hccn.cluster.rank_table", "-e", json.dumps(variables)]
-    return subprocess.run([*argv, *arguments], env=ansible_environment(), capture_output=True, text=True, timeout=120)
+    return run_playbook("hccn.cluster.rank_table", cluster / "hosts", "-e", json.dumps(variables), *arguments)
 
 
 def recap(done: Done, word: str) -> dict[str, int]:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.simulator.hccn_sim.node import Node
 from tests.lib.hosts import node, set_state, tools
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 
 HOSTS = ("n1", "n2", "n3", "n4")
 OFF = "".join(f"tls_enable_{device}=0\n" for device in range(2))
@@ -32,8 +32,7 @@ def cluster(tmp_path: Path) -> Path:
 
 
 def tls(cluster: Path, *arguments: str, playbook: str = "tls") -> subprocess.CompletedProcess[str]:
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(cluster / "hosts"), f"hccn.cluster.{playbook}", *arguments]
-    done = subprocess.run(argv, env=ansible_environment(), capture_output=True, text=True, timeout=120)
+    done = run_playbook(f"hccn.cluster.{playbook}", cluster / "hosts", *arguments)
     done.stdout = re.sub(r"\n {8}", " ", done.stdout)
     return done
 
@@ -42,6 +41,7 @@ def switches(cluster: Path) -> list[str]:
     return ["".join(sorted((cluster / name / "etc/hccn.conf").read_text().splitlines(True))) for name in HOSTS]
 
 
+@pytest.mark.smoke("tls")
 def test_all_are_set(cluster: Path) -> None:
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 0, done.stdout

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-import subprocess
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import run_playbook
 from tests.lib.project import COLLECTION, ROOT
 
 HOSTS = {"npu1": {}, "npu2": {}, "npu3": {}, "npu4": {}}
@@ -32,8 +32,7 @@ class Job:
         inventory, playbook = self._folder / "hosts", self._folder / "job.yml"
         inventory.write_text(yaml.safe_dump({"npu": {"hosts": self.hosts, "vars": self.variables}}))
         playbook.write_text(yaml.safe_dump(self.playbook, sort_keys=False))
-        done = subprocess.run(["ansible-playbook", "-i", str(inventory), str(playbook), *arguments], capture_output=True, text=True, timeout=120,
-                              cwd=self._folder, env=ansible_environment(HOME=str(self._folder), COLUMNS="400", **environment))
+        done = run_playbook(playbook, inventory, *arguments, cwd=self._folder, HOME=str(self._folder), COLUMNS="400", **environment)
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
@@ -127,6 +126,13 @@ def test_the_hosts_are_returned_in_the_order_of_the_pattern(job: Job) -> None:
 
 @pytest.mark.parametrize("inventory", ["demo", "example"])
 def test_the_inventories_of_the_project_are_right(inventory: str) -> None:
-    done = subprocess.run(["ansible-playbook", "-i", str(ROOT / "inventories" / inventory / "hosts"), str(COLLECTION / "playbooks/begin.yml")],
-                          capture_output=True, text=True, timeout=120, env=ansible_environment())
+    done = run_playbook(COLLECTION / "playbooks/begin.yml", ROOT / "inventories" / inventory / "hosts")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.smoke("validate")
+def test_the_playbook_that_checks_an_inventory_without_its_hosts(tmp_path: Path) -> None:
+    variables = {"bring_up_subnets": [{"cidr": "10.78.0.0/16", "gateway": "10.78.0.1"}], "validate_devices": 8, "bring_up_tls_state": "disabled"}
+    done = run_playbook("hccn.cluster.validate", ROOT / "inventories/demo/hosts", "-e", json.dumps(variables), cwd=tmp_path,
+                        ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), HCCN_RESULTS_PATH=str(tmp_path))
+    assert (done.returncode, "Validated: 4 hosts and the variables of the job." in done.stdout) == (0, True), done.stdout + done.stderr

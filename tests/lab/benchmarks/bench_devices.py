@@ -18,7 +18,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._device import info, read
 from tests.lib.hosts import node, tools
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 
 TOOL_SECONDS = 0.3
 TOPICS = [topic for topic in read.DEFAULT_TOPICS if topic != "tls"]
@@ -129,7 +129,7 @@ def play(folder: Path, inventory: Path, playbook: str) -> tuple[dict[str, int], 
     """Events of each host of the inventory, and CPU seconds of ansible-playbook and all that it started."""
     env = ansible_environment(ANSIBLE_CALLBACK_PLUGINS=str(folder), ANSIBLE_CALLBACKS_ENABLED="events", BENCH_EVENTS=str(folder / "events.json"))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory), playbook], env=env, cwd=folder, check=False,
+    done = subprocess.run([ANSIBLE_PLAYBOOK, "-i", str(inventory), playbook], env=env, cwd=folder, check=False,
                           capture_output=True, text=True, timeout=300)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stdout + done.stderr

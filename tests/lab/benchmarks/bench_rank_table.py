@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lib.project import ROOT
 
 HOSTS, DEVICES = 1000, 16
@@ -136,7 +136,7 @@ def test_a_large_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str], pro
              {"ansible.builtin.copy": {"content": "{{ bench | to_json }}", "dest": str(tmp_path / "bench.json")}, "run_once": True}]
     (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
     env = ansible_environment(ANSIBLE_ACTION_PLUGINS=str(tmp_path / "action"), ANSIBLE_LIBRARY=str(tmp_path / "library"))
-    done = subprocess.run([str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(tmp_path / "hosts.json"), str(tmp_path / "play.yml")],
+    done = subprocess.run([ANSIBLE_PLAYBOOK, "-i", str(tmp_path / "hosts.json"), str(tmp_path / "play.yml")],
                           env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "bench.json").read_text())

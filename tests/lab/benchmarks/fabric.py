@@ -15,7 +15,6 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,7 +25,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
 from tests.lab import testbed
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lab.testbed import Lab, packages
 from tests.lib.project import ROOT
 from tests.lib.waiting import happens
@@ -132,7 +131,7 @@ def play(lab: Lab, folder: Path, playbook: str, options: dict[str, Any], meanwhi
     path = folder / "events.jsonl"
     env = ansible_environment(ANSIBLE_CALLBACK_PLUGINS=str(folder), ANSIBLE_CALLBACKS_ENABLED="events", BENCH_EVENTS=str(path), ANSIBLE_FORKS="16",
                               ANSIBLE_SHOW_CUSTOM_STATS="true")
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(lab.inventory), playbook, "-e", json.dumps(options)]
+    argv = [ANSIBLE_PLAYBOOK, "-i", str(lab.inventory), playbook, "-e", json.dumps(options)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with (folder / "log").open("w+") as log:
         process = subprocess.Popen(argv, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)

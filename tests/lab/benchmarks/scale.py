@@ -15,7 +15,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -30,7 +29,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
 from tests.lab import testbed
 from tests.lab.benchmarks.null import answers
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lib.project import ROOT
 
 COUNTS = [int(number) for number in os.environ.get("HCCN_SCALE_HOSTS", "64,256,1000").split(",")]
@@ -117,7 +116,7 @@ def play(folder: Path, inventory: Path, playbook: str, hosts: int, forks: int, *
         ANSIBLE_CONNECTION_PLUGINS=str(NULL / "connection"), ANSIBLE_CALLBACK_PLUGINS=str(NULL / "callback"), ANSIBLE_FORKS=str(forks),
         HCCN_RESULTS_PATH=str(folder / "history"), BENCH_COSTS=str(costs), **{"ANSIBLE_CALLBACKS_ENABLED": f"costs,{RESULTS},{LEAN}", **more})
     content = str(folder / f"{IDLE}.json") if playbook == IDLE else f"hccn.cluster.{playbook}"
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory), content, *arguments]
+    argv = [ANSIBLE_PLAYBOOK, "-i", str(inventory), content, *arguments]
     start = time.monotonic()
     with (folder / f"{playbook}.log").open("w+b") as log:
         process = subprocess.Popen(argv, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m tests.lab.fault_matrix.page > docs/explanation/faults.rst``: the table of expected.yml as a page of the documentation."""
+"""Print the table of expected.yml as a page of the documentation. ``make docs`` adds it as explanation/faults.rst."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tests.lab.fault_matrix.table import Cell, Table, load
 HEAD = """\
 .. SPDX-FileCopyrightText: The hccn.cluster authors
 .. SPDX-License-Identifier: GPL-3.0-or-later
-.. Made by ``python -m tests.lab.fault_matrix.page`` from tests/lab/fault_matrix/expected.yml: change that, not this.
 
 What a fault does
 =================

@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
 from tests.integration.awx.job import processes
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lib.project import ROOT
 from tests.lab.testbed import Lab
 from tests.lab.testbed import kernel
@@ -41,7 +40,7 @@ class Play:
 
     def __init__(self, lab: Lab, folder: Path, playbook: str, variables: Mapping[str, Any]) -> None:
         self.lab, self.playbook, self.history, self.lines = lab, playbook, folder / HISTORY, list[str]()
-        argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(lab.inventory), f"hccn.cluster.{playbook}", "-e", json.dumps(variables)]
+        argv = [ANSIBLE_PLAYBOOK, "-i", str(lab.inventory), f"hccn.cluster.{playbook}", "-e", json.dumps(variables)]
         environment = ansible_environment(ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(self.history), ANSIBLE_FORKS="16",
                                           ANSIBLE_DISPLAY_SKIPPED_HOSTS="false")
         self.process = subprocess.Popen(argv, env=environment, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
 from tests.lab.roce.machines import Machine
-from tests.lib.playbook import ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lib.project import ROOT
 from tests.lib.waiting import happens
 
@@ -34,7 +33,7 @@ class Play:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "hosts.json").write_text(json.dumps(inventory(machines, folder)))
         self.machines, self._history = machines, folder / "history"
-        argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(folder / "hosts.json"), "hccn.cluster.check_fabric",
+        argv = [ANSIBLE_PLAYBOOK, "-i", str(folder / "hosts.json"), "hccn.cluster.check_fabric",
                 "-e", json.dumps({**OPTIONS, **options})]
         environment = ansible_environment(ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(self._history))
         self._log = folder / "log"
