@@ -5,7 +5,10 @@
 PYTHON ?= $(firstword $(foreach p,python3.11 python3,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 COLLECTION := collections/ansible_collections/hccn/cluster
 PLUGINS := $(COLLECTION)/plugins
-TEST_PROCESSES := $(shell expr $$(nproc 2>/dev/null || echo 1) + 1) # one more than cores: tests wait for clocks and ports
+CORES := $(shell nproc 2>/dev/null || echo 1)
+TEST_PROCESSES := $(shell expr $(CORES) + 1) # one more than cores: tests wait for clocks and ports
+PYTEST := python -m pytest -q -n $(TEST_PROCESSES) --no-loadscope-reorder
+FEW := (not integration and not lab and not slow) or smoke
 PARSERS := _device _perf _rank_table
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -13,7 +16,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/collections
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
-.PHONY: help venv demo test test-long test-k8s kube-bin test-eda test-odd-host test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak fault-matrix bench bench-fabric bench-scale fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
+.PHONY: help venv demo check test test-rest test-all test-long test-k8s kube-bin test-eda test-odd-host test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak fault-matrix bench bench-fabric bench-scale fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -31,35 +34,45 @@ venv: .venv/.lint ## .venv with every tool of the project
 demo: .venv/.demo ## four simulated nodes on this machine, from the first look to the report
 	ansible-playbook -i inventories/demo/hosts playbooks/demo.yml
 
-test: .venv/.test .cache/awx/.fetched ## every pytest
-	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder --durations 30 --durations-min 5
+check: .venv/.lint ## what one runs after each edit, within a minute: ruff, mypy, the unit tests
+	ruff check --quiet
+	mypy
+	python -m pytest -q -n $(CORES) $(COLLECTION)/tests/unit
 
-.cache/awx/.fetched: requirements-k8s.txt tests/awx/collection.py .venv/.test
-	python -m tests.awx.collection && touch $@ || echo "awx.awx is not to be had here; the tests that need it are skipped." >&2
+test: .venv/.test ## unit tests, contracts, and one run of every playbook on simulated hosts: minutes, no root
+	$(PYTEST) -m "$(FEW)" --durations 10 --durations-min 5
+
+test-rest: .venv/.test .cache/awx/.fetched ## every test that make test leaves out, but for the long ones: most of an hour on two cores, a part of it as root only
+	$(PYTEST) -m "not ($(FEW))" --durations 30 --durations-min 5
+
+test-all: test test-rest ## both
+
+.cache/awx/.fetched: requirements-k8s.txt tests/integration/awx/collection.py .venv/.test
+	python -m tests.integration.awx.collection && touch $@ || echo "awx.awx is not available here; the tests that need it are skipped." >&2
 
 test-long: .venv/.test ## what takes too long for every change: the documentation's commands, runners killed on real small hosts (root)
-	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder tests/docs/long_*.py tests/fabric_testbed/long_killed.py
+	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder tests/contract/docs/long_*.py tests/lab/fabric_faults/long_killed.py
 
 test-k8s: .venv/bin/python ## the roles in Kubernetes over a stand-in of the API server, and over a real one where it is (kube-bin); a venv of its own (750 MB)
 	test -x .cache/k8s/bin/python || .venv/bin/python -m venv .cache/k8s
 	.cache/k8s/bin/pip install --quiet --requirement requirements-k8s.txt
-	PATH=$(CURDIR)/.cache/k8s/bin:$(PATH) .cache/k8s/bin/python -m pytest -n 0 tests/jobs tests/k8s
+	PATH=$(CURDIR)/.cache/k8s/bin:$(PATH) .cache/k8s/bin/python -m pytest -n 0 tests/integration/kubernetes_jobs tests/lab/kubernetes
 
 kube-bin: ## a real kube-apiserver and etcd for test-k8s, from Debian's sources, in HCCN_KUBE_BIN or .cache/kube (six minutes on two cores, 3 GB meanwhile)
-	tests/k8s/build $(or $(HCCN_KUBE_BIN),.cache/kube)
+	tests/lab/kubernetes/build $(or $(HCCN_KUBE_BIN),.cache/kube)
 
 test-eda: .venv/.test ## the rulebook in ansible-rulebook, in a venv of its own (130 MB; needs Java 17 or newer)
 	test -x .cache/eda/bin/python || .venv/bin/python -m venv .cache/eda
 	.cache/eda/bin/pip install --quiet --requirement requirements-eda.txt
-	python -m pytest -n 0 tests/eda
+	python -m pytest -n 0 tests/integration/eda
 
 test-odd-host: .venv/.test ## whole playbooks over hosts of which one answers oddly, on the oldest safe ansible-core and the newest one that this machine has a Python for
-	HCCN_CORES=$${HCCN_CORES:-2.16.14,2.19.14,2.21.5} HCCN_ODD_PLAYS=$${HCCN_ODD_PLAYS:-12} python -m pytest -n $(TEST_PROCESSES) tests/security/test_odd_host.py
+	HCCN_CORES=$${HCCN_CORES:-2.16.14,2.19.14,2.21.5} HCCN_ODD_PLAYS=$${HCCN_ODD_PLAYS:-12} python -m pytest -n $(TEST_PROCESSES) tests/contract/security/test_odd_host.py
 
 test-protobuf: .venv/.test ## the messages of ClusterD on the oldest and the newest supported protobuf
-	for version in $$(python -c 'import yaml; print(*yaml.safe_load(open("tests/versions.yml"))["protobuf"])'); do \
+	for version in $$(python -c 'import yaml; print(*yaml.safe_load(open("tests/lab/versions/versions.yml"))["protobuf"])'); do \
 	    test -d .cache/protobuf/$$version || .venv/bin/pip install --quiet --no-deps --target .cache/protobuf/$$version protobuf==$$version || exit 1; \
-	    PYTHONPATH=$(CURDIR)/.cache/protobuf/$$version python -m pytest -n 0 -q tests/facts/test_clusterd_messages.py || exit 1; \
+	    PYTHONPATH=$(CURDIR)/.cache/protobuf/$$version python -m pytest -n 0 -q tests/contract/reference/test_clusterd_messages.py || exit 1; \
 	done
 
 coverage: .venv/.test ## do the unit tests alone cover 95 % of the parsers' branches?
@@ -86,45 +99,46 @@ lint-ansible: .venv/.lint
 lint-galaxy: build
 	reuse lint --lines
 	ansible-builder create --file execution-environment.yml --context build/execution-environment
-	tests/galaxy_importer.sh build/hccn-cluster-*.tar.gz
+	tests/lab/versions/galaxy_importer.sh build/hccn-cluster-*.tar.gz
 
 sanity: .venv/.lint ## ansible-test sanity and units, without a container
-	python tests/ansible_test.py sanity
-	python tests/ansible_test.py units
+	python tests/lab/versions/ansible_test.py sanity
+	python tests/lab/versions/ansible_test.py units
 
-molecule: .venv/.lint ## scenarios on real small hosts (tests/testbed); root only
-	tests/molecule/run
+molecule: .venv/.lint ## scenarios on real small hosts (tests/lab/testbed); root only
+	tests/lab/molecule/run
 
 simulate: .venv/.test ## the brain of the fabric check against thousands of simulated nodes with known faults
 	PYTHONPATH=collections python -m ansible_collections.hccn.cluster.plugins.plugin_utils._simulate
 
 soak: .venv/.test ## a million inputs that are not quite true for the parsers, 500 nights, 500 sequences of operations, every playbook under every fault, a thousand hosts (root; two hours on two cores)
-	PYTHONPATH=collections:. python -m tests.fuzz.run $${HCCN_INPUTS:-1000000}
-	python -m pytest -n 0 tests/soak/long_nights.py
-	HCCN_SEQUENCES=$${HCCN_SEQUENCES:-500} python -m pytest -n 0 -q tests/campaign/test_campaign.py
+	PYTHONPATH=collections:. python -m tests.lab.fuzz.run $${HCCN_INPUTS:-1000000}
+	python -m pytest -n 0 tests/lab/soak/long_nights.py
+	HCCN_SEQUENCES=$${HCCN_SEQUENCES:-500} python -m pytest -n 0 -q tests/lab/campaign/test_campaign.py
 	$(MAKE) fault-matrix
 	$(MAKE) bench-scale
 
 fault-matrix: .venv/.test ## every playbook under every fault on real small hosts (root; HCCN_FAULTS=tls,bring_up/garbage)
-	python -m pytest -n 0 -v tests/harness/long_matrix.py
+	python -m pytest -n 0 -v tests/lab/fault_matrix/long_matrix.py
 
 bench: .venv/.test ## benchmarks
-	@if test -d tests/benchmarks; then python -m pytest tests/benchmarks/bench_*.py; else echo "There are no benchmarks yet."; fi
+	@if test -d tests/lab/benchmarks; then python -m pytest tests/lab/benchmarks/bench_*.py; else echo "There are no benchmarks yet."; fi
 
 bench-fabric: .venv/.test ## what a check of the fabric costs on 64 small hosts, in ratios (root; twenty minutes on two cores)
-	python -m pytest -n 0 tests/benchmarks/fabric.py
+	python -m pytest -n 0 tests/lab/benchmarks/fabric.py
 
 bench-scale: .venv/.test ## what a thousand hosts cost the controller (root for the small hosts; HCCN_SCALE_LAB=0 without)
-	python -m pytest -n 0 tests/benchmarks/scale.py
+	python -m pytest -n 0 tests/lab/benchmarks/scale.py
 
 fabric-seeds: .venv/.test ## faults drawn at random on 16 small hosts with 8 NPUs each: found, and nobody else blamed (root; HCCN_SEEDS=0-19)
-	HCCN_SEEDS=$${HCCN_SEEDS:-0-19} python -m pytest -n 0 tests/fabric_testbed/long_seeds.py
+	HCCN_SEEDS=$${HCCN_SEEDS:-0-19} python -m pytest -n 0 tests/lab/fabric_faults/long_seeds.py
 
 roce: .venv/.test ## the real perftest over software RoCE, between virtual machines (root; Debian's qemu is installed where it is missing)
-	python -m pytest -n 0 tests/roce/test_*.py tests/roce/long_runner.py
+	python -m pytest -n 0 tests/lab/roce/test_*.py tests/lab/roce/long_runner.py
 
 docs: .venv/.lint ## the documentation, with the reference of all plugins, as pages in build/docs/html
 	rm -rf build/docs && mkdir -p build/docs && cp -r docs build/docs/source && mkdir -m 0755 build/docs/source/reference
+	PYTHONPATH=collections:. python -m tests.lab.fault_matrix.page > build/docs/source/explanation/faults.rst
 	antsibull-docs collection --use-current --squash-hierarchy --fail-on-error --dest-dir build/docs/source/reference hccn.cluster
 	sphinx-build --quiet --fail-on-warning --keep-going -b html build/docs/source build/docs/html
 
@@ -136,14 +150,14 @@ changelog: .venv/.lint ## moves changelogs/fragments into CHANGELOG.md, under th
 	cd $(COLLECTION) && antsibull-changelog release --update-existing --reload-plugins
 
 matrix: .venv/.test ## the supported versions: runs all that this machine has the interpreters for
-	python -m tests.matrix
+	python -m tests.lab.versions.matrix
 
 matrix-oldest: .venv/.test ## the oldest ansible-core with the oldest Pythons of hosts; which versions there are, and which are missing here
-	python -m tests.matrix --list
-	python -m tests.matrix --oldest
+	python -m tests.lab.versions.matrix --list
+	python -m tests.lab.versions.matrix --oldest
 
 demo-cores: build ## the demo on the oldest and the newest ansible-core, with the collection installed from its tarball
-	for release in $$(python -m tests.matrix --demo); do tests/demo_on_core.sh $$release || exit 1; done
+	for release in $$(python -m tests.lab.versions.matrix --demo); do tests/lab/versions/demo_on_core.sh $$release || exit 1; done
 
 clean: ## removes what make made
 	rm -rf .venv .cache .ansible build $(COLLECTION)/tests/output

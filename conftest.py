@@ -1,15 +1,19 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How tests are spread over processes (``pytest -n``): a file stays together, since its tests share nodes.
+"""How tests are chosen, spread over processes and summarized.
 
-Files that run the demo's cluster stay together too: its nodes have the same loopback addresses and ports everywhere. So do those that share virtual
-machines, which take longer to boot than to test.
+Every test below tests/integration has the mark ``integration`` and every test below tests/lab the mark ``lab``, so that ``make test`` can leave them out
+by name; ``smoke`` puts the one test of a playbook back in.
+
+A file stays in one process (``pytest -n``), since its tests share hosts. Files that run the demo's cluster stay together too: its hosts have the same
+loopback addresses and ports everywhere. So do those that share virtual machines, which take longer to boot than to test.
 """
 
 from __future__ import annotations
 
 import os
-from pathlib import PurePosixPath
+from collections import Counter
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -17,8 +21,8 @@ import pytest
 # What hypothesis keeps goes where the other tools' caches are.
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", ".cache/hypothesis")
 
-ONE_AT_A_TIME = {"tests/demo": "the demo's cluster", "tests/awx": "the demo's cluster", "tests/roce": "the virtual machines",
-                 "tests/docs": "the tutorial's cluster"}
+ONE_AT_A_TIME = {"tests/integration/demo": "the demo's cluster", "tests/integration/awx": "the demo's cluster", "tests/lab/roce": "the virtual machines",
+                 "tests/contract/docs": "the tutorial's cluster"}
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -31,3 +35,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return ONE_AT_A_TIME.get(str(PurePosixPath(path).parent), path)
 
     return ByCluster(config, log)
+
+
+TESTS = Path(__file__).parent / "tests"
+BY_FOLDER = ("integration", "lab")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(TESTS):
+            folder = item.path.relative_to(TESTS).parts[0]
+            if folder in BY_FOLDER:
+                item.add_marker(folder)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print one line for each reason for which tests are skipped, with their number."""
+    skipped = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", []))
+    for reason, number in sorted(skipped.items()):
+        terminalreporter.write_line(f"SKIPPED {number}: {reason}")

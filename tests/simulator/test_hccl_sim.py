@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.collective.mpi import CALL_SECONDS, OPERATIONS, hosts_on_this_machine, mpirun, programs
-from tests.support import SIMULATOR, shared
+from tests.integration.check_collective.mpi import CALL_SECONDS, OPERATIONS, hosts_on_this_machine, mpirun, programs
+from tests.lib.project import SIMULATOR, shared
 
 HEADER = "data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:"
 ROW = re.compile(r"(\d+) +\| (\d+\.\d\d) +\| (\d+\.\d{5}) +\| (\w+)")

@@ -12,7 +12,8 @@ from pathlib import Path
 import yaml
 
 from tests.simulator.hccn_sim.node import Node
-from tests.support import ROOT, ansible_environment
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.project import ROOT
 
 HOSTS = {
     "a2": {"simulated_cluster_network": "10.78.1"},
@@ -30,7 +31,7 @@ def test_nodes_of_every_product(tmp_path: Path) -> None:
     own = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "simulated_cluster_node": f"{tmp_path}/{{{{ inventory_hostname }}}}"}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": HOSTS, "vars": own}}))
     (tmp_path / "play.yml").write_text("- hosts: all\n  gather_facts: false\n  roles: [simulated_cluster]\n")
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(tmp_path / "hosts.yml"), str(tmp_path / "play.yml")]
+    argv = [ANSIBLE_PLAYBOOK, "-i", str(tmp_path / "hosts.yml"), str(tmp_path / "play.yml")]
     done = subprocess.run(argv, env=ansible_environment(ANSIBLE_ROLES_PATH=str(ROOT / "roles")), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -21,7 +21,7 @@ from tests.simulator.hccn_sim.errors import REFUSALS, Refused
 from tests.simulator.hccn_sim.node import Node, find
 from tests.simulator.hccn_sim.state import assignments
 from tests.simulator.hccn_sim.tool import main
-from tests.support import SIMULATOR
+from tests.lib.project import SIMULATOR
 
 
 def test_init_lays_a_node_out_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

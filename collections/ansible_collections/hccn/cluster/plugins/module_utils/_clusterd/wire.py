@@ -4,7 +4,7 @@
 """Protocol buffers without generated code: descriptors from the table in ``schema``, in a pool of their own.
 
 Generated code works with the protobuf that made it and with few others, and names such as ``Status`` would clash in the default pool.
-This works with protobuf 3.20 to 7 (tests/versions.yml names what is tried).
+This works with protobuf 3.20 to 7 (tests/lab/versions/versions.yml names what is tried).
 """
 
 from __future__ import annotations

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pages of docs/ as a reader works through them: their files are written, their commands run, and what they show must come.
+
+A ``console`` block has commands behind ``$`` and below each what its output has among other lines. Its class says what is special: ``fails`` (the last
+command does), ``npu`` (it touches a real NPU; here a simulated one) or ``not-run`` (the command is in NOT_RUN). Every other block with a caption is
+the file of that name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.lib.project import ROOT
+
+DOCS = ROOT / "docs"
+DEADLINE = 300
+BLOCK = re.compile(r"^\.\. code-block:: (?P<language>\w+)\n(?P<options>(?: {3}:[^\n]*\n)*)\n(?P<text>(?:(?: {3}[^\n]*)?\n)+)", re.MULTILINE)
+OPTION = re.compile(r"^ {3}:(\w+): *(.*)$", re.MULTILINE)
+
+AWX = "it needs an AWX; tests/integration/awx runs the playbook over a stand-in"
+CLUSTERD = "it needs a ClusterD; tests/integration/clusterd runs the playbook over a stand-in"
+NOT_RUN = {
+    "ansible-builder create --file execution-environment.yml --context build/execution-environment": "make lint runs it",
+    "export CONTROLLER_HOST=https://awx.example CONTROLLER_OAUTH_TOKEN=...": AWX,
+    "ansible-playbook -i inventories/site/hosts playbooks/awx.yml -e @awx.yml": AWX,
+    "ansible-playbook -i inventory hccn.cluster.datadist_ready -e @datadist.yml":
+        "it needs small hosts; tests/integration/datadist_ready runs the playbook on them",
+    "ansible-playbook -i inventory hccn.cluster.nic_switch --check -e @switch.yml": CLUSTERD,
+    "ansible-playbook -i inventory hccn.cluster.nic_switch -e @switch.yml -e nic_switch_confirm=true": CLUSTERD,
+    "ansible-playbook -i inventory hccn.cluster.switch_upgrade --check -e @leaf-1.yml": CLUSTERD,
+    "ansible-playbook -i inventory hccn.cluster.switch_upgrade -e @leaf-1.yml -e switch_upgrade_confirm=true": CLUSTERD,
+    "ansible-rulebook -r hccn.cluster.degraded -i inventory -e eda.yml": "it needs Java; tests/integration/eda runs the rulebook where that is installed",
+}
+"""Commands of the pages that are not run with them, and why."""
+
+
+@dataclass
+class Command:
+    line: str
+    kind: str = ""
+    shown: list[str] = field(default_factory=list)
+
+
+@dataclass
+class File:
+    path: str
+    text: str
+
+
+def steps(page: str) -> list[Command | File]:
+    """What a page has its reader do, in its order."""
+    found: list[Command | File] = []
+    for block in BLOCK.finditer((DOCS / page).read_text() + "\n"):
+        options = dict(OPTION.findall(block["options"]))
+        lines = [line[3:] for line in block["text"].rstrip("\n").splitlines()]
+        if block["language"] == "console":
+            found += _commands(lines, options.get("class", ""))
+        elif "caption" in options:
+            found.append(File(options["caption"], "\n".join(lines) + "\n"))
+    return found
+
+
+def _commands(lines: list[str], kind: str) -> Iterator[Command]:
+    made: list[Command] = []
+    for line in lines:
+        if line.startswith("$ "):
+            made.append(Command(line[2:], kind if kind != "fails" else ""))
+        elif line.strip() and made:
+            made[-1].shown.append(" ".join(line.split()))
+    if made and kind == "fails":
+        made[-1].kind = kind
+    return iter(made)
+
+
+class Reader:
+    """Works in ``place`` as in one shell: folder and variables last from command to command."""
+
+    def __init__(self, place: Path, environment: dict[str, str]) -> None:
+        self.place, self._environment = place, environment
+        (place / ".shell").mkdir(parents=True)
+        (place / ".shell/folder").write_text(f"{place}\n")
+        (place / ".shell/variables").write_text("")
+
+    def follow(self, page: str) -> None:
+        for step in steps(page):
+            self.take(step)
+
+    def take(self, step: Command | File) -> None:
+        if isinstance(step, File):
+            path = self.place / step.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(step.text)
+        elif step.kind != "not-run":
+            code, said = self.run(step.line)
+            assert (code != 0) == (step.kind == "fails"), f"$ {step.line}\n{said}"
+            missing = [line for line in step.shown if line not in " ".join(said.split())]
+            assert not missing, f"$ {step.line}\n{said}"
+
+    def run(self, line: str) -> tuple[int, str]:
+        shell = self.place / ".shell"
+        script = f'cd "$(cat {shell}/folder)" && . {shell}/variables\n{line}\ncode=$?\nexport -p >{shell}/variables; pwd >{shell}/folder; exit $code\n'
+        with subprocess.Popen(["bash", "-c", script], env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, start_new_session=True) as shell_of_line:
+            try:
+                said, _ = shell_of_line.communicate(timeout=DEADLINE)
+            except subprocess.TimeoutExpired:
+                os.killpg(shell_of_line.pid, signal.SIGKILL)
+                raise
+        return shell_of_line.returncode, said

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The documentation as texts: links of the Markdown files resolve (Sphinx holds those of docs/), languages and errors stand together."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_errors
+from tests.lab.benchmarks import scale_chart
+from tests.contract.docs import findings
+from tests.contract.docs.pages import DOCS, NOT_RUN, Command, File, steps
+from tests.lib.project import ROOT
+
+PAGES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.rst"))
+LINK = re.compile(r"\]\(([^)#\s]+)")
+
+
+def markdown() -> list[Path]:
+    folders = [ROOT, ROOT / "tests", ROOT / "collections/ansible_collections/hccn/cluster"]
+    found = set(folders[0].glob("*.md")) | {path for folder in folders[1:] for path in folder.rglob("*.md")}
+    return sorted(path for path in found if "output" not in path.parts)
+
+
+@pytest.mark.parametrize("path", [str(path.relative_to(ROOT)) for path in markdown()])
+def test_links_resolve(path: str) -> None:
+    targets = [target for target in LINK.findall((ROOT / path).read_text()) if "://" not in target and not target.startswith("mailto:")]
+    assert [target for target in targets if not ((ROOT / path).parent / target).exists()] == []
+
+
+def test_at_most_one_command_in_ten_touches_an_npu() -> None:
+    commands = [step for page in PAGES if not page.startswith("zh/") for step in steps(page) if isinstance(step, Command)]
+    assert len(commands) > 20
+    assert len([command for command in commands if command.kind == "npu"]) <= len(commands) / 10
+
+
+def test_every_command_that_is_not_run_is_registered() -> None:
+    lines = {step.line for page in PAGES for step in steps(page) if isinstance(step, Command) and step.kind == "not-run"}
+    assert lines == set(NOT_RUN)
+
+
+@pytest.mark.parametrize("page", ["tutorial.rst", "troubleshooting.rst"])
+def test_the_chinese_page_has_the_same_commands_and_files(page: str) -> None:
+    def bare(path: str) -> list[tuple[str, str, str]]:
+        return [("file", step.path, re.sub(r"#.*", "#", step.text)) if isinstance(step, File) else ("command", step.kind, step.line) for step in steps(path)]
+
+    assert bare(f"zh/{page}") == bare(page)
+
+
+@pytest.mark.parametrize("page", ["troubleshooting.rst", "zh/troubleshooting.rst"])
+def test_every_number_that_is_known_is_explained(page: str) -> None:
+    text = (DOCS / page).read_text()
+    numbers = [*hccl_errors._EI_HINTS, *(f"retcode: {number}" for number in hccl_errors._ACL_HINTS if number != "100000")]
+    assert [number for number in numbers if number not in text] == []
+
+
+def test_the_page_of_findings_has_every_cause() -> None:
+    assert (DOCS / "explanation/findings.rst").read_text() == findings.page(), "python -m tests.contract.docs.findings > docs/explanation/findings.rst"
+
+
+def test_the_chart_is_drawn_from_the_figures_beside_it() -> None:
+    drawn = scale_chart.draw(json.loads(scale_chart.FIGURES.read_text()))
+    assert scale_chart.CHART.read_text() == drawn
+    assert all(word in drawn for word in ("bring_up 646", "check_fabric 462", "rank_table 181", "prefers-color-scheme: dark"))

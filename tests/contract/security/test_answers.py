@@ -1,0 +1,250 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whatever one host answers, the controller's Python does for all other hosts what it does without it. HCCN_MUTATIONS: how many answers each test tries.
+
+The answers come from the documentation of the modules and from the schema of the records, so a new module, field or kind needs no second test here.
+The same in whole playbooks: test_odd_host.py.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import html.parser
+import json
+import os
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.action import fabric_verdict
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.second_look import second_look
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, reader
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import SCHEMA
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import NotKept, Redactor
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer import RunWriter
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.adopted import adopt
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import context, measurable
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._progress import heard
+from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.line import extent, is_stale, line
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.compose import compose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html as page_html
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import export, markdown, model, prometheus
+from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.events import Events
+from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.records import results
+from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.trials import pairs
+from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.world import World
+
+from tests.contract.security import documented, mutations
+
+MUTATIONS = int(os.environ.get("HCCN_MUTATIONS", "500"))
+SEED = os.environ.get("HCCN_MUTATION_SEED", "1")
+HOSTS = ["n1", "n2", "n3", "n4", "n5", "n6"]
+ODD = "n3"
+TEMPLATES = ("{{", "{%", "{#")
+OTHERS = [host for host in HOSTS if host != ODD]
+
+
+def seeds(name: str, count: int = MUTATIONS) -> Iterator[random.Random]:
+    """A generator for each mutation; a failure names what it did."""
+    for number in range(count):
+        yield random.Random(f"{SEED} {name} {number}")  # noqa: S311
+
+
+def probed(number: int) -> dict[str, Any]:
+    """What device_info returns on a host: all that is documented, with addresses of its own."""
+    answer = documented.answer_of("device_info")
+    base = answer["devices"][0]
+    answer["devices"] = [{
+        **copy.deepcopy(base), "id": device, "address": f"10.1.{device}.{number}", "errors": [], "processes": [], "link": "up", "speed": 200_000,
+        "lldp": {"system_name": f"leaf-{number % 2}"}, "super_pod": None, "vnic": None} for device in (0, 1)]
+    return {**answer, "product": "A2", "dialect": "910"}
+
+
+@functools.cache
+def sound_plan() -> dict[str, Any]:
+    answers = {host: {"npus": probed(number)} for number, host in enumerate(HOSTS, 1)}
+    return make_plan(measurable(HOSTS, answers.__getitem__, "npus", 18514).hosts, "quick")
+
+
+@functools.cache
+def measured() -> dict[str, Any]:
+    """What rdma_perf_info returns on each host, the records with all that the schema knows."""
+    world = World(len(HOSTS), 2, 0, line_rate=200.0)
+    answers = results(world, Events(world, pairs(sound_plan())).run().done)
+    whole = documented.record_of("rdma")
+    base = documented.answer_of("rdma_perf_info")
+    for host, answer in answers.items():
+        assert answer is not None
+        for record in answer["measurements"]:
+            record.update({key: copy.deepcopy(whole[key]) for key in ("tool", "command", "options", "started_at", "duration_s") if key in whole})
+            record["schema"] = whole["schema"]
+        answers[host] = {**copy.deepcopy(base), **answer, "error": {"code": "x", "message": "said"}}
+        answers[host].pop("error")
+    return answers
+
+
+def verdicts(answers: dict[str, Any]) -> dict[str, str]:
+    found = diagnose(HOSTS, answers, plan=sound_plan())
+    fabric_verdict._returned(found, fabric_verdict._run_id(None, answers))
+    second_look(sound_plan(), found, answers)
+    json.dumps(found.as_dict(), allow_nan=False)
+    return {verdict.host: verdict.verdict for verdict in found.verdicts}
+
+
+def test_the_answers_are_sound_as_they_are() -> None:
+    assert verdicts(measured()) == dict.fromkeys(HOSTS, "good")
+    for module in documented.modules():
+        assert documented.answer_of(module), module
+
+
+def test_the_verdict_of_no_other_host_changes() -> None:
+    for generator in seeds("verdict"):
+        done, odd = mutations.mutated(generator, measured()[ODD], OTHERS)
+        found = verdicts({**measured(), ODD: odd})
+        assert {host: found[host] for host in OTHERS} == dict.fromkeys(OTHERS, "good"), done
+
+
+def test_no_other_host_is_left_out_of_the_plan() -> None:
+    """But for the NPU whose address the odd host gives as its own."""
+    sound = {host: {"npus": probed(number)} for number, host in enumerate(HOSTS, 1)}
+    for generator in seeds("plan"):
+        done, odd = mutations.mutated(generator, sound[ODD]["npus"], OTHERS)
+        found = measurable(HOSTS, {**sound, ODD: {"npus": odd}}.__getitem__, "npus", 18514)
+        assert {reason["host"] for reason in found.left_out if reason["code"] != "address_duplicate"} <= {ODD}, done
+        devices = {entry["host"]: [(device["id"], device["address"]) for device in entry["devices"]] for entry in found.hosts}
+        for number, host in enumerate(HOSTS, 1):
+            assert host == ODD or devices[host] == [(0, f"10.1.0.{number}"), (1, f"10.1.1.{number}")] or "address_duplicate" in str(found.left_out), done
+        plan = make_plan(found.hosts, "quick")
+        json.dumps(kept("r1", plan, HOSTS, found.left_out, found.as_dict()["lines"]), allow_nan=False)
+        assert all(text.isprintable() and len(text) < 1000 for text in found.as_dict()["lines"]), done
+        json.dumps(context(odd), allow_nan=False)
+
+
+def test_a_rank_table_names_the_odd_host_or_holds_all_others() -> None:
+    sound = {host: probed(number) for number, host in enumerate(HOSTS, 1)}
+    options: dict[str, Any] = {
+        "nodes": None, "hosts": HOSTS, "register_name": "npus", "tables": None, "format": "hccl", "version": "auto", "devices": ["all"], "host_devices": {},
+        "device_ids": "physical", "levels": {}, "rank_order": "hosts", "racks": {}, "groups": [], "server_ids": {host: f"192.0.2.{number}" for number, host in
+                                                                                                             enumerate(HOSTS)},
+        "host_ips": {}, "container_ips": {}, "readers": None, "path": "/etc/hccl.json"}
+    table = composed(options, sound).table
+    assert table is not None and len(table["server_list"]) == len(HOSTS)
+    for generator in seeds("rank table"):
+        done, odd = mutations.mutated(generator, sound[ODD], OTHERS)
+        try:
+            made = composed(options, {**sound, ODD: odd})
+        except InputError as error:
+            assert ODD in error.sentence(), (done, error.sentence())
+            continue
+        if made.failure is not None:
+            assert ODD in made.failure and "Traceback" not in made.failure, (done, made.failure)
+            assert made.failure.isprintable() and len(made.failure) < 10_001, done
+        else:
+            assert made.table is not None
+            assert [server["device"][0]["device_ip"] for server in made.table["server_list"] if server["server_id"] != "192.0.2.2"] == [
+                f"10.1.0.{number}" for number in (1, 2, 4, 5, 6)], done
+
+
+def composed(options: dict[str, Any], answers: dict[str, Any]) -> Any:
+    return compose(options, HostVars({host: {"npus": answer} for host, answer in answers.items()}), lambda path: b"")
+
+
+def test_adopting_an_odd_host_is_its_own_failure() -> None:
+    """And nothing that the inventory would read as a template gets there."""
+    settings = [{"device": 0, "key": "address", "value": "10.1.0.1"}, {"device": 0, "key": "mtu", "value": "4200"}]
+    file = {**documented.answer_of("hccn_conf"), "settings": settings, "diff": {"before": "address_0=10.1.0.1\n"}}
+    adopt(probed(1), file)
+    for generator in seeds("adopt"):
+        part = generator.randrange(2)
+        done, odd = mutations.mutated(generator, (probed(1), file)[part], OTHERS)
+        try:
+            found = adopt(*((odd, file), (probed(1), odd))[part])
+        except InputError:
+            continue
+        text = json.dumps(found["variables"], allow_nan=False)
+        assert not any(mark in text for mark in TEMPLATES), done
+
+
+def test_progress_of_an_odd_reporter() -> None:
+    answer = {"state": "running", "alive": True, "fabric": {
+        "hosts": 4, "hosts_heard": 4, "hosts_over": 1, "hosts_silent": 1, "silent": ["n2"], "pairs_done": 5, "pairs_failed": 0, "round": 1, "over": False,
+        "seconds": 3.0, "age": 0.1, "slowest": {"value": 1.0, "unit": "Gbit/s", "source": "a", "target": "b"}}}
+    whole = extent(sound_plan())
+    for generator in seeds("progress"):
+        done, odd = mutations.mutated(generator, answer, OTHERS)
+        found = heard.understood(odd)
+        if found.get("fabric"):
+            assert line(found["fabric"], whole).isprintable(), done
+            is_stale(found["fabric"])
+        assert "lost" in found or isinstance(found["state"], str), done
+
+
+@pytest.mark.parametrize("module", documented.modules())
+def test_what_is_kept_and_shown_of_an_odd_answer(module: str, tmp_path: Path) -> None:
+    """Of every module: the records reach the history line by line, the page is made, and no text of the host is markup in it."""
+    answer = documented.answer_of(module)
+    if not isinstance(answer.get("measurements"), list):
+        answer["measurements"] = [documented.record_of(kind) for kind in ("rdma", "device", "matrix", "collective", "verdict", "plan")]
+    sound = [record for host in OTHERS for record in collect.records(measured()[host], host)]
+    for number, generator in enumerate(seeds(f"kept {module}", max(20, MUTATIONS // 25))):
+        done, odd = mutations.mutated(generator, answer, OTHERS)
+        if not isinstance(odd, dict):
+            continue
+        found = [*sound, *collect.records(odd, ODD)]
+        folder = tmp_path / str(number)
+        writer = RunWriter(folder, {"schema": SCHEMA, "run_id": "r1", "started_at": "2026-01-02T03:04:05.000Z", "playbook": "p", "controller": "c"})
+        redactor = Redactor()
+        try:
+            events = [collect.event("failed", ODD, "a task", odd, "2026-01-02T03:04:05.000Z", redactor.value)]
+        except NotKept:
+            events = []
+        writer.append(collect.lines([*found, *events], redactor)[0])
+        writer.finish(collect.end("2026-01-02T03:04:06.000Z", len(found), HOSTS, {host: dict.fromkeys(("ok", "failures", "unreachable", "changed"), 0)
+                                                                                for host in HOSTS}))
+        run = reader.newest(folder)
+        kept_of_others = [record for record in run.records if (record.get("source") or {}).get("host") in OTHERS and record.get("kind") == "rdma"
+                          and str(record.get("id")).startswith("sim/")]
+        assert len(kept_of_others) == len(sound), done
+        page = model.build(run, "title")
+        no_markup(page_html.render(page), done)
+        shown = markdown.render(page)
+        assert not re.search(r"(?<!\\)<(?:img|script)|(?<!\\)\]\(javascript", shown), done
+        export.artifacts(page, "x")
+        prometheus.render(page, None)
+
+
+class Tags(html.parser.HTMLParser):
+    """Elements and attributes by which a page would do something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [f"{tag} {name}" for name, value in attrs if name.startswith("on") or (value or "").strip().startswith("javascript:")]
+        self.found += [tag] if tag in ("iframe", "object", "embed", "base") or (tag == "img" and not dict(attrs).get("src", "").startswith("data:")) else []
+
+
+def no_markup(text: str, done: str) -> None:
+    tags = Tags()
+    tags.feed(text)
+    assert tags.found == [], done
+    assert text.count("<script") == 2, done
+
+
+def test_mutations_are_what_they_are_meant_to_be() -> None:
+    """Else the others would pass on nothing: every kind of value reaches a field, and the documents are not all the same."""
+    made = [mutations.mutated(generator, measured()[ODD], OTHERS) for generator in seeds("self", 2000)]
+    texts = " ".join(repr(document) for _done, document in made)
+    assert {done.split(" at ")[0] for done, _document in made} == {"word", "value", "remove", "double", "nest", "deep", "add", "key", "like"}
+    assert all(word in texts for word in ("lookup('pipe'", "-oProxyCommand", "../../", mutations.MARKUP, "nan", "inf", "n5"))
+    assert sum(document == measured()[ODD] for _done, document in made) < 100

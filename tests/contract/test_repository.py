@@ -1,0 +1,224 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What holds for the project as a whole: what AWX lists, who is in the action group, which exceptions stand, which versions are meant."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.sent_options import ROLE_PREFIXES
+from tests.lib.project import COLLECTION, REGISTER, ROOT, SIMULATOR
+
+JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "datadist_ready", "nic_switch", "perf_tools", "quarantine", "rank_table", "report",
+        "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
+PARTS = ["begin", "conclude", *(f"plays/{stage}" for stage in ("bring_up", "check_collective", "check_fabric", "rank_table"))]
+"""What the playbooks of the collection import: AWX lists each file with plays."""
+DEVICES_GROUP = ["device_info", "device_network", "device_ping", "device_tls", "hccn_conf", "rdma_perf"]
+
+SMOKE = re.compile(r"@pytest\.mark\.smoke\(([^)]*)\)")
+
+# awx/main/utils/ansible.py: which files of a project are offered as playbooks, and the folders where it does not look.
+AWX_PLAYBOOK = re.compile(r"^\s*?-?\s*?(?:hosts|(ansible\.builtin\.)?include|(ansible\.builtin\.)?import_playbook):\s*?.*?$")
+AWX_SKIPS = {"roles", "tasks", "group_vars", "host_vars"}
+NOT_IN_A_CHECKOUT = {"build", "history"}
+
+
+def documentation(plugin: Path) -> dict[str, Any]:
+    for node in ast.parse(plugin.read_text()).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "DOCUMENTATION":
+            return yaml.safe_load(ast.literal_eval(node.value))
+    raise AssertionError(f"{plugin.name} has no DOCUMENTATION")
+
+
+def awx_playbooks(project: Path) -> Iterator[str]:
+    for folder, folders, files in os.walk(project):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in AWX_SKIPS]
+        if Path(folder) == project:
+            folders[:] = [name for name in folders if name not in NOT_IN_A_CHECKOUT]
+        for path in (Path(folder, name) for name in files if name.endswith((".yml", ".yaml"))):
+            text = path.read_text()
+            if text.startswith("$ANSIBLE_VAULT;") or any(AWX_PLAYBOOK.match(line) for line in text.splitlines()):
+                yield str(path.relative_to(project))
+
+
+def test_awx_offers_the_playbooks_and_nothing_else() -> None:
+    nested = "collections/ansible_collections/hccn/cluster/playbooks"
+    wanted = ["playbooks/awx.yml", "playbooks/demo.yml"] + [f"{folder}/{job}.yml" for folder in ("playbooks", nested) for job in JOBS]
+    wanted += [f"{nested}/{part}.yml" for part in PARTS]
+    assert sorted(awx_playbooks(ROOT)) == sorted(wanted)
+
+
+def test_every_playbook_has_a_run_in_make_test() -> None:
+    marks = [SMOKE.findall(path.read_text()) for path in (ROOT / "tests/integration").rglob("test_*.py")]
+    assert sorted(name for found in marks for mark in found for name in re.findall(r"\w+", mark)) == JOBS
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "offered"),
+    [
+        ("site.yml", "- hosts: all\n", True),
+        ("deep/other.yaml", "---\n- import_playbook: x.yml\n", True),
+        ("vault.yml", "$ANSIBLE_VAULT;1.1;AES256\n", True),
+        ("roles/r/tasks/main.yml", "hosts: all\n", False),
+        (".ci/ci.yml", "hosts: all\n", False),
+        ("inventories/demo/hosts", "npu:\n  hosts:\n", False),
+        ("vars.yml", "a: 1\n", False),
+    ],
+)
+def test_the_rules_of_awx(tmp_path: Path, path: str, text: str, offered: bool) -> None:
+    file = tmp_path / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    assert list(awx_playbooks(tmp_path)) == ([path] if offered else [])
+
+
+def test_the_action_group_is_those_modules_that_document_it() -> None:
+    groups = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["action_groups"]
+    assert groups == {"devices": [f"hccn.cluster.{name}" for name in DEVICES_GROUP]}
+
+    documented = {
+        module.stem
+        for module in (COLLECTION / "plugins/modules").glob("*.py")
+        if "hccn.cluster._attributes.devices_group" in documentation(module).get("extends_documentation_fragment", [])
+    }
+    assert sorted(documented) == DEVICES_GROUP
+
+
+def test_every_module_has_an_action_that_cleans_its_answers() -> None:
+    plugins = COLLECTION / "plugins"
+    modules, actions = ({path.stem for path in (plugins / folder).glob("*.py")} for folder in ("modules", "action"))
+    routed = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
+    assert routed == {name: {"action_plugin": "hccn.cluster.bounded"} for name in modules - actions}
+    assert actions - modules == {"bounded"}
+
+
+def test_the_variables_of_every_role_are_known_as_options() -> None:
+    names = {name for path in COLLECTION.glob("roles/*/meta/argument_specs.yml") for entry in yaml.safe_load(path.read_text())["argument_specs"].values()
+             for name in entry.get("options", {})}
+    assert len(names) > 150
+    assert [name for name in sorted(names) if not name.startswith(ROLE_PREFIXES)] == []
+
+
+def test_every_skip_and_exception_has_a_name_a_reason_and_an_issue() -> None:
+    register = yaml.safe_load(REGISTER.read_text())
+    assert sorted(register) == ["exceptions", "skips"]
+    entries = register["skips"] + register["exceptions"]
+    assert [entry for entry in entries if sorted(entry) != ["issue", "name", "reason"]] == []
+    assert [entry for entry in entries if len(entry["reason"].split()) < 4 or not isinstance(entry["issue"], int)] == []
+    names = [entry["name"] for entry in entries]
+    assert len(names) == len(set(names))
+
+
+def test_what_ansible_test_is_told_to_ignore_is_registered() -> None:
+    ignored = {line.split("#")[0].strip() for file in COLLECTION.glob("tests/sanity/ignore-*.txt") for line in file.read_text().splitlines()}
+    registered = {entry["name"] for entry in yaml.safe_load(REGISTER.read_text())["exceptions"]}
+    assert ignored - {""} - registered == set()
+
+
+def test_the_simulator_imports_nothing_of_the_product() -> None:
+    files = [path for path in SIMULATOR.rglob("*") if path.is_file() and not path.name.startswith(("test_", "conftest"))]
+    programs = [path for path in files if path.suffix == ".py" or path.read_bytes().startswith(b"#!/usr/bin/env python3")]
+    assert {"hccn_tool", "npu-smi"} <= {path.name for path in programs}
+    assert [str(path.relative_to(SIMULATOR)) for path in programs if "ansible" in imports(path)] == []
+
+
+def imports(path: Path) -> set[str]:
+    """The first parts of all imported names; ``ansible`` stands for Ansible and for collections."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.append(node.module or "")
+    return {"ansible" if name.startswith("ansible") else name.split(".")[0] for name in names}
+
+
+def test_the_versions_stand_together() -> None:
+    texts = [(ROOT / name).read_text() for name in ("requirements.txt", "requirements-clusterd.txt")]
+    pins = dict(line.split("==") for text in texts for line in text.splitlines() if "==" in line)
+    cores = yaml.safe_load((ROOT / "tests/lab/versions/versions.yml").read_text())["cores"]
+    assert [core["release"] for core in cores if core.get("demo")] == [cores[0]["release"], pins["ansible-core"]]
+    oldest = cores[0]["release"]
+    assert yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["requires_ansible"].split(",")[0] == f">={oldest}"
+    assert f"ansible-core>={oldest}\n" in (ROOT / "examples/ci/requirements.txt").read_text()
+
+    environment = yaml.safe_load((ROOT / "execution-environment.yml").read_text())["dependencies"]
+    assert environment["ansible_core"]["package_pip"] == f"ansible-core=={pins['ansible-core']}"
+    assert set(environment["python"]) == {f"{name}=={version}" for name, version in pins.items() if name != "ansible-core"}
+
+
+def test_make_demo_lays_the_cluster_out_and_ends_with_the_report() -> None:
+    recipe = (ROOT / "Makefile").read_text().split("\ndemo:")[1].split("\n\n")[0].splitlines()[1:]
+    assert recipe == ["\tansible-playbook -i inventories/demo/hosts playbooks/demo.yml"]
+    # The callback prints where the report is, also where the run failed.
+    assert "callbacks_enabled = hccn.cluster.results" in (ROOT / "ansible.cfg").read_text()
+
+
+def test_texts_are_numbers_in_one_place() -> None:
+    """str.isdigit and str.isdecimal like texts that int() refuses: module_utils/_core/numbers.py says what a number is."""
+    plugins = COLLECTION / "plugins"
+    found = [str(path.relative_to(plugins)) for folder in ("module_utils", "plugin_utils") for path in sorted((plugins / folder).rglob("*.py"))
+             if re.search(r"\.is(digit|decimal|numeric)\(\)", path.read_text())]
+    assert found == ["module_utils/_core/numbers.py"]
+
+
+CONTROLLERS_OWN = {"assert", "debug", "fail", "set_fact", "set_stats", "validate_argument_spec", "include_tasks", "include_role", "import_tasks", "import_role"}
+"""Of ansible.builtin: they open no connection."""
+KEYWORDS = {"name", "when", "vars", "register", "loop", "loop_control", "run_once", "delegate_to", "become", "changed_when", "failed_when", "no_log",
+            "check_mode", "diff", "ignore_errors", "until", "retries", "delay", "environment", "module_defaults", "any_errors_fatal", "connection", "timeout"}
+
+
+def tasks_of(entries: list[dict[str, Any]], delegated: str | None = None) -> Iterator[tuple[str, dict[str, Any], str | None]]:
+    """Each task of a file: its action, itself, and the host that it is delegated to."""
+    for task in entries:
+        to = task.get("delegate_to", delegated)
+        if "block" in task:
+            for part in ("block", "rescue", "always"):
+                yield from tasks_of(task.get(part, []), to)
+        else:
+            (action,) = set(task) - KEYWORDS
+            yield action, task, to
+
+
+def waits_without_a_bound(action: str, task: dict[str, Any], delegated: str | None) -> bool:
+    """May the task wait for a connection for good? Modules that work on the controller alone have deadlines of their own."""
+    namespace, _dot, name = action.rpartition(".")
+    if namespace == "hccn.cluster":
+        return name not in bounded_actions() and delegated != "localhost"
+    if namespace == "ansible.builtin":
+        return name not in CONTROLLERS_OWN and delegated != "localhost"
+    return "timeout" not in task or delegated != "localhost"
+
+
+def bounded_actions() -> set[str]:
+    """Names that give a host up, or ask none."""
+    routed = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
+    assert {name for name, route in routed.items() if route != {"action_plugin": "hccn.cluster.bounded"}} == set()
+    texts = {plugin.stem: plugin.read_text() for plugin in (COLLECTION / "plugins/action").glob("*.py")}
+    own = {name for name, text in texts.items() if "class ActionModule(BoundedAction" in text or "_requires_connection = False" in text}
+    assert set(texts) - own == set(), "an action that calls a host is a BoundedAction"
+    return set(routed) | own
+
+
+def test_no_task_of_a_role_waits_for_a_host_without_a_bound() -> None:
+    found = {f"{path.parent.parent.name}: {task['name']}" for path in COLLECTION.glob("roles/*/tasks/*.yml")
+             for action, task, delegated in tasks_of(yaml.safe_load(path.read_text())) if waits_without_a_bound(action, task, delegated)}
+    assert found == set()
+    assert waits_without_a_bound("ansible.builtin.copy", {}, None), "it is sent to a host"
+    plays = [play for path in COLLECTION.glob("playbooks/*.yml") for play in yaml.safe_load(path.read_text()) if "hosts" in play]
+    assert {play["gather_facts"] for play in plays} == {False}, "facts are gathered without a bound"
+    assert {name for play in plays for action, task, delegated in tasks_of(play.get("tasks", [])) for name in [action]} <= {
+        "ansible.builtin.include_role", "ansible.builtin.debug", "hccn.cluster.validate_job"}
+
+
+def test_every_module_that_works_on_a_host_is_bounded() -> None:
+    modules = {module.stem for module in (COLLECTION / "plugins/modules").glob("*.py")}
+    assert modules - bounded_actions() == set()

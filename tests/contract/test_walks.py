@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No task that runs on every host may walk over all of them: a thousand hosts would make a million steps of it. It is done once,
+and kept as a fact."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.lib.project import COLLECTION
+
+LATE = re.escape("else lookup('ansible.builtin.vars', '")
+ROLES = sorted(path.parent.parent for path in COLLECTION.glob("roles/*/tasks/main.yml"))
+ALL_HOSTS = r"(?:ansible_play_hosts(?:_all)?|ansible_play_batch|groups)\b"
+FILTERS = r"map|select|reject|difference|union|intersect|hccn\.cluster\.(?:measurable_hosts|address_hosts|tls_differences)"
+WALK = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:{FILTERS})")
+"""A loop over the hosts of the play, or a filter that looks at each."""
+
+
+def walks(variables: dict[str, Any]) -> set[str]:
+    """The names of variables that walk, themselves or through others. A name counts in every branch, since Ansible works out all that an expression names
+    before it takes one; what a lookup is given is a text, and worked out in the branch that is taken: a walk in the place of a fact that is not there."""
+    texts = {name: str(value) for name, value in variables.items()}
+    found = {name for name, text in texts.items() if WALK.search(text)}
+    while True:
+        more = {name for name, text in texts.items() if name not in found and any(re.search(rf"(?<!{LATE})\b{other}\b", text) for other in found)}
+        if not more:
+            return found
+        found |= more
+
+
+def tasks(entries: list[dict[str, Any]], once: bool = False) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Every task, and whether it runs once for all hosts; of a block what holds for it."""
+    for entry in entries:
+        here = once or entry.get("run_once") is True
+        inner = [part for key in ("block", "rescue", "always") for part in entry.get(key, [])]
+        if inner:
+            yield {key: value for key, value in entry.items() if key not in ("block", "rescue", "always", "vars")}, here
+            yield from tasks(inner, here)
+        else:
+            yield entry, here
+
+
+def wrong(variables: dict[str, Any], entries: list[dict[str, Any]]) -> list[str]:
+    """What tasks of all hosts walk over them, and by which variable."""
+    found = []
+    for task, once in tasks(entries):
+        if not once:
+            text = str({key: value for key, value in task.items() if key != "name"})
+            own = walks({**variables, **task.get("vars", {})})
+            found += [f"{task.get('name')}: {name}" for name in sorted(own) if re.search(rf"\b{name}\b", text)]
+            found += [f"{task.get('name')}: by itself"] if WALK.search(text) else []
+    return found
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: str(role.name))
+def test_a_walk_over_all_hosts_is_done_once(role: Path) -> None:
+    variables: dict[str, Any] = {}
+    for path in (role / "defaults/main.yml", COLLECTION / "roles/tls/vars/main.yml", role / "vars/main.yml"):
+        variables.update(yaml.safe_load(path.read_text()) or {} if path.exists() else {})
+    assert {path.name: wrong(variables, yaml.safe_load(path.read_text()) or []) for path in sorted(role.glob("tasks/*.yml"))} == {
+        path.name: [] for path in sorted(role.glob("tasks/*.yml"))}
+
+
+def test_walks_are_found() -> None:
+    variables = {"a": "{% for host in ansible_play_hosts_all %}{{ host }}{% endfor %}", "b": "{{ a | length }}", "c": "{{ d }}",
+                 "e": "{{ ansible_play_hosts | first }}", "f": "{{ (ansible_play_hosts | select('in', d))[:2] }}"}
+    assert walks(variables) == {"a", "b", "f"}
+    assert walks({"a": "{{ ansible_play_hosts | hccn.cluster.measurable_hosts(hostvars) }}", "b": "{{ a.left_out }}"}) == {"a", "b"}
+    late = {"g": "{{ fact if fact is defined else lookup('ansible.builtin.vars', 'a') }}", "h": "{{ fact | default(a) }}", "i": "{{ fact if fact else a }}"}
+    assert walks({**variables, **late}) == {"a", "b", "f", "h", "i"}
+    entries = [{"name": "one", "when": "b > 1"}, {"name": "two", "when": "b > 1", "run_once": True}, {"name": "three", "when": "c or e"},
+               {"block": [{"name": "four", "debug": {"msg": "{{ groups['npu'] | map('upper') }}"}}], "run_once": True},
+               {"block": [{"name": "five", "debug": {"msg": "{{ groups['npu'] | map('upper') }}"}}]}]
+    assert wrong(variables, entries) == ["one: b", "five: by itself"]

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Simulated nodes with an inventory folder of their own, and runs of the project's playbooks on them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.lib.hosts import node, tools
+from tests.lib.playbook import run_playbook
+from tests.lib.project import ROOT
+
+DEADLINE = 300
+
+
+@dataclass(frozen=True)
+class Done:
+    """``said``: the output, long lines unfolded; ``hosts``: the numbers of the recap by host."""
+
+    code: int
+    said: str
+    hosts: dict[str, dict[str, int]]
+
+    def count(self, what: str) -> dict[str, int]:
+        return {host: numbers[what] for host, numbers in self.hosts.items()}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """``inventory`` is the folder; the nodes lie beside it."""
+
+    folder: Path
+    nodes: dict[str, Path]
+
+    @property
+    def inventory(self) -> Path:
+        return self.folder / "site"
+
+    def conf(self, host: str) -> Path:
+        return self.nodes[host] / "etc/hccn.conf"
+
+    def host_vars(self, host: str) -> Path:
+        return self.inventory / f"host_vars/{host}.yml"
+
+    def play(self, job: str | Path, *arguments: str) -> Done:
+        path = ROOT / f"playbooks/{job}.yml" if isinstance(job, str) else job
+        done = run_playbook(path, self.inventory / "hosts", "--forks", "2", *arguments, cwd=self.folder, timeout=DEADLINE)
+        said = re.sub(r"\n {8}", " ", done.stdout) + done.stderr
+        return Done(done.returncode, said, recap(done.stdout))
+
+
+def recap(text: str) -> dict[str, dict[str, int]]:
+    found = {}
+    for line in text.split("PLAY RECAP")[-1].splitlines():
+        name, _, counts = line.partition(":")
+        if "ok=" in counts:
+            found[name.strip()] = {key: int(value) for key, value in (word.split("=") for word in counts.split())}
+    return found
+
+
+def make(folder: Path, hosts: dict[str, list[str]], **variables: Any) -> Cluster:
+    """A cluster of nodes with two NPUs; ``hosts``: for each, more arguments of the simulator's ``init``."""
+    nodes = {}
+    for number, (name, arguments) in enumerate(hosts.items(), 1):
+        nodes[name] = node(folder / name, "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", "--switch-address", "10.78.0.1",
+                           "--state", "*.gateway=10.78.0.1", "--state", "*.netdetect=10.78.0.1", *arguments, devices=2)
+    cluster = Cluster(folder, nodes)
+    cluster.inventory.mkdir()
+    common = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, **variables}
+    content = {"npu": {"vars": common, "hosts": {name: tools(path) for name, path in nodes.items()}}}
+    (cluster.inventory / "hosts").write_text(yaml.safe_dump(content, sort_keys=False))
+    return cluster

@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""roles/awx over a stand-in of AWX's API: first everything is made, then nothing is changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.awx.collection import PLACE
+from tests.integration.awx.controller import Controller
+from tests.integration.awx.surveys import jobs
+from tests.lib.playbook import run_playbook
+from tests.lib.project import ROOT, skip
+
+INVENTORY = """
+npu:
+  hosts:
+    n1: {check_fabric_control_address: 192.0.2.1}
+    n2:
+  vars: {check_fabric_state_dir: /data/hccn, bring_up_tls_state: disabled}
+"""
+VARIABLES = {
+    "awx_project_url": "https://git.example/hccn.git", "awx_inventory_path": "inventories/site/hosts", "awx_image": "registry.example/hccn-ee:1",
+    "awx_history_path": "/srv/hccn/history", "awx_credential_inputs": {"username": "root", "ssh_key_data": "-----BEGIN"}, "awx_timezone": "Asia/Shanghai",
+    "awx_notification_configuration": {"url": "https://hooks.example/x", "password": "geheim"},
+}
+WORKFLOW = "hccn from bare hosts to a proven fabric"
+NAMES = {f"hccn {job['name']}" for job in jobs()}
+
+
+@dataclass
+class Runs:
+    controller: Controller
+    folder: Path
+    first: subprocess.CompletedProcess[str]
+    second: subprocess.CompletedProcess[str]
+    changes_of_second: list[tuple[str, str]]
+
+
+def play(folder: Path, url: str, **variables: Any) -> subprocess.CompletedProcess[str]:
+    (folder / "hosts").write_text(INVENTORY)
+    (folder / "vars.json").write_text(json.dumps(VARIABLES | variables))
+    path = os.pathsep.join([str(ROOT / "collections"), str(PLACE)])
+    return run_playbook(ROOT / "playbooks/awx.yml", folder / "hosts", "-e", f"@{folder}/vars.json", cwd=folder, ANSIBLE_COLLECTIONS_PATH=path,
+                        ANSIBLE_ROLES_PATH=str(ROOT / "roles"), HOME=str(folder), CONTROLLER_HOST=url, ANSIBLE_PIPELINING="true",
+                        CONTROLLER_OAUTH_TOKEN=Controller.token)
+
+
+def changed(done: subprocess.CompletedProcess[str]) -> int:
+    return int(re.findall(r"changed=(\d+)", done.stdout)[-1])
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    if not (PLACE / "ansible_collections/awx/awx/MANIFEST.json").exists():
+        skip("awx-collection")
+    folder, controller = tmp_path_factory.mktemp("awx_role"), Controller()
+    first = play(folder, controller.url)
+    before = len(controller.changes)
+    second = play(folder, controller.url)
+    yield Runs(controller, folder, first, second, controller.changes[before:])
+    controller.close()
+
+
+def test_the_first_run_makes_all_and_the_second_changes_nothing(runs: Runs) -> None:
+    assert runs.first.returncode == 0, runs.first.stdout + runs.first.stderr
+    assert changed(runs.first) == 12
+    assert runs.second.returncode == 0, runs.second.stdout + runs.second.stderr
+    assert changed(runs.second) == 0
+    assert runs.changes_of_second == []
+
+
+def test_every_job_has_its_template(runs: Runs) -> None:
+    templates = runs.controller.named("job_templates")
+    assert set(templates) == NAMES
+    for name, template in templates.items():
+        assert template["playbook"] == f"playbooks/{name.removeprefix('hccn ')}.yml"
+        assert (template["allow_simultaneous"], template["job_slice_count"], template["ask_variables_on_launch"]) == (False, 1, True)
+        assert runs.controller.behind("job_templates", name, "credentials") == ["hccn history", "hccn hosts"]
+        assert runs.controller.behind("job_templates", name, "notification_templates_error") == ["hccn failures"]
+    assert [name for name, template in templates.items() if template["ask_limit_on_launch"]] == []
+    assert json.loads(templates["hccn bring_up"]["extra_vars"]) == {
+        "switch_upgrade_state_file": "/srv/hccn/history/switch_upgrade.json"}
+
+
+def test_what_the_inventory_says_is_not_asked(runs: Runs) -> None:
+    template = runs.controller.named("job_templates")["hccn check_fabric"]
+    asked = {question["variable"] for question in runs.controller.surveys[template["id"]]["spec"]}
+    assert {"check_fabric_plan", "check_fabric_control_port"} <= asked
+    assert asked & {"check_fabric_state_dir", "check_fabric_control_address"} == set()
+    assert {"hccn_hosts", "hccn_fail_on"} <= asked
+    site = runs.controller.named("job_templates")["hccn site"]
+    questions = {question["variable"]: question for question in runs.controller.surveys[site["id"]]["spec"]}
+    assert (site["survey_enabled"], list(questions)) == (True, ["hccn_hosts", "hccn_fail_on"])
+    assert (questions["hccn_hosts"]["default"], questions["hccn_fail_on"]["choices"], questions["hccn_fail_on"]["default"]) == (
+        "npu", ["never", "failed", "slow", "any"], "slow")
+
+
+def test_the_workflow_ends_with_the_page_whatever_a_check_finds(runs: Runs) -> None:
+    controller = runs.controller
+    followers = {name: {part: behind for part in ("success_nodes", "always_nodes") if (behind := controller.behind("workflow_job_template_nodes", name, part))}
+                 for name in controller.named("workflow_job_template_nodes")}
+    assert followers == {
+        "bring_up": {"success_nodes": ["rank_table"]}, "rank_table": {"success_nodes": ["check_fabric"]},
+        "check_fabric": {"always_nodes": ["fabric_page"]}, "fabric_page": {"success_nodes": ["check_collective"]},
+        "check_collective": {"always_nodes": ["report"]}, "report": {}}
+    nodes = controller.named("workflow_job_template_nodes")
+    assert nodes["report"]["extra_data"] == {"report_fail_on": "failed", "report_after": "check_collective"}
+    assert nodes["fabric_page"]["extra_data"] == {"report_fail_on": "failed", "report_after": "check_fabric"}
+    assert {node["workflow_job_template"] for node in nodes.values()} == {controller.named("workflow_job_templates")[WORKFLOW]["id"]}
+
+
+def test_the_schedules(runs: Runs) -> None:
+    schedules = runs.controller.named("schedules")
+    assert {name: (schedule["rrule"], schedule["extra_data"], schedule["enabled"]) for name, schedule in schedules.items()} == {
+        "hccn nightly quick check": (
+            "DTSTART;TZID=Asia/Shanghai:20260101T020000 RRULE:FREQ=DAILY;INTERVAL=1", {"check_fabric_plan": "quick"}, True),
+        "hccn weekly full check": (
+            "DTSTART;TZID=Asia/Shanghai:20260101T040000 RRULE:FREQ=WEEKLY;INTERVAL=1;BYDAY=SU", {"check_fabric_plan": "full"}, True)}
+
+
+def test_project_inventory_and_history(runs: Runs) -> None:
+    controller = runs.controller
+    project = controller.named("projects")["hccn project"]
+    assert (project["scm_url"], project["scm_branch"]) == ("https://git.example/hccn.git", "main")
+    source = controller.named("inventory_sources")["hccn hosts"]
+    assert (source["source_path"], source["source_project"], source["overwrite_vars"]) == ("inventories/site/hosts", project["id"], True)
+    kind = controller.named("credential_types")["hccn history"]
+    assert kind["injectors"] == {"env": {"HCCN_RESULTS_PATH": "{{ path }}"}}
+    assert controller.named("credentials")["hccn history"]["inputs"] == {"path": "/srv/hccn/history"}
+
+
+def test_a_missing_collection_is_named(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text(INVENTORY)
+    done = run_playbook(ROOT / "playbooks/awx.yml", tmp_path / "hosts", "-e", "awx_project_url=x", cwd=tmp_path, ANSIBLE_ROLES_PATH=str(ROOT / "roles"),
+                        HOME=str(tmp_path))
+    assert done.returncode == 2
+    assert "The collection awx.awx is not installed: ansible-galaxy collection install awx.awx" in done.stdout.replace("\n", " ").replace("  ", " ")

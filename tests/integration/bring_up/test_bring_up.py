@@ -1,0 +1,324 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook bring_up on simulated hosts that have no address yet: planned, set, kept, refused where two are the same.
+
+And on hosts that have addresses of which nothing is declared: what is wrong with them is found all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.module_utils._device.machine import PATHS as MACHINE_IDS
+
+from tests.lib.hosts import node, set_state, tools
+from tests.lib.playbook import ansible_environment, run_playbook
+
+HOSTS = ("n1", "n2")
+SUBNETS = {"bring_up_subnets": [{"cidr": "10.79.0.0/16", "gateway": "10.79.0.1"}], "bring_up_tls_state": "disabled"}
+OTHER_SUBNETS = {"bring_up_subnets": [{"cidr": "10.80.0.0/16", "gateway": "10.80.0.1"}]}
+PLANNED = """address_0=10.79.0.10
+netmask_0=255.255.0.0
+gateway_0=10.79.0.1
+netdetect_0=10.79.0.1
+address_1=10.79.0.11
+netmask_1=255.255.0.0
+gateway_1=10.79.0.1
+netdetect_1=10.79.0.1
+tls_enable_0=0
+tls_enable_1=0
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    return made(tmp_path, *HOSTS)
+
+
+@pytest.fixture
+def cluster_of_three(tmp_path: Path) -> Path:
+    return made(tmp_path, *HOSTS, "n3")
+
+
+def made(tmp_path: Path, *names: str, options: tuple[str, ...] = ()) -> Path:
+    """Hosts of two NPUs. ``options``: of the simulator, with ``{server}`` for the number of a host."""
+    lines = ["[npu]"]
+    for server, name in enumerate(names, 1):
+        root = node(tmp_path / name, *(option.replace("{server}", str(server)) for option in options), devices=2)
+        lines.append(" ".join([name, *(f"{option}={path}" for option, path in tools(root).items())]))
+    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
+    (tmp_path / "hosts").write_text("\n".join(lines))
+    return tmp_path
+
+
+def play(cluster: Path, playbook: str, variables: dict[str, object], *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = run_playbook(f"hccn.cluster.{playbook}", cluster / "hosts", "-e", json.dumps(variables), *arguments, **environment)
+    done.stdout = re.sub(r"\n {8}", " ", done.stdout)
+    return done
+
+
+def bring_up(cluster: Path, variables: dict[str, object], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return play(cluster, "bring_up", variables, *arguments)
+
+
+def changed(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """By host; what is done on the controller changes nothing."""
+    counts = dict(re.findall(r"^(\S+) +: .*changed=(\d+)", done.stdout.split("PLAY RECAP")[1], re.MULTILINE))
+    assert counts.pop("localhost", "0") == "0"
+    return list(counts.values())
+
+
+def conf(cluster: Path, name: str) -> str:
+    return (cluster / name / "etc/hccn.conf").read_text()
+
+
+def test_bare_hosts_get_planned_addresses_and_keep_them(cluster: Path) -> None:
+    predicted = bring_up(cluster, SUBNETS, "--check")
+    assert predicted.returncode == 0, predicted.stdout
+    assert [conf(cluster, name) for name in HOSTS] == ["", ""]
+    done = bring_up(cluster, SUBNETS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(conf(cluster, "n2").splitlines()) == sorted(PLANNED.splitlines())
+    assert "address_0=10.79.0.2\n" in conf(cluster, "n1")
+    assert changed(bring_up(cluster, SUBNETS)) == ["0", "0"]
+
+
+def test_addresses_do_not_move_to_others_where_a_host_is_lost(cluster: Path) -> None:
+    """Without digits in their names, and with no number, hosts would have the addresses of their place among those that are left."""
+    inventory = (cluster / "hosts").read_text().replace("n1 ", "alpha ", 1).replace("n2 ", "beta ", 1)
+    (cluster / "hosts").write_text(inventory)
+    done = bring_up(cluster, SUBNETS)
+    assert done.returncode == 2
+    assert "alpha, beta NPU 0: it has no number: its name has no digits at its end, and its place among the hosts of a run may change" in done.stdout
+    assert [conf(cluster, name) for name in HOSTS] == ["", ""]
+    done = bring_up(cluster, {**SUBNETS, "bring_up_numbers": {"alpha": 1, "beta": 2}}, "--limit", "beta")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "address_0=10.79.0.10\n" in conf(cluster, "n2")
+
+
+def test_a_host_without_tools_stops_no_other(tmp_path: Path) -> None:
+    cluster = addressed(tmp_path, *HOSTS, "n3")
+    inventory = (cluster / "hosts").read_text()
+    (cluster / "hosts").write_text(inventory.replace(str(cluster / "n3/bin"), str(cluster / "nowhere")))
+    (cluster / "n2/etc/hccn.conf").write_text("address_0=10.79.0.10netmask_0=255.255.0.0\n")
+    done = ended(cluster, {"bring_up_network": []})
+    assert (done.code, done.recap) == (2, {**JOB_FAILED, "n3": (0, 0)}), done.output
+    assert done.screen == [
+        "Result: failed. 3 hosts: 2 failed, 1 good.",
+        f"failed n2: Verify hccn.conf and complete its declared keys: {cluster}/n2/etc/hccn.conf has 2 problem(s) left, the first: line 1, netmask_0 is glued "
+        "to the value of address_0 -> Read the message of the task above",
+        "failed n3: no NPU on this host: npu-smi is missing and /dev holds no davinci device (is the driver installed?) -> On n3: npu-smi info -m"]
+    assert "undefined" not in done.output
+
+
+def test_an_address_that_two_have_stops_all_before_any_set(cluster: Path) -> None:
+    twice = [{"id": 0, "address": "10.79.0.9", "netmask": "255.255.0.0"}]
+    done = bring_up(cluster, {"bring_up_network": twice})
+    assert done.returncode == 2
+    assert "n2 NPU 0: 10.79.0.9 is also the address of n1 NPU 0" in done.stdout
+    assert "PLAY [Bring up the NPU network]" not in done.stdout
+    assert [conf(cluster, name) for name in HOSTS] == ["", ""]
+
+
+def test_a_host_at_work_is_left_alone_and_the_others_are_done(cluster: Path) -> None:
+    set_state(cluster / "n2", "1.process=4711:python3:100")
+    done = bring_up(cluster, {**SUBNETS, "bring_up_tls_state": "unchanged"})
+    assert done.returncode == 2
+    assert "device 1 is at work: pid 4711 (python3)" in done.stdout
+    assert "address_1" not in conf(cluster, "n2") and "address_1=10.79.0.3\n" in conf(cluster, "n1")
+
+
+def test_no_switch_is_touched_where_a_host_was_lost_before(cluster_of_three: Path) -> None:
+    cluster = cluster_of_three
+    set_state(cluster / "n2", "1.process=4711:python3:100")
+    done = bring_up(cluster, {**SUBNETS, "bring_up_tls_state": "enabled"})
+    assert done.returncode == 2
+    assert "TLS left as it was, since not every host can follow. Failed: n2" in done.stdout, done.stdout
+    assert ["tls_enable_0=0\n" in conf(cluster, name) for name in (*HOSTS, "n3")] == [True, False, True]
+    assert not re.search(r"TASK \[[^]]*Make the TLS switch[^]]*\] \*+\s+(ok|changed)", done.stdout), done.stdout
+
+
+def test_in_batches(cluster: Path) -> None:
+    done = bring_up(cluster, {**SUBNETS, "bring_up_tls_state": "unchanged", "hccn_serial": 1})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("PLAY [Bring up the NPU network]") == 2
+    assert "address_0=10.79.0.10\n" in conf(cluster, "n2")
+
+
+def test_batches_in_which_a_switch_would_change_are_refused(cluster_of_three: Path) -> None:
+    cluster = cluster_of_three
+    assert bring_up(cluster, SUBNETS).returncode == 0
+    done = bring_up(cluster, {**SUBNETS, "hccn_serial": 2, "bring_up_settings": {"send_arp_status": 1}})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ["send_arp_status_0=1\n" in conf(cluster, name) for name in (*HOSTS, "n3")] == [True, True, True]
+    done = bring_up(cluster, {**OTHER_SUBNETS, "hccn_serial": 2, "bring_up_tls_state": "enabled"})
+    assert done.returncode == 2
+    assert "The TLS switch would change on n1, n2 while hosts of later batches keep theirs. Nothing was set." in done.stdout, done.stdout
+    assert ["tls_enable_0=1\n" in conf(cluster, name) for name in (*HOSTS, "n3")] == [False, False, False]
+    # What was there before is kept, also on the host that the refusal did not come from.
+    assert ["address_0=10.80." in conf(cluster, name) for name in HOSTS] == [True, True]
+    done = play(cluster, "restore", {}, "--limit", "n1,n2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ["address_0=10.79." in conf(cluster, name) for name in HOSTS] == [True, True]
+
+
+def test_what_was_there_before_comes_back(cluster: Path) -> None:
+    first = {**SUBNETS, "bring_up_settings": {"send_arp_status": 1}}
+    assert bring_up(cluster, first).returncode == 0
+    before = [sorted(conf(cluster, name).splitlines()) for name in HOSTS]
+    second = {**OTHER_SUBNETS, "bring_up_settings": {"send_arp_status": 0}}
+    assert bring_up(cluster, second).returncode == 0
+    assert "address_0=10.80.0.2" in conf(cluster, "n1") and "send_arp_status_0=0" in conf(cluster, "n1")
+    done = play(cluster, "restore", {})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [sorted(conf(cluster, name).splitlines()) for name in HOSTS] == before
+    assert changed(play(cluster, "restore", {})) == ["0", "0"]
+
+
+LEFTOVER = "gateway_0=10.99.0.1\n"
+"""Of another network; hccn_tool refuses it by hand, so a file from elsewhere brought it."""
+
+
+def test_a_leftover_gateway_outside_of_the_declared_network_is_healed(cluster: Path) -> None:
+    assert bring_up(cluster, SUBNETS).returncode == 0
+    path = cluster / "n2/etc/hccn.conf"
+    path.write_text(path.read_text().replace("gateway_0=10.79.0.1\n", LEFTOVER))
+    set_state(cluster / "n2", "0.gateway=10.99.0.1")
+    predicted = bring_up(cluster, SUBNETS, "--check")
+    assert (predicted.returncode, LEFTOVER in conf(cluster, "n2")) == (0, True), predicted.stdout
+    done = bring_up(cluster, SUBNETS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(conf(cluster, "n2").splitlines()) == sorted(PLANNED.splitlines())
+    assert "hccn.conf with 0 problems" in done.stdout
+    assert changed(done) == ["0", "1"]
+    assert changed(bring_up(cluster, SUBNETS)) == ["0", "0"]
+
+
+def test_a_move_to_a_network_without_gateway_leaves_no_old_one(cluster: Path) -> None:
+    (cluster / "n2/etc/hccn.conf").write_text("address_0=10.79.0.10\nnetmask_0=255.255.0.0\n" + LEFTOVER)
+    set_state(cluster / "n2", "0.ip=10.79.0.10", "0.netmask=255.255.0.0", "0.gateway=10.99.0.1")
+    done = bring_up(cluster, {"bring_up_subnets": [{"cidr": "10.80.0.0/16"}]})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "address_0=10.80.0." in conf(cluster, "n2") and "gateway_0" not in conf(cluster, "n2")
+
+
+def test_problems_that_no_declared_address_replaces_still_fail_the_host(cluster: Path) -> None:
+    (cluster / "n2/etc/hccn.conf").write_text("send_arp_status_0=7\n" + LEFTOVER)
+    done = bring_up(cluster, SUBNETS)
+    assert done.returncode == 2
+    assert "has 1 problem(s) left, the first: line 1, send_arp_status_0: '7' is neither 0 nor 1" in done.stdout, done.stdout
+    assert "address_0" not in conf(cluster, "n2")
+
+
+class Ended(NamedTuple):
+    """``screen``: what is printed after the recap, without the line of the report; ``findings``: the samples of the history, worst first."""
+
+    code: int
+    recap: dict[str, tuple[int, int]]
+    screen: list[str]
+    findings: list[dict[str, Any]]
+    output: str
+
+
+def ended(cluster: Path, variables: dict[str, object], *arguments: str) -> Ended:
+    """Bring up with a history. ``recap``: unreachable and failed by host."""
+    history = cluster / "history"
+    done = play(cluster, "bring_up", variables, *arguments, ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(history))
+    statistics, *screen = re.split(r"^(?=Result: )", done.stdout.split("PLAY RECAP")[1], maxsplit=1, flags=re.MULTILINE)
+    recap = {host: (int(lost), int(failed)) for host, lost, failed in re.findall(r"^(\S+) +: .*unreachable=(\d+) +failed=(\d+)", statistics, re.MULTILINE)}
+    shown = "".join(screen).strip().splitlines()
+    (run,) = history.glob("*/*/*/*.jsonl")
+    assert shown[-1:] == [f"Report: {history}/reports/{run.stem.split('-', 1)[1]}.html"], done.stdout + done.stderr
+    records = [json.loads(line) for line in run.read_text().splitlines()]
+    findings = [record["samples"][0] for record in records if record.get("kind") == "finding"]
+    return Ended(done.returncode, recap, shown[:-1], findings, done.stdout)
+
+
+def addressed(tmp_path: Path, *names: str) -> Path:
+    """Hosts with addresses that nobody declared, of which hccn.conf and the devices say the same."""
+    return made(tmp_path, *names, options=("--address-template", "10.78.{server}.1{device}", "--netmask", "255.255.0.0"))
+
+
+ALL_WELL = {"localhost": (0, 0), "n1": (0, 0), "n2": (0, 0)}
+JOB_FAILED = {**ALL_WELL, "localhost": (0, 1)}
+
+
+def test_hosts_with_nothing_wrong(tmp_path: Path) -> None:
+    done = ended(addressed(tmp_path, *HOSTS), {})
+    assert (done.code, done.recap, done.screen, done.findings) == (0, ALL_WELL, ["Result: good. 2 hosts: 2 good."], []), done.output
+
+
+def test_a_device_that_differs_from_hccn_conf_where_nothing_is_declared(tmp_path: Path) -> None:
+    cluster = addressed(tmp_path, *HOSTS)
+    set_state(cluster / "n2", "0.ip=10.78.2.99")
+    done = ended(cluster, {})
+    message = "the device has 10.78.2.99, hccn.conf has 10.78.2.10: the next reboot sets the latter"
+    step = "ansible-playbook hccn.cluster.bring_up --check --diff -e hccn_hosts=n2"
+    assert (done.code, done.recap) == (2, JOB_FAILED), done.output
+    assert done.screen == ["Result: degraded. 2 hosts: 1 degraded, 1 good.", f"degraded n2 NPU 0: {message} -> {step}"]
+    assert done.findings == [{
+        "component": {"kind": "npu", "name": "n2 NPU 0"}, "cause": "conf_differs", "severity": "degraded", "message": message, "hosts": ["n2"],
+        "devices": [{"host": "n2", "device": 0}], "next_step": step, "stage": "bring_up"}]
+
+
+def test_an_address_of_two_npus_where_nothing_is_declared(tmp_path: Path) -> None:
+    cluster = addressed(tmp_path, *HOSTS)
+    path = cluster / "n2/etc/hccn.conf"
+    path.write_text(path.read_text().replace("address_1=10.78.2.11\n", "address_1=10.78.1.10\n"))
+    set_state(cluster / "n2", "1.ip=10.78.1.10")
+    done = ended(cluster, {})
+    assert (done.code, done.recap) == (2, JOB_FAILED), done.output
+    assert done.screen == ["Result: failed. 2 hosts: 2 failed.", "failed n1 NPU 0, n2 NPU 1: both have the address 10.78.1.10"
+                           " -> ansible-playbook hccn.cluster.bring_up --check --diff -e hccn_hosts=n1,n2"]
+    assert [(one["cause"], one["component"], one["devices"]) for one in done.findings] == [
+        ("address_conflict", {"kind": "npu", "name": "n1 NPU 0, n2 NPU 1"}, [{"host": "n1", "device": 0}, {"host": "n2", "device": 1}])]
+
+
+def test_a_machine_that_is_listed_twice(tmp_path: Path) -> None:
+    cluster = addressed(tmp_path, *HOSTS)
+    inventory = (cluster / "hosts").read_text().splitlines(True)
+    (first,) = [line for line in inventory if line.startswith("n1 ")]
+    (cluster / "hosts").write_text("".join([inventory[0], first.replace("n1 ", "n9 ", 1), *inventory[1:]]))
+    done = ended(cluster, {})
+    # A machine that has neither id tells itself by its NPUs.
+    why = "the id of the machine" if any(Path(path).exists() for path in MACHINE_IDS) else "the serial numbers of all NPUs"
+    assert (done.code, done.recap) == (2, {**JOB_FAILED, "n9": (0, 0)}), done.output
+    assert done.screen == ["Result: failed. 3 hosts: 2 failed, 1 good.", f"failed n1, n9: they are one machine by {why}"
+                           " -> Remove one of n1,n9 from the inventory"]
+    assert [(one["cause"], one["hosts"]) for one in done.findings] == [("machine_listed_twice", ["n1", "n9"])]
+
+
+def test_one_host_without_the_tool(tmp_path: Path) -> None:
+    cluster = addressed(tmp_path, *HOSTS)
+    (cluster / "n2/bin/hccn_tool").unlink()
+    done = ended(cluster, {})
+    assert (done.code, done.recap) == (2, JOB_FAILED), done.output
+    assert done.screen == ["Result: failed. 2 hosts: 1 failed, 1 good.",
+                           f"failed n2: {cluster}/n2/bin/hccn_tool: no such program (install it or give its path)"
+                           " -> Install the driver on n2, or set hccn_tool and npu_smi to the paths of the tools"]
+    assert [(one["cause"], one["component"]) for one in done.findings] == [("tool_missing", {"kind": "host", "name": "n2"})]
+
+
+def test_a_tls_error_of_all_npus_is_told_once(tmp_path: Path) -> None:
+    cluster = addressed(tmp_path, *HOSTS)
+    set_state(cluster / "n2", "*.tls_nocert=1")
+    done = ended(cluster, {"bring_up_tls_state": "enabled"})
+    assert (done.code, done.recap) == (2, JOB_FAILED), done.output
+    assert done.screen == ["Result: failed. 2 hosts: 1 failed, 1 good.",
+                           "failed n2: Look whether every host can follow: 2 of 2 devices failed: NPUs 0-1: tls: No certificate found, please set certs "
+                           "firstly! (set one: hccn_tool -i N -tls -s path FOLDER pri KEY.pem pub CERTIFICATE.pem ca1 CA1.pem ca2 CA2.pem)"
+                           " -> Read the message of the task above"]
+    assert ["tls_enable_0=1\n" in conf(cluster, name) for name in HOSTS] == [False, False]
+
+
+def test_npus_that_the_host_does_not_have_fail_a_task(cluster: Path) -> None:
+    options = {**tools(cluster / "n1"), "devices": ["8-15"], "gather": ["link"]}
+    argv = [str(Path(sys.executable).with_name("ansible")), "-i", str(cluster / "hosts"), "n1", "-m", "hccn.cluster.device_info", "-a", json.dumps(options)]
+    done = subprocess.run(argv, env=ansible_environment(), capture_output=True, text=True, timeout=120)
+    assert (done.returncode, "NPUs 8-15 do not exist on this host, which has NPUs 0-1" in done.stdout) == (2, True), done.stdout

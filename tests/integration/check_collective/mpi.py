@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real mpirun, the stand-in programs, hosts that all are this machine, and a look at what is left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from tests.lib.project import SIMULATOR, skip
+
+OPERATIONS = (
+    "all_reduce", "all_gather", "all_gatherv", "broadcast", "reduce", "reduce_scatter", "reduce_scatterv",
+    "scatter", "alltoall", "alltoallv", "alltoallvc",
+)
+NCCL_OPERATIONS = ("all_reduce", "all_gather", "broadcast", "reduce", "reduce_scatter", "scatter", "alltoall", "alltoallv")
+TOKEN = "HCCN_TEST_TOKEN"
+CALL_SECONDS = 90
+
+
+@cache
+def _find() -> str | None:
+    for path in (str(Path(sys.executable).parent / "mpirun"), shutil.which("mpirun"), shutil.which("mpirun.mpich")):
+        if path and os.access(path, os.X_OK):
+            said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
+            if "HYDRA" in said:
+                return path
+    return None
+
+
+def mpirun() -> str:
+    """The path of an MPICH mpirun; without one the test is skipped by name."""
+    path = _find()
+    return path if path is not None else skip("mpirun")
+
+
+def programs(folder: Path) -> Path:
+    """A folder like CANN's tools/hccl_test: bin/all_reduce_test and the others, all of them the stand-in."""
+    target = folder / "hccl_test"
+    (target / "bin").mkdir(parents=True)
+    for operation in OPERATIONS:
+        (target / "bin" / f"{operation}_test").symlink_to(SIMULATOR / "bin" / "hccl_test_program")
+    return target
+
+
+def nccl_programs(folder: Path) -> Path:
+    """A folder like that of nccl-tests: build/all_reduce_perf and the others, all of them the stand-in."""
+    target = folder / "nccl-tests"
+    (target / "build").mkdir(parents=True)
+    for operation in NCCL_OPERATIONS:
+        (target / "build" / f"{operation}_perf").symlink_to(SIMULATOR / "bin" / "nccl_tests_program")
+    return target
+
+
+def hosts_on_this_machine() -> dict[str, str]:
+    """Environment in which mpirun reaches 127.77.0.1 and so on through the stand-in for ssh."""
+    return {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": str(SIMULATOR / "bin" / "sim-ssh")}
+
+
+def carrying(token: str) -> dict[int, str]:
+    """Processes that inherited this token, by pid: their command lines. Zombies are over and do not count."""
+    needle = f"{TOKEN}={token}".encode()
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            try:
+                if needle in Path("/proc", name, "environ").read_bytes().split(b"\0"):
+                    found[int(name)] = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+    return found

@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Playbooks over simulated nodes, and an sshd of a test's own on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.integration.check_fabric.cluster import Cluster
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.project import skip
+from tests.lib.waiting import until
+
+SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
+OPTIONS = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o IdentitiesOnly=yes -o ControlMaster=no -o ControlPath=none"
+
+
+def write(folder: Path, playbook: str, cluster: Cluster, variables: Mapping[str, Any], of_hosts: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    """play.yml, and hosts.json with the nodes, each with its ``root``."""
+    hosts = {name: {"root": cluster.root(name), **(of_hosts or {}).get(name, {})} for name in cluster.ports}
+    (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": {"ansible_connection": "local", **variables}}}))
+    (folder / "play.yml").write_text(playbook)
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """ansible-playbook at work, the head of a process group of its own."""
+    argv = [ANSIBLE_PLAYBOOK, "-i", "hosts.json", "play.yml", "--forks", "1", *arguments]
+    return subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, env=ansible_environment())
+
+
+def results(cluster: Cluster) -> dict[str, dict[str, Any]]:
+    """What each host wrote down."""
+    return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}
+
+
+@contextlib.contextmanager
+def sshd(folder: Path) -> Iterator[dict[str, Any]]:
+    """The variables by which Ansible reaches this machine over ssh. As root it has a /run of its own, where sshd wants a folder."""
+    if not os.access(SSHD, os.X_OK) or shutil.which("ssh") is None:
+        skip("sshd")
+    folder.mkdir(mode=0o700)
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True, timeout=30)
+    shutil.copy(folder / "user.pub", folder / "authorized")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    (folder / "sshd_config").write_text("\n".join([
+        f"Port {port}", "ListenAddress 127.0.0.1", f"HostKey {folder}/host", f"AuthorizedKeysFile {folder}/authorized", f"PidFile {folder}/pid", "UsePAM no",
+        "StrictModes no", "PermitRootLogin yes", "PasswordAuthentication no", ""]))
+    argv = [SSHD, "-D", "-f", str(folder / "sshd_config"), "-E", str(folder / "log")]
+    if os.getuid() == 0:
+        argv = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /run && mkdir -m 0755 /run/sshd && exec "$@"', "sh", *argv]
+    server = subprocess.Popen(argv)
+    try:
+        until(lambda: server.poll() is not None or _listens(port))
+        if server.poll() is not None:
+            skip("sshd", (folder / "log").read_text()[-200:] if (folder / "log").exists() else "")
+        yield {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": port, "ansible_ssh_private_key_file": str(folder / "user"),
+               "ansible_ssh_common_args": OPTIONS, "ansible_ssh_transfer_method": "piped"}
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

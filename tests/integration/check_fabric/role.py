@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role check_fabric, and playbooks with it, over simulated nodes."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.integration.check_fabric.cluster import Cluster
+from tests.lib.playbook import run_playbook
+
+UNREACHABLE = 4
+"""ansible-playbook's exit code where no task failed and a host could not be reached: of a play that nothing concludes."""
+FAILED = 2
+
+
+def play(cluster: Cluster, tmp_path: Path, playbook: str = "check_fabric", lost: str | None = None, code: int = 0,
+         environment: Mapping[str, str] | None = None, of_hosts: Mapping[str, Mapping[str, Any]] | None = None, **variables: Any) -> str:
+    """What it says. ``lost``: a host whose port nobody listens on. ``code``: the exit status that is expected. ``of_hosts``: the hosts of the play with
+    variables of their own, without it all."""
+    hosts: dict[str, dict[str, Any]] = {
+        entry["host"]: {"root": cluster.root(entry["host"]), "check_fabric_control_port": entry["control_port"], **(of_hosts or {}).get(entry["host"], {})}
+        for entry in cluster.hosts() if of_hosts is None or entry["host"] in of_hosts}
+    if lost is not None:
+        hosts[lost] |= {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1, "ansible_ssh_retries": 0}
+    common = {
+        "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "check_fabric_control_address": "127.0.0.1",
+        "hccn_tool": "{{ root }}/bin/counted", "npu_smi": "{{ root }}/bin/npu-smi", "hccn_conf": "{{ root }}/etc/hccn.conf",
+        "check_fabric_state_dir": "{{ root }}/runs", "check_fabric_server_start_delay": 0.3, "check_fabric_relative_floor": 0.4,
+        "check_fabric_iterations": 1000, "check_fabric_timeout": 60, **variables,
+    }
+    (tmp_path / "hosts.json").write_text(json.dumps({"npu": {"hosts": hosts, "vars": common}}))
+    done = run_playbook(f"hccn.cluster.{playbook}", "hosts.json", cwd=tmp_path, **(environment or {}))
+    assert done.returncode == code, done.stdout + done.stderr
+    return re.sub(r"\n {8}", " ", done.stdout)

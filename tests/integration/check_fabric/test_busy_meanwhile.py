@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A job that starts on an NPU during a run: its pairs are not run any more, it is not reset, and it is busy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
+from tests.integration.check_fabric.cluster import Cluster, records, run
+from tests.lib.hosts import set_state_after
+
+JOB = "0.process=4711:python3:100"
+LONG = {"iterations": 20000}
+"""With measure_seconds above 1 a test takes longer than an answer about the processes is good for."""
+
+
+def victim_of(plan: dict, side: str) -> str:
+    """A host whose second pair has it as ``side``, which is not of the last round alone."""
+    for host in ("n1", "n2", "n3"):
+        pairs = [pair for one in plan["rounds"] for pair in one if host in (pair["source"]["host"], pair["target"]["host"])]
+        if pairs[1][side]["host"] == host:
+            return host
+    raise AssertionError(side)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_an_npu_that_becomes_busy_is_left_alone(make: Callable[..., Cluster], side: str) -> None:
+    cluster = make(3, 1, measure_seconds=1.3)
+    plan = cluster.plan("full")
+    victim = victim_of(plan, side)
+    set_state_after(Path(cluster.root(victim)), 1, JOB, matching="ib_write_bw")
+    results = run(cluster, plan, **LONG)
+    by_status = {record["status"]: record for record in records(results)}
+    assert sorted(record["status"] for record in records(results)) == ["not_run", "ok", "ok"]
+    busy = by_status["not_run"]
+    said = "device 0 is at work: pid 4711 (python3)"
+    assert (busy[side]["host"], busy["context"]["failed_end"]) == (victim, side)
+    assert busy["error"] == {"code": "device_busy", "message": said if side == "source" else f"{victim} npu 0 as server: {said}",
+                             "hint": "wait for the job to end, or set allow_busy: true"}
+    assert "command" not in busy
+    kinds = [call.split()[1] for call in cluster.calls(victim)]
+    assert [kind if kind == "reset" else "test" for kind in kinds] == ["reset", "test", "reset"], "no reset after the job has started"
+    found = diagnose(list(cluster.ports), results, relative_floor=0.1)
+    # That a target is busy is the word of one partner only, which does not count against what it measured with the other.
+    known = "busy" if side == "source" else "good"
+    assert {verdict.host: verdict.verdict for verdict in found.verdicts} == {name: known if name == victim else "good" for name in cluster.ports}
+    assert cluster.nothing_left("n1", "n2", "n3")
+
+
+def test_who_allows_it_measures_busy_npus(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 1)
+    cluster.set_state("n1", JOB)
+    (record,) = records(run(cluster, cluster.plan(), allow_busy=True))
+    assert record["status"] == "ok"
+
+
+def test_an_npu_that_is_given_another_address_meanwhile_is_busy(make: Callable[..., Cluster]) -> None:
+    """Another playbook has changed it since the pairs were planned: nobody is failed."""
+    cluster = make(2, 1)
+    plan = cluster.plan()
+    target = plan["rounds"][0][0]["target"]
+    cluster.set_state(target["host"], "0.ip=127.200.0.9")
+    results = run(cluster, plan)
+    (record,) = records(results)
+    assert (record["status"], record["context"]["failed_end"]) == ("not_run", "target")
+    assert record["error"] == {
+        "code": "address_changed",
+        "message": f"{target['host']} npu 0 as server: device 0 has 127.200.0.9 now, and had {target['address']} when the pairs were planned",
+        "hint": "another run changes the NPUs of this host: measure again when that is over"}
+    found = diagnose(list(cluster.ports), results, relative_floor=0.1)
+    assert {verdict.host == target["host"]: verdict.verdict for verdict in found.verdicts} == {True: "busy", False: "not_measured"}

@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What check_fabric comes to where hosts and NPUs are bad in different ways at once: exit status, the lines after Ansible's recap, and rows of the report."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.check_fabric import play as plays
+from tests.integration.check_fabric.cluster import Cluster
+from tests.integration.check_fabric.role import FAILED, UNREACHABLE, play
+from tests.integration.check_fabric.test_frozen import descendants, mentioning
+from tests.lib.waiting import until
+
+
+def check(cluster: Cluster, folder: Path, **options: Any) -> tuple[list[str], str]:
+    """The lines after the recap but for that of the report, with how far below normal something is as N, and the report."""
+    kept = {"ANSIBLE_CALLBACKS_ENABLED": "hccn.cluster.results", "HCCN_RESULTS_PATH": str(folder / "history")}
+    said = play(cluster, folder, environment=kept, **options)
+    screen = said.partition("PLAY RECAP")[2].partition("\n\n")[2].strip().splitlines()
+    (report,) = (folder / "history/reports").glob("*.html")
+    assert screen.pop() == f"Report: {report}"
+    return [re.sub(r"\d+ % below", "N % below", line) for line in screen], report.read_text()
+
+
+def rows(report: str) -> list[list[str]]:
+    """The cells of all rows of all tables."""
+    found = []
+    for row in re.findall(r"<tr>(.*?)</tr>", re.sub(r'<span lang="zh[^>]*>.*?</span>', "", report), re.DOTALL):
+        cells = re.findall(r"<td[^>]*>(.*?)(?=<td|$)", row, re.DOTALL)
+        found.append([" ".join(html.unescape(re.sub(r"<[^>]+>", " ", cell)).split()) for cell in cells])
+    return found
+
+
+def test_the_only_partner_has_no_link(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    """Both hosts get their verdict, though there is nothing to measure."""
+    cluster = make(2, 2)
+    cluster.set_state("n1", "*.link=0")
+    screen, report = check(cluster, tmp_path, code=FAILED)
+    assert screen == [
+        "Result: failed. 2 hosts: 1 failed, 1 not measured.",
+        "failed n1 NPUs 0-1: the link is down -> On n1: hccn_tool -i 0 -optical -g",
+        "unknown n2: it had no partner: no other host has an NPU that can be measured with one of its own -> "
+        "ansible-playbook hccn.cluster.check_fabric"]
+    assert ["n1", "✕ failed"] in [row[:2] for row in rows(report)]
+    assert [cluster.calls(name) for name in cluster.ports] == [[], []]
+
+
+def test_a_dead_link_and_a_slow_npu(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    cluster = make(4, 2)
+    cluster.set_state("n1", "1.link=0")
+    cluster.set_state("n3", "0.rate_mbit=20")
+    screen, _report = check(cluster, tmp_path, code=FAILED)
+    assert screen == [
+        "Result: failed. 4 hosts: 1 failed, 1 slow, 2 good.",
+        "failed n1 NPU 1: the link is down -> On n1: hccn_tool -i 1 -optical -g",
+        "slow n3 NPU 0: it is slow with 2 of 2 proven-good partners: n1, n2, N % below normal -> On n3: hccn_tool -i 0 -optical -g"]
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("slow", 2), ("failed", 0)])
+def test_a_slow_npu_and_a_busy_one(make: Callable[..., Cluster], tmp_path: Path, fail_on: str, code: int) -> None:
+    cluster = make(4, 2)
+    cluster.set_state("n2", "0.rate_mbit=20")
+    cluster.set_state("n3", "1.process=4711:python3:100")
+    screen, _report = check(cluster, tmp_path, code=code, hccn_fail_on=fail_on)
+    assert screen == [
+        "Result: slow. 4 hosts: 1 slow, 1 busy, 2 good.",
+        "slow n2 NPU 0: it is slow with 2 of 2 proven-good partners: n3, n4, N % below normal -> On n2: hccn_tool -i 0 -optical -g",
+        "unknown n3 NPU 1: it is at work, pid 4711 -> When the job has ended: ansible-playbook hccn.cluster.check_fabric"]
+
+
+def test_a_host_that_is_lost_before(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    screen, report = check(make(4, 1), tmp_path, lost="n3", code=UNREACHABLE)
+    headline, lost = screen
+    assert headline == "Result: failed. 4 hosts: 1 unreachable, 3 good."
+    assert lost.startswith("failed n3: Ansible did not reach it: ")
+    assert lost.endswith("ssh: connect to host 127.0.0.1 port 1: Connection refused -> ansible n3 -m ansible.builtin.ping -vvv")
+    of_n3 = [row for row in rows(report) if row[:1] == ["n3"]]
+    assert of_n3[0][1] == "⊘ unreachable"
+    assert "port 1: Connection refused" in of_n3[0][2]
+
+
+@contextlib.contextmanager
+def mortal(folder: Path, cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Callable[[], None]]]:
+    """The variables of a host with an sshd of its own, and what ends that with all its sessions, and with what the host measures."""
+    with plays.sshd(folder) as variables:
+        (server,) = [pid for pid in mentioning(str(folder / "sshd_config")) if Path(f"/proc/{pid}/comm").read_text().strip() == "sshd"][:1]
+
+        def die() -> None:
+            for _again in range(2):  # what began meanwhile
+                for pid in [*descendants(server), *cluster.processes(name)]:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+
+        yield {**variables, "ansible_ssh_retries": 0}, die
+
+
+@pytest.mark.parametrize("victim", ["n1", "n3"], ids=["the first reporter", "another host"])
+def test_a_host_that_dies_while_it_measures(make: Callable[..., Cluster], tmp_path: Path, victim: str) -> None:
+    cluster = make(4, 1, measure_seconds=1.0)
+    with mortal(tmp_path / "ssh", cluster, victim) as (connection, die), ThreadPoolExecutor(1) as pool:
+        of_hosts = {name: connection if name == victim else {} for name in cluster.ports}
+        ended = pool.submit(check, cluster, tmp_path, code=UNREACHABLE, of_hosts=of_hosts, check_fabric_plan="full")
+        until(lambda: ended.done() or all(cluster.testing(name) for name in cluster.ports), 120)
+        assert not ended.done(), ended.result()
+        die()
+        screen, report = ended.result(240)
+    assert screen[0] == "Result: failed. 4 hosts: 1 unreachable, 3 good."
+    assert screen[1].startswith(f"failed {victim}: Ansible did not reach it: ")
+    assert screen[1].endswith(f" -> ansible {victim} -m ansible.builtin.ping -vvv")
+    assert len(screen) == 2
+    of_victim = [row for row in rows(report) if row[:1] == [victim]]
+    assert of_victim[0][1] == "⊘ unreachable"

@@ -1,0 +1,283 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host that stops answering while its connection stays up, for a user whose ansible.cfg is empty: it is unreachable, all others get their verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.check_fabric import play
+from tests.integration.check_fabric.cluster import Cluster
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.waiting import until
+
+MUTE = Path(__file__).with_name("mute")
+COMMAND_OF = {"ssh": "{folder}/cp/", "mute": "sleep\00036000"}
+"""In the command line of what waits for the host's answer."""
+WITHIN_S = 60.0
+"""From the end of the others' measurements to the end of the play."""
+LONGEST_S = 240.0
+COMMON = {
+    "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "check_fabric_control_address": "127.0.0.1",
+    "hccn_tool": "{{ root }}/bin/counted", "npu_smi": "{{ root }}/bin/npu-smi", "hccn_conf": "{{ root }}/etc/hccn.conf",
+    "check_fabric_state_dir": "{{ root }}/runs", "check_fabric_server_start_delay": 0.3, "check_fabric_relative_floor": 0.2,
+    "check_fabric_iterations": 1000, "check_fabric_plan": "full",
+}
+
+
+@dataclass
+class Frozen:
+    """What a play with a frozen host came to. ``after_s``: from the end of the others' measurements to its own end."""
+
+    exit: int
+    output: str
+    after_s: float
+    left: list[int]
+
+    @property
+    def hosts(self) -> dict[str, list[str]]:
+        """The hosts by class, as the job's artifact has them."""
+        stats = self.output.split("CUSTOM STATS", 1)[1]
+        found, _end = json.JSONDecoder().raw_decode(stats[stats.index("hccn_check_fabric"):].partition(": ")[2])
+        return {name: hosts for name, hosts in found["hosts"].items() if hosts}
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and all that came of it."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            children.setdefault(int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]), []).append(int(entry.name))
+    found = [pid]
+    for one in found:
+        found += children.get(one, [])
+    return found
+
+
+def mentioning(text: str) -> list[int]:
+    """Processes with a text in their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            if text.encode() in (entry / "cmdline").read_bytes() and int(entry.name) != os.getpid():
+                found.append(int(entry.name))
+    return found
+
+
+class Play:
+    """A playbook of the collection over a cluster, one host of which has a connection of its own. ``bare``: an empty ansible.cfg."""
+
+    def __init__(self, folder: Path, cluster: Cluster, victim: str, connection: dict[str, Any], playbook: str = "check_fabric", **variables: Any) -> None:
+        self.folder, self.cluster, self.victim = folder, cluster, victim
+        hosts = {entry["host"]: {"root": cluster.root(entry["host"]), "check_fabric_control_port": entry["control_port"]} for entry in cluster.hosts()}
+        hosts[victim] |= connection
+        (folder / "hosts.json").write_text(json.dumps({"npu": {"hosts": hosts, "vars": {**COMMON, **variables}}}))
+        (folder / "ansible.cfg").write_text("")
+        environment = ansible_environment(
+            ANSIBLE_CONFIG=str(folder / "ansible.cfg"), ANSIBLE_SHOW_CUSTOM_STATS="1", ANSIBLE_LOCAL_TEMP=str(folder / "local"),
+            ANSIBLE_CONNECTION_PLUGINS=str(MUTE), ANSIBLE_SSH_CONTROL_PATH_DIR=str(folder / "cp"))
+        argv = [ANSIBLE_PLAYBOOK, "-i", "hosts.json", f"hccn.cluster.{playbook}"]
+        self.log = (folder / "output").open("w+")
+        self.process = subprocess.Popen(argv, cwd=folder, stdout=self.log, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+
+    def said(self, text: str) -> bool:
+        return text in (self.folder / "output").read_text()
+
+    def journals(self) -> dict[str, list[dict[str, Any]]]:
+        """What each host has measured so far."""
+        found = {}
+        for name in self.cluster.ports:
+            for path in Path(self.cluster.root(name)).glob("runs/*/journal.jsonl"):
+                found[name] = self.cluster.lines(path)
+        return found
+
+    def others_are_over(self) -> bool:
+        journals = self.journals()
+        return all(journals.get(name) and "state" in journals[name][-1] for name in self.cluster.ports if name != self.victim)
+
+    def ended(self) -> Frozen:
+        """Waits for the end, which is killed where it does not come; what is left of its connections is seen before that is ended, too."""
+        over = None
+        end = time.monotonic() + LONGEST_S
+        while self.process.poll() is None and time.monotonic() < end:
+            if over is None and self.others_are_over():
+                over = time.monotonic()
+                end = min(end, over + 2 * WITHIN_S)
+            time.sleep(0.1)
+        after = time.monotonic() - (over or time.monotonic())
+        left = descendants(self.process.pid)[1:]
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(30)
+        output = (self.folder / "output").read_text()
+        self.log.close()
+        return Frozen(self.process.returncode, output, after, left)
+
+
+@contextlib.contextmanager
+def host_of_its_own(folder: Path, cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Callable[[], None]]]:
+    """The variables of a host with an sshd of its own, and what freezes it: sshd with all its sessions, and what the host measures with."""
+    stopped: list[int] = []
+    with play.sshd(folder) as variables:
+        (server,) = [pid for pid in mentioning(str(folder / "sshd_config")) if Path(f"/proc/{pid}/comm").read_text().strip() == "sshd"][:1]
+
+        def freeze() -> None:
+            for _again in range(2):  # what began meanwhile
+                for pid in [*descendants(server), *cluster.processes(name)]:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGSTOP)
+                        stopped.append(pid)
+
+        variables["ansible_ssh_common_args"] = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o IdentitiesOnly=yes -o LogLevel=ERROR"
+        try:
+            yield {**variables, "ansible_ssh_retries": 0}, freeze
+        finally:
+            for pid in set(stopped):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+            for pid in mentioning(str(folder.parent / "cp")):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+
+
+def connection_to(kind: str, folder: Path, cluster: Cluster, name: str) -> contextlib.AbstractContextManager[tuple[dict[str, Any], Callable[[], None]]]:
+    """As ``host_of_its_own``, by ssh or by the connection plugin ``mute``."""
+    return host_of_its_own(folder, cluster, name) if kind == "ssh" else mute_host(cluster, name)
+
+
+@contextlib.contextmanager
+def mute_host(cluster: Cluster, name: str) -> Iterator[tuple[dict[str, Any], Callable[[], None]]]:
+    stopped: list[int] = []
+
+    def freeze() -> None:
+        Path(cluster.root(name), "frozen").touch()
+        for pid in cluster.processes(name):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+                stopped.append(pid)
+
+    try:
+        yield {"ansible_connection": "mute"}, freeze
+    finally:
+        for pid in stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize(("kind", "victim"), [("ssh", "n3"), ("ssh", "n1"), ("mute", "n3"), ("mute", "n1")],
+                         ids=["ssh", "ssh to the first reporter", "another connection", "another connection to the first reporter"])
+def test_a_host_that_freezes_while_it_measures(make: Callable[..., Cluster], tmp_path: Path, kind: str, victim: str) -> None:
+    cluster = make(4, measure_seconds=1.0)
+    with connection_to(kind, tmp_path / "ssh", cluster, victim) as (connection, freeze):
+        running = Play(tmp_path, cluster, victim, connection)
+        until(lambda: len(running.journals()) == 4 and any(len(lines) > 1 for lines in running.journals().values()))
+        until(lambda: running.said("Say how far the measurements are"))
+        freeze()
+        found = running.ended()
+    assert found.exit == 4, found.output
+    assert found.hosts == {"good": [name for name in cluster.ports if name != victim], "unreachable": [victim]}, found.output
+    assert found.after_s < WITHIN_S
+    assert found.left == []
+    assert mentioning(COMMAND_OF[kind].format(folder=tmp_path)) == [], "what waited for the host is killed"
+
+
+def test_a_host_that_is_frozen_from_the_beginning(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    """The kernel of a frozen host takes the connection, and nothing answers."""
+    cluster = make(3)
+    with host_of_its_own(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
+        freeze()
+        found = Play(tmp_path, cluster, "n2", connection).ended()
+    assert found.exit == 4, found.output
+    assert found.hosts == {"good": ["n1", "n3"], "unreachable": ["n2"]}, found.output
+    assert found.left == []
+
+
+def test_a_host_that_freezes_in_bring_up(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    cluster = make(3)
+    with host_of_its_own(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
+        running = Play(tmp_path, cluster, "n2", connection, "bring_up", hccn_fail_on="never")
+        until(lambda: running.said("Verify hccn.conf and complete its declared keys"))
+        freeze()
+        found = running.ended()
+    assert found.exit == 4, found.output
+    assert "n2                         : ok=" in found.output and "unreachable=1" in found.output
+    assert [f"{name}: 1 NPUs" in found.output for name in cluster.ports] == [True, False, True], found.output
+
+
+def scratch(folder: Path, connection: dict[str, Any], tasks: str) -> tuple[subprocess.Popen[str], Path]:
+    """A play of one's own over n1, which is local, and n2, with an empty ansible.cfg."""
+    hosts = {"n1": {"ansible_connection": "local", "root": str(folder)}, "n2": {"root": str(folder), **connection}}
+    (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": {"ansible_python_interpreter": sys.executable}}}))
+    (folder / "play.yml").write_text(f"- hosts: all\n  gather_facts: false\n  tasks:\n{tasks}")
+    (folder / "ansible.cfg").write_text("")
+    environment = ansible_environment(ANSIBLE_CONFIG=str(folder / "ansible.cfg"), ANSIBLE_CONNECTION_PLUGINS=str(MUTE),
+                                      ANSIBLE_SSH_CONTROL_PATH_DIR=str(folder / "cp"))
+    argv = [ANSIBLE_PLAYBOOK, "-i", "hosts.json", "play.yml"]
+    return subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment), folder
+
+
+def told(process: subprocess.Popen[str], seconds: float) -> str:
+    """What a play said, which has to end by itself."""
+    try:
+        return process.communicate(timeout=seconds)[0]
+    except subprocess.TimeoutExpired:
+        for pid in reversed(descendants(process.pid)):
+            os.kill(pid, signal.SIGKILL)
+        pytest.fail(f"no end after {seconds:.0f} s: {process.communicate()[0]}")
+
+
+FREEZES = """
+    - hccn.cluster.bounded:
+        action: ansible.builtin.command
+        options: {argv: [touch, "{{ root }}/{{ 'frozen' if inventory_hostname == 'n2' else 'other' }}"]}
+        timeout_s: "{{ 15 if inventory_hostname == 'n2' else 100 }}"
+    - ansible.builtin.debug:
+        msg: "{{ inventory_hostname }} goes on"
+"""
+
+
+def test_no_temporary_folder_is_removed_on_a_host_that_does_not_answer(tmp_path: Path) -> None:
+    """Without pipelining a module has one, and Ansible removes it after the action, where no timeout holds."""
+    process, _folder = scratch(tmp_path, {"ansible_connection": "mute"}, FREEZES)
+    output = told(process, 120)
+    assert process.returncode == 4, output
+    assert "no answer within 15 s to hccn.cluster.bounded" in output
+    assert ("n1 goes on" in output, "n2 goes on" in output) == (True, False)
+    assert mentioning("sleep\00036000") == []
+
+
+SHARED = """
+    - ansible.builtin.command: {argv: [touch, "{{ root }}/opened"]}
+      changed_when: true
+    - hccn.cluster.bounded:
+        action: ansible.builtin.command
+        options: {argv: [sh, -c, "touch {{ root }}/waits-{{ inventory_hostname }}; sleep {{ 600 if inventory_hostname == 'n2' else 1 }}"]}
+        timeout_s: 600
+    - ansible.builtin.debug:
+        msg: "{{ inventory_hostname }} goes on"
+"""
+
+
+def test_a_shared_connection_that_was_opened_without_a_keepalive(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    cluster = make(2)
+    with host_of_its_own(tmp_path / "ssh", cluster, "n2") as (connection, freeze):
+        process, folder = scratch(tmp_path, connection, SHARED)
+        until((folder / "waits-n2").exists)
+        until(lambda: len(mentioning("[mux]")) >= 2)
+        time.sleep(1)
+        freeze()
+        output = told(process, 90)
+    assert process.returncode == 4, output
+    assert ("n1 goes on" in output, "n2 goes on" in output) == (True, False)

@@ -1,0 +1,239 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Attacks on the control ports of a run of three nodes: what is measured is the same as in peace, and no runner grows."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import channel, meeting, strangers
+from tests.integration.check_fabric.cluster import Cluster, result
+from tests.lib.waiting import until
+
+MEASURE = {"duration": 2, "iterations": None, "server_start_delay": 1}
+MOST_MORE_KIB = 64 * 1024
+OWN_THREADS = meeting.LEAVING + 24
+"""Of a runner in peace, with room."""
+
+Attack = Callable[[int, threading.Event, "Peace"], None]
+
+
+@dataclass
+class Peace:
+    """A run that nobody attacks. ``said``: what callers sent to n2, by connection."""
+
+    summary: list[tuple[Any, ...]]
+    servers: dict[str, int]
+    memory: dict[str, int]
+    said: list[bytes]
+
+
+def summary(results: dict[str, dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """What a run comes to, without what differs from run to run, the attempts that a busy machine needs among it."""
+    return sorted((found["state"], record["id"].rpartition("/")[0], record["status"], record["source"]["host"], record["target"]["host"],
+                   len(record["samples"])) for found in results.values() for record in found["measurements"])
+
+
+def servers_of(cluster: Cluster) -> dict[str, int]:
+    """One for each pair of which a node is the target."""
+    return {name: cluster.calls(name).count("0 server") for name in cluster.ports}
+
+
+def run(cluster: Cluster, seen: dict[str, tuple[int, int]], plans: dict[str, dict[str, Any]] | None = None) -> dict[str, dict[str, Any]]:
+    """The results by node; ``seen`` becomes the most KiB of memory and the most threads that each runner had."""
+    plan = cluster.plan("full")
+    processes = {name: cluster.perf(name, (plans or {}).get(name, plan), **MEASURE) for name in cluster.ports}
+    while any(process.poll() is None for process in processes.values()):
+        for name, process in processes.items():
+            seen[name] = max(seen.get(name, (0, 0)), _size(process.pid))
+        threading.Event().wait(0.05)
+    return {name: result(process) for name, process in processes.items()}
+
+
+def _size(pid: int) -> tuple[int, int]:
+    try:
+        fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
+        return int(fields["VmHWM"].split()[0]), int(fields["Threads"])
+    except (OSError, KeyError):
+        return 0, 0
+
+
+@contextlib.contextmanager
+def relay(port: int, said: list[bytes]) -> Iterator[int]:
+    """Somebody on the way to a runner, who passes everything on and keeps what callers say."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+
+        def serve() -> None:
+            while True:
+                try:
+                    caller, _address = listener.accept()
+                except OSError:
+                    return
+                try:
+                    runner = socket.create_connection(("127.0.0.1", port), 5)
+                except OSError:
+                    caller.close()
+                    continue
+                place = len(said)
+                said.append(b"")
+                threading.Thread(target=pass_on, args=(caller, runner, place), daemon=True).start()
+                threading.Thread(target=pass_on, args=(runner, caller, None), daemon=True).start()
+
+        def pass_on(one: socket.socket, other: socket.socket, place: int | None) -> None:
+            with contextlib.suppress(OSError):
+                while data := one.recv(65536):
+                    if place is not None:
+                        said[place] += data
+                    other.sendall(data)
+            for sock in (one, other):
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def peace(tmp_path_factory: pytest.TempPathFactory) -> Peace:
+    cluster = Cluster(tmp_path_factory.mktemp("peace") / "cluster", 3)
+    said: list[bytes] = []
+    seen: dict[str, tuple[int, int]] = {}
+    try:
+        with relay(cluster.ports["n2"], said) as port:
+            through = cluster.plan("full")
+            through["hosts"]["n2"]["control_port"] = port
+            results = run(cluster, seen, {"n1": through, "n3": through})
+        refused = {name: cluster.journal(name)[-1]["refused"] for name in cluster.ports}
+        assert refused == {"n1": {}, "n2": {}, "n3": {}}
+        return Peace(summary(results), servers_of(cluster), {name: size for name, (size, _threads) in seen.items()}, said)
+    finally:
+        cluster.close()
+
+
+def connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), 2)
+
+
+def wrong_key(port: int, stop: threading.Event, _peace: Peace) -> None:
+    """Well-formed lines of the very run, signed with another key."""
+    while not stop.wait(0.02):
+        with contextlib.suppress(OSError, ValueError), connected(port) as sock:
+            session = json.loads(sock.recv(65536))["session"] + os.urandom(16).hex()
+            fields = {"v": 1, "run": "r1", "session": session, "caller": True, "n": 0, "body": {"type": "claim", "pair": "p0001", "trial": False}}
+            fields["mac"] = channel.sign(b"another key of it", fields)
+            sock.sendall(json.dumps(fields).encode() + b"\n")
+            assert sock.recv(65536) == b"", "nobody answers"
+
+
+def garbage(port: int, stop: threading.Event, _peace: Peace) -> None:
+    lines = [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\n", b"[" * 60000 + b"\n", b'{"v": 1}\n', b'{"v": ' + b"9" * 60000 + b"}\n", b"\n" * 1000]
+    while not stop.wait(0.02):
+        with contextlib.suppress(OSError), connected(port) as sock:
+            sock.sendall(lines[0])
+            sock.recv(65536)
+        lines.append(lines.pop(0))
+
+
+def replay(port: int, stop: threading.Event, peace: Peace) -> None:
+    """True lines of a run with the same name and key, as somebody on the way has kept them."""
+    kept = [said for said in peace.said if said]
+    while not stop.wait(0.02):
+        with contextlib.suppress(OSError), connected(port) as sock:
+            sock.recv(65536)
+            sock.sendall(kept[0])
+            assert sock.recv(65536) == b"", "nobody answers"
+        kept.append(kept.pop(0))
+
+
+def slow(port: int, stop: threading.Event, _peace: Peace) -> None:
+    """Forty callers that send a byte now and then, and never a line."""
+    held: list[socket.socket] = []
+    while not stop.wait(0.1):
+        with contextlib.suppress(OSError):
+            while len(held) < 40:
+                held.append(connected(port))
+        for sock in list(held):
+            try:
+                sock.sendall(b"{")
+            except OSError:
+                held.remove(sock)
+                sock.close()
+    for sock in held:
+        sock.close()
+
+
+def many_connections(port: int, stop: threading.Event, _peace: Peace) -> None:
+    held: list[socket.socket] = []
+    while not stop.wait(0.001):
+        with contextlib.suppress(OSError):
+            held.append(connected(port))
+        while len(held) > 200:
+            held.pop(0).close()
+    for sock in held:
+        sock.close()
+
+
+def many_bytes(port: int, stop: threading.Event, _peace: Peace) -> None:
+    """As much as is taken, without an end of line."""
+    while not stop.wait(0.01):
+        with contextlib.suppress(OSError), connected(port) as sock:
+            while not stop.is_set():
+                sock.sendall(b"x" * 65536)
+
+
+@contextlib.contextmanager
+def attacked(ports: list[int], attacks: list[Attack], peace: Peace) -> Iterator[list[BaseException]]:
+    """By each of them on each port; what an attacker found that must not be."""
+    stop = threading.Event()
+    found: list[BaseException] = []
+
+    def work(attack: Attack, port: int) -> None:
+        try:
+            attack(port, stop, peace)
+        except AssertionError as error:
+            found.append(error)
+
+    threads = [threading.Thread(target=work, args=(attack, port)) for attack in attacks for port in ports]
+    for thread in threads:
+        thread.start()
+    try:
+        yield found
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(30)
+
+
+@pytest.mark.parametrize("attacks, refused", [
+    ([wrong_key, garbage, replay, slow], {"wrong_key", "bad_line"}),
+    ([many_connections, many_bytes], {"crowded_out", "bad_line"}),
+])
+def test_an_attack_changes_nothing(make: Callable[..., Cluster], peace: Peace, attacks: list[Attack], refused: set[str]) -> None:
+    cluster = make(3)
+    seen: dict[str, tuple[int, int]] = {}
+    with attacked(list(cluster.ports.values()), attacks, peace) as found:
+        results = run(cluster, seen)
+    assert found == []
+    assert summary(results) == peace.summary
+    assert [entry[0] for entry in peace.summary] == ["finished"] * 3
+    assert [entry[2] for entry in peace.summary] == ["ok"] * 3
+    assert servers_of(cluster) == peace.servers, "nothing was measured twice, and nothing that nobody asked for"
+    assert sum(peace.servers.values()) == 3
+    for name in cluster.ports:
+        assert refused <= set(cluster.journal(name)[-1]["refused"]), name
+        memory, threads = seen[name]
+        assert memory < peace.memory[name] + MOST_MORE_KIB
+        assert threads <= strangers.MOST + OWN_THREADS
+    until(lambda: cluster.nothing_left(*cluster.ports))

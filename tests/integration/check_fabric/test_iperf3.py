@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A tool of the host instead of the NPU: real iperf3 between loopback addresses, nothing of hccn_tool."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from tests.integration.check_fabric.cluster import Cluster, records, run
+from tests.lib.playbook import run_playbook
+from tests.lib.project import skip
+from tests.lab.testbed import Unavailable, packages
+from tests.lib.waiting import until
+
+PLAYBOOK = """
+- hosts: all
+  gather_facts: false
+  roles: [hccn.cluster.check_fabric]
+  post_tasks:
+    - ansible.builtin.copy:
+        content: "{{ {'result': check_fabric_result, 'verdict': check_fabric_verdict} | to_json }}"
+        dest: "{{ root }}/results.json"
+        mode: "0600"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _iperf3() -> None:
+    try:
+        packages.ensure({"iperf3": "iperf3"}, "the test")
+    except Unavailable as reason:
+        skip("iperf3", str(reason))
+
+
+def test_iperf3(make: Callable[..., Cluster]) -> None:
+    cluster = make(3, 1)
+    network = 10 + os.getpid() % 200
+    hosts = [{**host, "devices": [{"id": 0, "address": f"127.{network}.0.{number}"}]} for number, host in enumerate(cluster.hosts(), 1)]
+    options = {"tool": "iperf3", "duration": 1, "size": "64K", "iterations": None, "hccn_tool": "/nonexistent", "server_start_delay": 30, "pair_timeout": 45}
+    found = records(run(cluster, make_plan(hosts, "full"), **options))
+    assert [(record["status"], record["tool"]["name"], record["operation"]) for record in found] == [("ok", "iperf3", "write")] * 3
+    assert all(record["samples"][0]["bandwidth_gbit_s"] > 0 and record["samples"][0]["size_bytes"] == 65536 for record in found)
+    assert {record["command"][0] for record in found} == {"iperf3"}
+    assert [cluster.calls(name) for name in cluster.ports] == [[], [], []]
+    until(lambda: not cluster.processes())
+
+
+def play(cluster: Cluster, folder: Path, **extra: Any) -> dict[str, dict[str, Any]]:
+    """The role check_fabric over all nodes; what it registered, by host."""
+    network = 10 + os.getpid() % 200
+    hosts = {name: {"root": cluster.root(name), "check_fabric_addresses": [f"127.{network}.1.{number}"], "check_fabric_state_dir": f"{cluster.root(name)}/runs",
+                    "check_fabric_control_address": "127.0.0.1", "check_fabric_control_port": port}
+             for number, (name, port) in enumerate(cluster.ports.items(), 1)}
+    variables = {"ansible_connection": "local", "check_fabric_tool": "iperf3", "check_fabric_duration": 1, "check_fabric_plan": "full",
+                 "check_fabric_relative_floor": 0.01}
+    (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
+    (folder / "play.yml").write_text(PLAYBOOK)
+    done = run_playbook("play.yml", "hosts.json", "--forks", "2", "-e", json.dumps(extra), cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {name: json.loads((Path(cluster.root(name)) / "results.json").read_text()) for name in cluster.ports}
+
+
+def test_the_role_with_iperf3_and_what_it_resumes(make: Callable[..., Cluster], tmp_path: Path) -> None:
+    cluster = make(3, 1)
+    first = play(cluster, tmp_path)
+    assert first["n1"]["verdict"]["hosts"]["good"] == ["n1", "n2", "n3"]
+    measured = [record for found in first.values() for record in found["result"]["measurements"]]
+    assert [(record["status"], record["tool"]["name"]) for record in measured] == [("ok", "iperf3")] * 3
+    again = play(cluster, tmp_path, check_fabric_resume="last")
+    assert {name: found["result"]["measurements"] for name, found in again.items()} == {name: found["result"]["measurements"] for name, found in first.items()}
+    assert again["n1"]["result"]["run_id"] != first["n1"]["result"]["run_id"]
+    until(lambda: not cluster.processes())

@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role check_fabric where links are down: their NPUs are left out by name and cost no timeouts, the other NPUs of the host are measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.check_fabric.cluster import Cluster
+from tests.integration.check_fabric.role import FAILED, play
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path / "cluster", 4, 2)
+    yield made
+    made.close()
+
+
+def classes(said: str) -> dict[str, str]:
+    return dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said))
+
+
+def test_links_that_are_down_cost_no_other_npu_its_check(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.set_state("n2", "1.link=0")
+    cluster.set_state("n3", "*.link=0")
+    said = play(cluster, tmp_path, code=FAILED)
+    for name in ("n2 npu 1", "n3 npu 0", "n3 npu 1"):
+        assert f"Left out: {name}: its link is down" in said
+    assert classes(said) == {"n1": "good", "n2": "failed", "n3": "failed", "n4": "good"}
+    assert re.search(r"n2: failed\. npu 1 was left out: its link is down; pairs: 1 with 1 of the other hosts", said)
+    assert re.search(r"n3: failed\. npu 0, 1 were left out: its link is down\b", said)
+    assert "quick: 3 pairs of NPUs over 3 hosts" in said

@@ -1,0 +1,349 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""rdma_perf and rdma_perf_info on several simulated nodes at once: what is measured, and what is left when something goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
+from tests.integration.check_fabric.cluster import Cluster, records, result, run
+from tests.lib.waiting import until
+
+
+def test_two_nodes(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 2)
+    results = run(cluster, cluster.plan("full"), server_start_delay=2)  # no second attempt, however busy the machine
+    assert {name: (found["state"], found["changed"]) for name, found in results.items()} == {"n1": ("finished", False), "n2": ("finished", False)}
+    found = sorted(records(results), key=lambda record: record["id"])
+    assert [(record["id"], record["kind"], record["status"], record["context"]) for record in found] == [
+        ("r1/p0001/forward/1", "rdma", "ok", {"round": 1, "rail": 0}), ("r1/p0002/forward/1", "rdma", "ok", {"round": 1, "rail": 1})]
+    first, second = found
+    assert (first["source"]["host"], first["target"]["host"]) == (second["target"]["host"], second["source"]["host"])
+    assert (first["tool"], first["operation"], first["measure"]) == ({"name": "ib_write_bw"}, "write", "bandwidth")
+    assert first["options"] == {"size_bytes": 65536, "iterations": 1000}
+    (sample,) = first["samples"]
+    assert (sample["size_bytes"], sample["iterations"]) == (65536, 1000)
+    assert 0 < sample["bandwidth_gbit_s"] <= 0.22
+    assert first["command"][1:] == [
+        "-i", "0", "-roce_test", "ib_write_bw", "-s", "65536", "-n", "1000", "address", first["target"]["address"], "-tcp"]
+    assert "error" not in first
+    assert cluster.nothing_left("n1", "n2")
+
+
+def test_an_old_journal_with_odd_lines_stops_no_later_run(make: Callable[..., Cluster]) -> None:
+    """It is of a run whose runner and guard were killed: what its first line still says is repaired, and the odd lines are counted."""
+    cluster = make(2, 1)
+    old = Path(cluster.root("n1")) / "runs" / "old"
+    old.mkdir(parents=True, mode=0o700)
+    start = {"type": "start", "started_at": time.time(), "pid": "4711", "identity": "another boot/1", "devices": [0, "one"],
+             "hccn_tool": f"{cluster.root('n1')}/bin/counted"}
+    lines = [start, [1], "text", 7, None, {"type": "record"}, {"type": "record", "record": {"id": "old/p1", "status": "failed"}}]
+    (old / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    results = run(cluster, cluster.plan())
+    assert [found["state"] for found in results.values()] == ["finished", "finished"]
+    assert cluster.calls("n1")[0] == "0 reset"
+    known = cluster.info("n1", run_id="old")
+    assert (known["state"], known["odd_lines"]) == ("failed", 7)
+    assert f"{old}/journal.jsonl: 7 lines are not as rdma_perf writes them" in str(known["warnings"])  # whose form differs over ansible-core
+    assert known["error"]["message"] == "the runner ended in mid-run: 0 of 0 pairs are in the journal (7 lines are not as rdma_perf writes them)"
+
+
+def test_every_test_stands_between_resets(make: Callable[..., Cluster]) -> None:
+    cluster = make(3, 1)
+    results = run(cluster, cluster.plan("full"))
+    assert [record["status"] for record in records(results)] == ["ok", "ok", "ok"]
+    for name in cluster.ports:
+        kinds = [call.split()[1] for call in cluster.calls(name)]
+        tests = [number for number, kind in enumerate(kinds) if kind != "reset"]
+        assert len(tests) == 2
+        assert all(kinds[number - 1] == kinds[number + 1] == "reset" for number in tests)
+        assert len(kinds) == 5, "one reset first, one after each test"
+
+
+def test_a_slow_device_is_named_and_nobody_else(make: Callable[..., Cluster]) -> None:
+    cluster = make(4, 2)
+    cluster.set_state("n3", "1.rate_mbit=20")
+    results = run(cluster, cluster.plan("quick"))
+    found = diagnose(list(cluster.ports), results, relative_floor=0.4)  # the slow one has a tenth; a busy machine takes its share from all
+    assert {verdict.host: verdict.verdict for verdict in found.verdicts} == {"n1": "good", "n2": "good", "n3": "slow", "n4": "good"}
+    slow = next(verdict for verdict in found.verdicts if verdict.host == "n3")
+    assert slow.message.startswith("npu 1 is slow with ")
+    assert len(slow.evidence) == 2
+    assert (found.coverage["pairs_good"], found.coverage["pairs_slow"]) == (6, 2)
+
+
+def test_latency_and_other_operations(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 1)
+    results = run(cluster, cluster.plan(), operation="read", measure="latency", size=None, iterations=50)
+    (record,) = records(results)
+    (sample,) = record["samples"]
+    assert record["tool"] == {"name": "ib_read_lat"}
+    assert set(sample) == {"size_bytes", "iterations", "latency_us"}
+    assert sample["latency_us"]["min"] <= sample["latency_us"]["typical"] <= sample["latency_us"]["max"]
+
+
+def test_one_device_after_the_other(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 3)
+    results = run(cluster, cluster.plan(), parallel="none")
+    assert [record["status"] for record in records(results)] == ["ok", "ok", "ok"]
+    spans = sorted((record["started_at"], record["duration_s"]) for record in records(results))
+    assert len(spans) == 3
+    busy = [call for call in cluster.calls("n1") if not call.endswith("reset")]
+    assert len(busy) == 3
+
+
+def test_a_host_that_is_not_there(make: Callable[..., Cluster]) -> None:
+    cluster = make(3, 1)
+    plan = cluster.plan("full")
+    processes = {name: cluster.perf(name, plan, meeting_timeout=8) for name in ("n1", "n2")}
+    results = {name: result(process) for name, process in processes.items()}
+    by_hosts = {frozenset((record["source"]["host"], record["target"]["host"])): record for record in records(results)}
+    assert by_hosts[frozenset(("n1", "n2"))]["status"] == "ok"
+    dead = [record for record in records(results) if record["target"]["host"] == "n3"]
+    assert len(dead) == 1
+    assert dead[0]["error"]["code"] == "peer_unreachable"
+    assert dead[0]["error"]["message"] == f"the runner of n3 (127.0.0.1 port {cluster.ports['n3']}) cannot be reached: connection refused"
+    found = diagnose(["n1", "n2", "n3"], {**results, "n3": None})
+    verdicts = {verdict.host: verdict.verdict for verdict in found.verdicts}
+    assert verdicts == {"n1": "good", "n2": "good", "n3": "unreachable"}
+    assert cluster.nothing_left("n1", "n2")
+
+
+def test_a_host_that_comes_late(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 1)
+    plan = cluster.plan()
+    (source,) = {entry["source"]["host"] for entry in plan["rounds"][0]}
+    (target,) = set(cluster.ports) - {source}
+    early = cluster.perf(source, plan)
+    until(lambda: cluster.journal(source))
+    late = cluster.perf(target, plan)
+    assert result(late)["state"] == "finished"
+    (record,) = result(early)["measurements"]
+    assert record["status"] == "ok"
+
+
+def test_a_hung_host_does_not_hang_the_others(make: Callable[..., Cluster]) -> None:
+    cluster = make(3, 1)
+    plan = cluster.plan("full")
+    hung = cluster.perf("n3", plan, meeting_timeout=5)
+    pid = until(lambda: cluster.journal("n3"))[0]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        processes = {name: cluster.perf(name, plan, meeting_timeout=0) for name in ("n1", "n2")}
+        results = {name: result(process) for name, process in processes.items()}
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    by_target = {record["target"]["host"]: record for record in records(results)}
+    assert by_target["n3"]["error"]["code"] == "peer_unreachable"
+    assert by_target["n3"]["error"]["message"] == f"the runner of n3 (127.0.0.1 port {cluster.ports['n3']}) does not answer: no answer in time"
+    assert [record["status"] for record in records(results) if "n3" not in (record["source"]["host"], record["target"]["host"])] == ["ok"]
+    assert result(hung)["state"] == "finished"
+
+
+@pytest.mark.parametrize("victim", ["source", "target"])
+def test_a_killed_runner_leaves_nothing(make: Callable[..., Cluster], victim: str) -> None:
+    cluster = make(2, 1, measure_seconds=30.0)
+    plan = cluster.plan()
+    ends = {side: plan["rounds"][0][0][side]["host"] for side in ("source", "target")}
+    dead, other = ends[victim], ends["target" if victim == "source" else "source"]
+    processes = {name: cluster.perf(name, plan, duration=30, iterations=None) for name in cluster.ports}
+    until(lambda: "0 client" in cluster.calls(ends["source"]) and cluster.testing(ends["source"]))
+    until(lambda: len(cluster.processes(ends["source"])) >= 2)
+    processes[dead].kill()
+    processes[dead].wait(10)
+    left = result(processes[other])
+    until(lambda: cluster.nothing_left("n1", "n2"))
+    assert cluster.calls(dead)[-1] == cluster.calls(other)[-1] == "0 reset"
+    after = cluster.info(dead)
+    assert (after["state"], after["error"]["code"], after["measurements"]) == ("failed", "runner_died", [])
+    if victim == "target":
+        (record,) = left["measurements"]
+        assert record["error"]["code"] == "peer_lost"
+        assert record["context"]["failed_end"] == "target"
+        assert record["error"]["message"].startswith(f"the runner of {dead} (127.0.0.1 port {cluster.ports[dead]}) went away in mid-pair: ")
+
+
+def test_a_background_run(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 1)
+    plan = cluster.plan()
+    started = result(cluster.perf("n1", plan, wait=False))
+    assert (started["run_id"], started["state"], started["measurements"]) == ("r1", "running", [])
+    assert cluster.info("n1")["state"] == "running"
+    assert cluster.info("n2")["state"] == "unknown"
+    result(cluster.perf("n2", plan, wait=False))
+    over = {name: cluster.info(name, wait=60) for name in cluster.ports}
+    assert {name: found["state"] for name, found in over.items()} == {"n1": "finished", "n2": "finished"}
+    assert [record["status"] for record in records(over)] == ["ok"]
+    assert sum(found["progress"]["pairs_done"] for found in over.values()) == 1
+    until(lambda: cluster.nothing_left("n1", "n2"))
+
+
+def test_a_background_run_that_is_killed(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 1, measure_seconds=30.0)
+    plan = cluster.plan()
+    for name in cluster.ports:
+        result(cluster.perf(name, plan, wait=False, duration=30, iterations=None))
+    until(lambda: any("0 client" in cluster.calls(name) for name in cluster.ports) and all(cluster.testing(name) for name in cluster.ports))
+    for name in cluster.ports:
+        os.kill(cluster.journal(name)[0]["pid"], signal.SIGKILL)
+    until(lambda: cluster.nothing_left("n1", "n2"))
+    assert {cluster.info(name)["state"] for name in cluster.ports} == {"failed"}
+
+
+def test_ending_a_background_run(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 1, measure_seconds=30.0)
+    plan = cluster.plan()
+    for name in cluster.ports:
+        result(cluster.perf(name, plan, wait=False, duration=30, iterations=None))
+    until(lambda: all(cluster.testing(name) for name in cluster.ports))
+    ended = cluster.absent("n1")
+    assert (ended["changed"], cluster.testing("n1"), cluster.processes("n1")) == (True, False, [])
+    assert cluster.absent("n1")["changed"] is False
+    info = cluster.info("n1")
+    assert (info["state"], info["error"]["code"]) == ("failed", "run_cancelled")
+    assert cluster.info("n2", wait=30)["state"] == "finished"
+    until(lambda: cluster.nothing_left("n1", "n2"))
+
+
+def test_a_second_run_on_the_same_host(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 1)
+    plan = cluster.plan()
+    result(cluster.perf("n1", plan, wait=False, meeting_timeout=120))
+    before = cluster.calls("n1")
+    refused = result(cluster.perf("n1", plan, run_id="r2"))
+    assert refused["failed"] is True
+    assert refused["error"]["code"] == "host_in_use"
+    assert refused["error"]["message"].startswith("run r1 (pid ")
+    assert not (Path(cluster.root("n1")) / "runs" / "r2").exists()
+    assert cluster.calls("n1") == before
+    known = result(cluster.start("rdma_perf_info", {"state_dir": f"{cluster.root('n1')}/runs"}))
+    assert (known["state"], known["run_id"], known["holder"]["run_id"]) == ("running", "r1", "r1")
+    assert cluster.absent("n1")["changed"] is True
+    assert result(cluster.start("rdma_perf_info", {"state_dir": f"{cluster.root('n1')}/runs"}))["state"] == "idle"
+
+
+def test_a_second_run_on_the_same_port(make: Callable[..., Cluster]) -> None:
+    """It knows nothing of the first one, since it has a state_dir of its own."""
+    cluster = make(2, 1)
+    plan = cluster.plan()
+    result(cluster.perf("n1", plan, wait=False, meeting_timeout=120))
+    (first,) = [line["pid"] for line in cluster.journal("n1") if line["type"] == "start"]
+    refused = result(cluster.perf("n1", plan, run_id="r2", state_dir=f"{cluster.root('n1')}/others"))
+    assert refused["error"]["code"] == "control_port_in_use"
+    assert refused["error"]["message"].startswith(f"127.0.0.1 port {cluster.ports['n1']} is in use on this host by pid {first} (")
+    assert cluster.absent("n1")["changed"] is True
+
+
+def test_a_run_is_not_made_twice(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 1)
+    plan = cluster.plan()
+    run(cluster, plan)
+    refused = result(cluster.perf("n1", plan))
+    assert refused["error"]["message"] == f"run r1 is in {cluster.root('n1')}/runs already (finished)"
+
+
+@pytest.mark.parametrize("end, state, code, failed_end", [
+    ("target", "0.perf_start=2", "start_refused", "target"),
+    ("source", "0.perf_start=2", "start_refused", "source"),
+    ("target", "0.free_mem=3000", "device_memory_low", "target"),
+    ("source", "0.busy=1", "tool_busy", "source"),
+    ("source", "0.dead=1", "device_failed", "source"),
+    ("source", "0.fail.report=-5", "no_report", "source"),
+    ("target", "0.link=0", "connection_refused", None),
+])
+def test_a_device_that_fails(make: Callable[..., Cluster], end: str, state: str, code: str, failed_end: str | None) -> None:
+    cluster = make(2, 1)
+    plan = cluster.plan()
+    cluster.set_state(plan["rounds"][0][0][end]["host"], state)
+    (record,) = records(run(cluster, plan, qps=2))
+    assert (record["status"], record["error"]["code"]) == ("failed", code)
+    assert record["context"].get("failed_end") == failed_end
+    until(lambda: not cluster.processes())
+
+
+BUSY = """case "$*" in *address*)
+echo "Dsmi get perftest status end. (status=2)"
+printf 'Roce perftest is doing, please try later.\\nCmd execute failed!\\n' >&2
+exit 2;;
+esac"""
+
+
+def test_a_device_that_does_other_work(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 1)
+    plan = cluster.plan()
+    source = plan["rounds"][0][0]["source"]["host"]
+    cluster.instrument(source, BUSY)
+    results = run(cluster, plan)
+    (record,) = records(results)
+    assert (record["error"]["code"], record["context"]["failed_end"]) == ("roce_test_running", "source")
+    assert {verdict.host: verdict.verdict for verdict in diagnose([source], results).verdicts} == {source: "busy"}
+
+
+def test_a_client_that_comes_too_early_tries_again(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 1)
+    plan = cluster.plan()
+    source, target = (plan["rounds"][0][0][side]["host"] for side in ("source", "target"))
+    marker = cluster.folder / "client was here"
+    early = f"case \"$*\" in *reset*|*address*|*qp_info*) ;; *) n=0; while [ ! -e '{marker}' ] && [ $n -lt 500 ]; do sleep 0.02; n=$((n+1)); done;; esac"
+    cluster.instrument(target, early)
+    listening = f"grep -qs '\"ready\": true' '{cluster.root(target)}/state/roce_test_0.json'"
+    late = (f"case \"$*\" in *address*) if [ -e '{marker}' ]; then n=0; until {listening} || [ $n -gt 500 ]; do sleep 0.02; n=$((n+1)); done;"
+            f" else {cluster.root(source)}/bin/hccn_tool \"$@\"; code=$?; touch '{marker}'; exit $code; fi;; esac")
+    cluster.instrument(source, late)
+    (record,) = records(run(cluster, plan))
+    assert (record["id"], record["status"]) == ("r1/p0001/forward/2", "ok")
+    assert cluster.calls(source).count("0 client") == 2
+    assert cluster.calls(target).count("0 server") == 1
+
+
+def test_a_hostile_caller_changes_nothing(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 2)
+    stop = threading.Event()
+
+    def attack(port: int) -> None:
+        held: list[socket.socket] = []
+        while not stop.is_set():
+            try:
+                held.append(socket.create_connection(("127.0.0.1", port), 1))
+                held[-1].sendall(b"x" * 70000 if len(held) % 2 else b'{"v": 1}\n')
+            except OSError:
+                stop.wait(0.02)
+            while len(held) > 60:
+                held.pop(0).close()
+            stop.wait(0.002)
+        for sock in held:
+            sock.close()
+
+    attackers = [threading.Thread(target=attack, args=(port,)) for port in cluster.ports.values()]
+    for attacker in attackers:
+        attacker.start()
+    try:
+        results = run(cluster, cluster.plan())
+    finally:
+        stop.set()
+        for attacker in attackers:
+            attacker.join(10)
+    assert [record["status"] for record in records(results)] == ["ok", "ok"]
+    for name in cluster.ports:
+        assert cluster.journal(name)[-1]["refused"]["bad_line"] > 0
+
+
+def test_hosts_with_different_keys_do_not_measure(make: Callable[..., Cluster]) -> None:
+    cluster = make(2, 1)
+    plan = cluster.plan()
+    source, target = (plan["rounds"][0][0][side]["host"] for side in ("source", "target"))
+    result(cluster.perf(target, plan, key="f" * 32, wait=False, meeting_timeout=60))
+    (record,) = result(cluster.perf(source, plan, meeting_timeout=0))["measurements"]
+    assert record["error"]["code"] == "wrong_key"
+    assert record["error"]["message"] == f"another runner answers at {target} (127.0.0.1 port {cluster.ports[target]}): a line signed with another key"
+    assert cluster.absent(target)["changed"] is True

@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role check_fabric where two rounds leave something open: a good node between two bad ones meets a proven good one before anybody is blamed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import pairs_of
+from tests.integration.check_fabric.cluster import Cluster
+from tests.integration.check_fabric.role import FAILED, UNREACHABLE, play
+from tests.lib.waiting import until
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path / "cluster", 6, 1)
+    yield made
+    made.close()
+
+
+def partners(cluster: Cluster, seed: int) -> dict[str, set[str]]:
+    """Who meets whom in the plan quick."""
+    found: dict[str, set[str]] = {name: set() for name in cluster.ports}
+    for _pair, ((one, _), (other, _)) in pairs_of(cluster.plan("quick", seed=seed)):
+        found[one].add(other)
+        found[other].add(one)
+    return found
+
+
+def caught_between(cluster: Cluster) -> tuple[int, str, tuple[str, str]]:
+    """A seed, a host, and its two partners; the others have good pairs among themselves."""
+    for seed in range(100):
+        met = partners(cluster, seed)
+        for bad in combinations(sorted(met), 2):
+            caught = [name for name in met if met[name] == set(bad)]
+            proven = [name for name in met if name not in bad and name not in caught and met[name] - set(bad)]
+            if len(caught) == 1 and len(proven) == 3:
+                return seed, caught[0], bad
+    raise AssertionError("no seed of the first hundred has a host between two others")
+
+
+def test_a_good_host_between_two_bad_ones_is_cleared(cluster: Cluster, tmp_path: Path) -> None:
+    seed, caught, bad = caught_between(cluster)
+    for name in bad:
+        cluster.set_state(name, "0.rate_mbit=20")
+    said = play(cluster, tmp_path, code=FAILED, check_fabric_seed=seed)
+    assert "A second look, 1 pairs of NPUs over 2 hosts in 1 more round: 1 NPU has not met a proven good one." in said
+    verdicts = dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said))
+    assert verdicts == {name: "slow" if name in bad else "good" for name in cluster.ports}
+    calls = {name: cluster.calls(name).count("0 client") + cluster.calls(name).count("0 server") for name in cluster.ports}
+    assert sorted(calls.values()) == [2, 2, 2, 2, 3, 3]
+    assert calls[caught] == 3
+    until(lambda: cluster.nothing_left(*cluster.ports))
+
+
+def test_where_nothing_is_open_nothing_is_run_again(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.set_state("n2", "0.rate_mbit=20")
+    said = play(cluster, tmp_path, code=FAILED)
+    assert "second look" not in said
+    assert dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said)) == {**dict.fromkeys(cluster.ports, "good"), "n2": "slow"}
+    assert [cluster.calls(name).count("0 client") + cluster.calls(name).count("0 server") for name in cluster.ports] == [2] * 6
+
+
+def test_pairs_by_name(cluster: Cluster, tmp_path: Path) -> None:
+    said = play(cluster, tmp_path, check_fabric_plan="pairs", check_fabric_pairs=[["n1", "n4"], {"source": {"host": "n4", "device": 0},
+                                                                                                "target": {"host": "n6", "device": 0}}])
+    assert "pairs: 2 pairs of NPUs over 6 hosts in 2 rounds" in said
+    assert dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said)) == {
+        "n1": "good", "n2": "not_measured", "n3": "not_measured", "n4": "good", "n5": "not_measured", "n6": "good"}
+
+
+@pytest.mark.smoke("retest")
+def test_a_lost_host_stops_no_pair_of_others(cluster: Cluster, tmp_path: Path) -> None:
+    lost = {"source": {"host": "n4", "device": 0}, "target": {"host": "n5", "device": 0}}
+    said = play(cluster, tmp_path, "retest", lost="n4", code=UNREACHABLE, retest_pairs=[["n1", "n4"], lost, ["n1", "n6"]])
+    assert "Not measured: n1 and n4: n4 cannot be measured" in said
+    assert "Not measured: n4 npu 0 and n5 npu 0: n4 npu 0 cannot be measured" in said
+    assert "pairs: 1 pairs of NPUs over 5 hosts in 1 rounds" in said
+    assert dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said)) == {
+        "n1": "good", "n2": "not_measured", "n3": "not_measured", "n5": "not_measured", "n6": "good"}

@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The channel over a real socket: plain, TLS, mutual TLS, and each way in which a server can fail, which ends in a sentence and never in a hang."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.channel import Channel, Server, _options
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
+
+from tests.integration.clusterd.certificates import Authority
+from tests.integration.clusterd.conftest import Start
+from tests.simulator.clusterd_sim.server import ClusterD, Tls
+from tests.simulator.clusterd_sim.world import Job, Limits, Times, World
+
+CLIENT = {"jobId": "job-1", "role": "test"}
+REGISTERED = {"code": 0, "info": "register success"}
+pytestmark = pytest.mark.usefixtures("no_proxy")
+
+
+def register(server: Server, timeout: float = 10) -> dict[str, object]:
+    with Channel(server, timeout) as channel:
+        return channel.call("config", "Register", CLIENT)
+
+
+def secured(start: Start, authority: Authority, mutual: bool = False, address: str = "127.0.0.1") -> ClusterD:
+    pair = authority.pair("clusterd.example", address)
+    return start(tls=Tls(pair.key.read_bytes(), pair.certificate.read_bytes(), authority.ca.read_bytes() if mutual else None))
+
+
+def refusal(server: Server, timeout: float = 10) -> HccnError:
+    with pytest.raises(HccnError) as caught:
+        register(server, timeout)
+    return caught.value
+
+
+def test_plain(clusterd: Start) -> None:
+    one = clusterd()
+    assert register(Server(one.address)) == REGISTERED
+    assert one.calls == [("/config.Config/Register", CLIENT)]
+
+
+def test_tls(clusterd: Start, authority: Authority) -> None:
+    assert register(Server(secured(clusterd, authority).address, ca=str(authority.ca))) == REGISTERED
+
+
+def test_mutual_tls(clusterd: Start, authority: Authority) -> None:
+    one, client = secured(clusterd, authority, mutual=True), authority.pair("client")
+    assert register(Server(one.address, ca=str(authority.ca), certificate=str(client.certificate), key=str(client.key))) == REGISTERED
+
+
+def test_the_name_in_the_certificate_can_be_another(clusterd: Start, authority: Authority) -> None:
+    one = secured(clusterd, authority, address="")
+    assert refusal(Server(one.address, ca=str(authority.ca))).code == "tls_failed"
+    assert register(Server(one.address, ca=str(authority.ca), name="clusterd.example")) == REGISTERED
+
+
+def test_a_certificate_of_somebody_else(clusterd: Start, authority: Authority, stranger: Authority) -> None:
+    one = secured(clusterd, authority)
+    error = refusal(Server(one.address, ca=str(stranger.ca)))
+    assert (error.code, error.message.split(": ")[0]) == ("tls_failed", f"the certificate of {one.address} is not accepted")
+    assert "ca_cert" in error.hint
+    assert one.calls == []
+
+
+@pytest.mark.parametrize("who", ["nobody", "stranger"])
+def test_mutual_tls_wants_a_known_client(clusterd: Start, authority: Authority, stranger: Authority, who: str) -> None:
+    one, pair = secured(clusterd, authority, mutual=True), stranger.pair("client")
+    keys = {} if who == "nobody" else {"certificate": str(pair.certificate), "key": str(pair.key)}
+    error = refusal(Server(one.address, ca=str(authority.ca), **keys))
+    assert error.code in ("tls_failed", "server_unreachable")
+    assert "client_cert" in error.hint
+    assert one.calls == []
+
+
+def test_plain_to_tls_and_tls_to_plain(clusterd: Start, authority: Authority) -> None:
+    error = refusal(Server(secured(clusterd, authority).address))
+    assert (error.code, error.hint) == ("server_unreachable", "does it run there, and has it no TLS in front?")
+    assert refusal(Server(clusterd().address, ca=str(authority.ca))).code == "tls_failed"
+
+
+def test_a_dead_server() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    error = refusal(Server(f"127.0.0.1:{port}"))
+    assert error.code == "server_unreachable"
+    assert f"ClusterD at 127.0.0.1:{port} cannot be reached" in error.message
+
+
+def test_a_server_that_never_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        error = refusal(Server(f"127.0.0.1:{silent.getsockname()[1]}"), timeout=0.5)
+    assert error.code in ("deadline", "server_unreachable")
+
+
+def test_files_that_are_not_there(tmp_path: Path, authority: Authority) -> None:
+    with pytest.raises(InputError, match="ca_cert: cannot read .*/absent.pem: No such file or directory"):
+        Channel(Server("127.0.0.1:1", ca=str(tmp_path / "absent.pem")), 1)
+    with pytest.raises(InputError, match="mutual TLS wants both client_cert and client_key"):
+        Channel(Server("127.0.0.1:1", ca=str(authority.ca), key=str(authority.ca)), 1)
+
+
+def test_the_port_of_clusterd_is_the_default() -> None:
+    assert [Server(address).target for address in ("clusterd-grpc-svc.mindx-dl", "10.0.0.1:9500", "fd00::1", "[fd00::1]:9500", "[fd00::1]")] == [
+        "clusterd-grpc-svc.mindx-dl:8899", "10.0.0.1:9500", "[fd00::1]:8899", "[fd00::1]:9500", "[fd00::1]:8899"]
+
+
+def test_pings_come_no_faster_than_the_server_allows() -> None:
+    options = dict(_options(Server("x")))
+    assert options["grpc.keepalive_time_ms"] == 30000  # below 3000, ClusterD ends the connection
+    assert (options["grpc.max_receive_message_length"], options["grpc.max_send_message_length"]) == (8 << 20, 4 << 20)
+
+
+def test_a_stop_in_mid_stream(clusterd: Start) -> None:
+    one = clusterd(World((Job("job-1", table="{}"),), Times(first_push=0.05)))
+    with Channel(Server(one.address), 10) as channel:
+        channel.call("config", "Register", CLIENT)
+        stream = iter(channel.stream("config", "SubscribeRankTable", CLIENT, 20))
+        assert next(stream) == {"jobId": "job-1", "rankTable": "{}"}
+        threading.Timer(0.1, one.close).start()
+        with pytest.raises(HccnError) as caught:
+            next(stream)
+    assert caught.value.code in ("server_unreachable", "grpc_cancelled")
+
+
+@pytest.mark.parametrize(("size", "arrives"), [((8 << 20) - 100, True), ((8 << 20) + 1, False)])
+def test_8_mib_and_not_more(clusterd: Start, size: int, arrives: bool) -> None:
+    one = clusterd(World((Job("job-1", table="x" * size),), Times(first_push=0)))
+    with Channel(Server(one.address), 10) as channel:
+        channel.call("config", "Register", CLIENT)
+        stream = iter(channel.stream("config", "SubscribeRankTable", CLIENT, 20))
+        if arrives:
+            assert len(next(stream)["rankTable"]) == size
+            return
+        with pytest.raises(HccnError) as caught:
+            next(stream)
+    assert (caught.value.code, caught.value.hint) == ("too_large", "ClusterD sends 8 MiB at most: what sent this?")
+
+
+def test_too_many_requests(clusterd: Start) -> None:
+    one = clusterd(World(limits=Limits(unary=1)))
+    with Channel(Server(one.address), 10) as channel:
+        channel.call("config", "Register", CLIENT)
+        with pytest.raises(HccnError, match="qps exceeded, method=/config.Config/Register") as caught:
+            channel.call("config", "Register", CLIENT)
+    assert caught.value.code == "rate_limited"
+
+
+def test_an_older_server(clusterd: Start) -> None:
+    one = clusterd(lacking=frozenset({"/Recover/SwitchNicTrack"}))
+    with Channel(Server(one.address), 10) as channel, pytest.raises(HccnError, match="does not know /Recover/SwitchNicTrack") as caught:
+        channel.call("recover", "SwitchNicTrack", {"jobID": "j"})
+    assert caught.value.code == "not_implemented"

@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading the Kubernetes API over a real socket: kubeconfigs with every kind of credential, pages, and what is told when it refuses."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import kube, kube_access
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+
+from tests.integration.clusterd.api import TOKEN, Api
+from tests.integration.clusterd.certificates import Authority
+
+PODS = [{"metadata": {"name": f"p{number}", "namespace": "train" if number < 5 else "other", "labels": {"odd": str(number % 2)}}} for number in range(7)]
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    made = Api(tmp_path, {"pods": PODS}, page=2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def secure(tmp_path: Path, authority: Authority) -> Iterator[Api]:
+    made = Api(tmp_path, {"pods": PODS}, authority=authority)
+    yield made
+    made.close()
+
+
+def names(path: str, namespace: str = "", labels: str = "", context: str = "") -> list[str]:
+    return [kube.name_of(item) for item in kube.Api(path, context, 5).items("v1", "pods", namespace, labels)]
+
+
+def failure(path: str, context: str = "") -> HccnError:
+    with pytest.raises(HccnError) as caught:
+        names(path, context=context)
+    return caught.value
+
+
+def test_pages_labels_and_namespaces(api: Api) -> None:
+    path = api.kubeconfig()
+    assert names(path) == ["train/p0", "train/p1", "train/p2", "train/p3", "train/p4", "other/p5", "other/p6"]
+    assert names(path, "train", "odd=1") == ["train/p1", "train/p3"]
+    assert kube.Api(path, "", 5).namespace == "train"
+    assert set(api.requests) == {"GET /api/v1/pods", "GET /api/v1/namespaces/train/pods"}
+
+
+def test_a_client_certificate(secure: Api, authority: Authority) -> None:
+    pair = authority.pair("admin")
+    as_data = {"client-certificate-data": base64.b64encode(pair.certificate.read_bytes()).decode(),
+               "client-key-data": base64.b64encode(pair.key.read_bytes()).decode()}
+    assert len(names(secure.kubeconfig(user=as_data))) == 7
+    assert len(names(secure.kubeconfig(user={"client-certificate": str(pair.certificate), "client-key": str(pair.key)}))) == 7
+    assert failure(secure.kubeconfig(user={})).code == "kubernetes_unauthorized"
+    assert list(Path("/tmp").glob("hccn-kube-*")) == []
+
+
+def test_an_api_that_is_not_trusted(secure: Api, stranger: Authority) -> None:
+    other = {"certificate-authority-data": base64.b64encode(stranger.ca.read_bytes()).decode()}
+    error = failure(secure.kubeconfig(cluster=other))
+    assert (error.code, error.message) == ("kubernetes_unreachable", f"the Kubernetes API at {secure.url} does not answer: TLS: CERTIFICATE_VERIFY_FAILED")
+    assert len(names(secure.kubeconfig(cluster={**other, "insecure-skip-tls-verify": True}))) == 7
+
+
+def plugin(tmp_path: Path, answer: Any, code: int = 0) -> dict[str, Any]:
+    script = tmp_path / "plugin.py"
+    script.write_text(f"import os, sys\nassert os.environ['WHO'] == 'me' and 'KUBERNETES_EXEC_INFO' in os.environ\nprint({json.dumps(answer)!r})\n"
+                      f"print('log in first', file=sys.stderr)\nsys.exit({code})\n")
+    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": [str(script)],
+                     "env": [{"name": "WHO", "value": "me"}]}}
+
+
+def test_a_credential_plugin(api: Api, tmp_path: Path) -> None:
+    good = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": TOKEN}}
+    assert len(names(api.kubeconfig(user=plugin(tmp_path, good)))) == 7
+    error = failure(api.kubeconfig(user=plugin(tmp_path, good, 1)))
+    assert (error.code, error.message.endswith("gave none: log in first")) == ("no_credential", True)
+
+
+def test_a_token_file(api: Api, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(TOKEN + "\n")
+    assert len(names(api.kubeconfig(user={"tokenFile": "token"}))) == 7
+
+
+@pytest.mark.parametrize(("user", "cluster", "context", "message"), [
+    ({"auth-provider": {"name": "oidc"}}, {}, "", "has auth-provider, which is not supported here"),
+    ({}, {"proxy-url": "http://x"}, "", "has proxy-url, which is not supported here"),
+    ({}, {"server": "ftp://x"}, "", "the kubeconfig's server is no URL of http or https: 'ftp://x'"),
+    ({}, {}, "absent", "has no context named 'absent'"),
+    ({"exec": {"apiVersion": "v9", "command": "x"}}, {}, "", "names a credential plugin of 'v9'"),
+])
+def test_kubeconfigs_that_cannot_be_used(api: Api, user: dict[str, Any], cluster: dict[str, Any], context: str, message: str) -> None:
+    assert message in failure(api.kubeconfig(user=user, cluster=cluster), context).message
+    assert api.requests == []
+
+
+def test_refusals(api: Api, tmp_path: Path) -> None:
+    path = api.kubeconfig()
+    error = failure(path, "nobody")
+    assert (error.code, error.message) == ("kubernetes_unauthorized", "the Kubernetes API refuses /api/v1/pods: 401 Unauthorized")
+    with pytest.raises(HccnError) as caught:
+        kube.Api(path, "", 5).items("scheduling.volcano.sh/v1beta1", "podgroups")
+    assert caught.value.code == "kubernetes_not_found"
+    api.close()
+    assert failure(path).code == "kubernetes_unreachable"
+    (tmp_path / "broken").write_text("a: [")
+    assert failure(str(tmp_path / "broken")).message.endswith("broken is no YAML")
+    assert "cannot be read: [Errno 2]" in failure(str(tmp_path / "absent")).message
+
+
+def test_where_it_is_looked_for(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    error = failure("")
+    assert (error.code, error.message) == ("no_kubernetes", f"no kubeconfig: {tmp_path}/.kube/config is not there, KUBECONFIG is not set, and this is no pod")
+    monkeypatch.setenv("KUBECONFIG", f"{api.kubeconfig()}:/nowhere")
+    assert len(names("")) == 7
+    monkeypatch.delenv("KUBECONFIG")
+    (tmp_path / ".kube").mkdir()
+    api.kubeconfig(".kube/config")
+    assert len(names("")) == 7
+
+
+def test_in_a_pod(secure: Api, tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (("ca.crt", authority.ca.read_text()), ("token", TOKEN), ("namespace", "mindx-dl\n")):
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(kube_access, "_POD", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", secure.url.rsplit(":", 1)[1])
+    assert kube.Api("", "", 5).namespace == "mindx-dl"
+    assert len(names("")) == 7

@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The modules as a playbook calls them, all in one run, over stand-ins of ClusterD and of the Kubernetes API; and the table of a job handed to rank_table."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.clusterd.api import Api
+from tests.integration.clusterd.conftest import Start
+from tests.integration.rank_table.plays import keep, once, play
+from tests.simulator.clusterd_sim.world import Job, Times, World
+from tests.lib.project import ROOT
+
+pytestmark = pytest.mark.usefixtures("no_proxy")
+PREFIX = "hccn.cluster."
+
+
+def rings(name: str, number: int) -> dict[str, Any]:
+    device = {"device_id": "0", "device_ip": f"192.168.{number}.1", "rank_id": "0"}
+    table = {"status": "completed", "server_count": "1", "version": "1.0",
+             "server_list": [{"server_id": f"192.0.2.{number}", "container_ip": f"10.1.0.{number}", "device": [device]}]}
+    return {"metadata": {"name": f"rings-config-{name}", "namespace": "mindie", "labels": {"jobID": "mindie-1", "grt-group/deploy-server": "0"}},
+            "data": {"hccl.json": json.dumps(table)}}
+
+
+def pod(name: str, app: str, number: int) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "mindie", "labels": {"jobID": "mindie-1", "app": app}},
+            "status": {"hostIP": f"192.0.2.{number}", "podIP": f"10.1.0.{number}"}}
+
+
+SUMMARY = {"metadata": {"name": "job-summary-a", "namespace": "train", "labels": {"outside-job-info": "true"}}, "data": {
+    "job_id": "uid-a", "job_name": "a", "job_status": "running", "framework": "pytorch", "operator": "add", "cm_index": "0", "total": "1",
+    "hccl.json": json.dumps({"server_list": [{"server_id": "192.0.2.1", "server_name": "node-1", "device": [{"device_id": "0"}, {"device_id": "8"}]}]})}}
+OBJECTS = {"configmaps": [rings("a", 1), rings("b", 2), SUMMARY], "podgroups": [],
+           "pods": [pod("c", "mindie-ms-coordinator", 3), pod("d", "mindie-ms-controller", 3)]}
+LEAF = [{"leaf": "leaf-1", "qdds": [{"qdd": "QDD8", "backup": "QDD7", "ports": {"A": 0, "B": 8}}]}]
+
+
+def test_all_of_them(tmp_path: Path, clusterd: Start) -> None:
+    api = Api(tmp_path, OBJECTS)
+    reached = {"kubeconfig": api.kubeconfig(namespace="mindie")}
+    table = {"version": "1.0", "status": "completed", "server_group_list": []}
+    one = clusterd(World((Job("uid-a", {"node-1": ["0", "8"]}), Job("mindie-1", table=json.dumps(table))), Times(first_push=0.05, switch=0.05)))
+    server = {"server": one.address, "timeout": 10}
+    nics = {**server, **reached, "job_id": "uid-a", "direction": "failover", "nics": [{"node": "node-1", "qdd": "QDD8"}], "topology": LEAF}
+    calls: dict[str, tuple[str, dict[str, Any]]] = {
+        "from_config_maps": ("clusterd_rank_table_info", {**reached, "job_id": "mindie-1"}),
+        "no_such_job": ("clusterd_rank_table_info", {**reached, "job_name": "none"}),
+        "without_confirm": ("clusterd_rank_table_info", {**server, "source": "grpc", "job_id": "mindie-1"}),
+        "over_grpc": ("clusterd_rank_table_info", {**server, "source": "grpc", "job_id": "mindie-1", "confirm": True, "fail_on": "never"}),
+        "silent": ("clusterd_rank_table_info", {**server, "source": "grpc", "job_id": "uid-a", "confirm": True, "wait": 1}),
+        "jobs": ("clusterd_job_info", {**reached, "leaf": "leaf-1", "topology": LEAF}),
+        "jobs_over_grpc": ("clusterd_job_info", {**server, "source": "grpc", "wait": 3}),
+        "faults": ("clusterd_fault_info", server),
+        "watch_without_confirm": ("clusterd_fault_info", {**server, "watch": 1}),
+        "switch_without_confirm": ("clusterd_nic_switch", nics),
+        "switch": ("clusterd_nic_switch", {**nics, "confirm": True}),
+        "switch_of_nothing": ("clusterd_nic_switch", {**nics, "nics": [], "confirm": True}),
+        "agent": ("elastic_agent_info", {"paths": [str(tmp_path)]}),
+        "written": ("rank_table", {"tables": ["{{ from_config_maps.rank_table }}"], "format": "global", "path": str(tmp_path / "global.json")}),
+    }
+    tasks = [once(name, PREFIX + module, options) for name, (module, options) in calls.items()]
+    code, output, kept = play(tmp_path, {"n1": {}}, [*tasks, keep(tmp_path, *calls)])
+    api.close()
+    assert code == 0, output
+    assert {name: (kept[name]["failed"], kept[name]["changed"]) for name in calls if kept[name]["failed"] or kept[name]["changed"]} == {
+        "no_such_job": (True, False), "without_confirm": (True, False), "silent": (True, False), "watch_without_confirm": (True, False),
+        "switch_without_confirm": (True, False), "switch": (False, True), "switch_of_nothing": (True, False), "written": (False, True)}
+
+    assert [instance["config_map"] for instance in kept["from_config_maps"]["instances"]] == ["mindie/rings-config-a", "mindie/rings-config-b"]
+    assert json.loads((tmp_path / "global.json").read_text()) == kept["from_config_maps"]["rank_table"]
+    assert (kept["over_grpc"]["rank_table"], kept["over_grpc"]["received"], kept["over_grpc"]["preempted"]) == (table, 1, False)
+    assert [kept[name]["error"]["code"] for name in ("no_such_job", "without_confirm", "silent")] == ["no_rank_table", "invalid_input", "silent"]
+    assert [(job["job_id"], job["nics"]) for job in kept["jobs"]["jobs"]] == [("uid-a", [{"node": "node-1", "devices": [0, 8]}])]
+    assert [job["job_id"] for job in kept["jobs_over_grpc"]["jobs"]] == ["uid-a", "mindie-1"]
+    assert kept["faults"]["faults"] == [] and kept["agent"]["packages"] == []
+    switched = kept["switch"]
+    assert (switched["status"], switched["code"], switched["result"]) == ("finished", 0, "switch nic finish")
+    assert switched["request"] == {"jobID": "uid-a", "nicOps": {"node-1": {"dev": ["0", "8"], "op": [True, True]}}}
+    assert switched["unchecked"][1] == "process-level recovery of the job: no PodGroup belongs to uid-a"
+    assert one.paths().count("/Recover/SwitchNicTrack") == 1
+    assert {request.split()[0] for request in api.requests} == {"GET"}
+
+
+@pytest.mark.parametrize(("package", "name"), [("grpc", "grpcio"), ("google.protobuf", "protobuf"), ("yaml", "PyYAML")])
+def test_a_package_that_is_not_there_is_named(package: str, name: str) -> None:
+    program = (f"import sys; sys.modules[{package!r}] = None\n"
+               "from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import options, nic_change\n"
+               "print([name for name, _ in options.missing(grpc=True, kubernetes=True)])")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env={"PYTHONPATH": str(ROOT / "collections")})
+    assert done.stdout == f"['{name}']\n", done.stderr

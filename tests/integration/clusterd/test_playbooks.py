@@ -1,0 +1,280 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbooks nic_switch and switch_upgrade on two simulated A3 servers, over stand-ins of ClusterD and of the Kubernetes API."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.integration.clusterd.api import Api, Object
+from tests.integration.clusterd.certificates import Authority
+from tests.simulator.clusterd_sim.server import ClusterD, Tls
+from tests.simulator.clusterd_sim.world import Job, Times, World
+from tests.lib.hosts import node, set_state, tools
+from tests.lib.playbook import run_playbook
+
+HOSTS = ("node-1", "node-2")
+LEAF = [{"leaf": "leaf-1", "backup": "leaf-2", "qdds": [
+    {"qdd": f"QDD{8 - 2 * place}", "backup": f"QDD{7 - 2 * place}", "ports": {"A": 2 * place, "B": 8 + 2 * place}} for place in range(4)]}]
+SWITCH, RESULT = "/Recover/SwitchNicTrack", "/Recover/SubscribeSwitchNicSignal"
+ALL = ["0", "8", "2", "10", "4", "12", "6", "14"]
+
+
+def server(name: str, *devices: int) -> Object:
+    return {"server_id": "192.0.2.1", "server_name": name, "device": [{"device_id": str(device), "rank_id": "0"} for device in devices]}
+
+
+def summary(job: str, *servers: Object, status: str = "running") -> Object:
+    return {"metadata": {"name": f"job-summary-{job}", "namespace": "train", "labels": {"outside-job-info": "true"}},
+            "data": {"job_id": f"uid-{job}", "job_name": job, "job_status": status, "framework": "pytorch", "operator": "add", "cm_index": "0", "total": "1",
+                     "hccl.json": json.dumps({"status": "completed", "server_list": list(servers)})}}
+
+
+def pod_group(job: str, recovery: str = "on") -> Object:
+    return {"metadata": {"name": f"{job}-pg", "namespace": "train", "labels": {"process-recover-enable": recovery},
+                         "ownerReferences": [{"uid": f"uid-{job}", "controller": True}]}, "status": {"phase": "Running"}}
+
+
+class Site(NamedTuple):
+    folder: Path
+    clusterd: ClusterD
+    api: Api
+
+    def play(self, name: str, *arguments: str, **variables: Any) -> tuple[int, str]:
+        (self.folder / "vars.json").write_text(json.dumps(variables))
+        done = run_playbook(f"hccn.cluster.{name}", self.folder / "hosts", "-e", f"@{self.folder}/vars.json", *arguments, HOME=str(self.folder))
+        return done.returncode, re.sub(r"\s+", " ", done.stdout + done.stderr).replace('\\"', '"')
+
+    def nic_switch(self, *arguments: str, **variables: Any) -> tuple[int, str]:
+        common = {"nic_switch_server": self.clusterd.address, "nic_switch_job_id": "uid-a", "nic_switch_direction": "failover", "nic_switch_topology": LEAF,
+                  "nic_switch_kubeconfig": self.api.kubeconfig(), "nic_switch_nics": [{"node": "node-1", "leaf": "leaf-1"}]}
+        return self.play("nic_switch", *arguments, **common, **variables)
+
+    def upgrade(self, *arguments: str, **variables: Any) -> tuple[int, str]:
+        common = {"switch_upgrade_server": self.clusterd.address, "switch_upgrade_leaf": "leaf-1", "switch_upgrade_topology": LEAF,
+                  "switch_upgrade_kubeconfig": self.api.kubeconfig(), "switch_upgrade_confirm": True}
+        return self.play("switch_upgrade", *arguments, **{**common, **variables})
+
+    @property
+    def state(self) -> Any:
+        path = self.folder / ".hccn.cluster/switch_upgrade.json"
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def switched(self) -> list[tuple[str, bool]]:
+        """Jobs and directions of the switches since this was asked last."""
+        sent = [(request["jobID"], next(iter(request["nicOps"].values()))["op"][0]) for path, request in self.clusterd.calls if path == SWITCH]
+        self.clusterd.calls.clear()
+        return sent
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    lines = ["[npu]"]
+    for name in HOSTS:
+        root = node(folder / name, "--product", "A3", devices=16)
+        lines.append(" ".join([name, *(f"{option}={value}" for option, value in tools(root).items())]))
+    lines += ["[npu:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}", ""]
+    (folder / "hosts").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.fixture
+def site(nodes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    devices = {name: [str(device) for device in range(16)] for name in HOSTS}
+    world = World(tuple(Job(f"uid-{name}", devices) for name in "abc"), Times(switch=0.05))
+    objects = {"configmaps": [summary("a", server("node-1", *range(16))), summary("b", server("node-2", *range(0, 16, 2))),
+                              summary("c", server("node-2", 1, 3)), summary("d", server("node-1", 0), status="complete")],
+               "podgroups": [pod_group("a"), pod_group("b"), pod_group("c")]}
+    made = Site(nodes, ClusterD(world), Api(nodes, objects))
+    yield made
+    made.clusterd.close()
+    made.api.close()
+    (nodes / ".hccn.cluster/switch_upgrade.json").unlink(missing_ok=True)
+    assert made.clusterd.forbidden == []
+
+
+@pytest.mark.smoke("nic_switch")
+def test_nic_switch_looks_first_and_then_switches(site: Site) -> None:
+    code, said = site.nic_switch("--check")
+    assert code == 0, said
+    assert 'Would be sent: {"node-1": {"dev": ["0", "8", "2", "10", "4", "12", "6", "14"], "op": [true, true, true, true, true, true, true, true]}}' in said
+    assert "process-level recovery is on (PodGroup train/a-pg)" in said
+    assert "Not checked: training iterates normally" in said and "TASKD_PROCESS_ENABLE=on" in said
+    assert site.clusterd.calls == []
+
+    set_state(site.folder / "node-1", "14.link=0")
+    try:
+        code, said = site.nic_switch(nic_switch_confirm=True)
+    finally:
+        set_state(site.folder / "node-1", "14.link=1")
+    assert code != 0
+    assert "nothing was switched: the link of NPU 14 on node node-1 is DOWN: the switch would fail" in said
+    assert site.clusterd.calls == []
+
+    code, said = site.nic_switch(nic_switch_confirm=True)
+    assert code == 0, said
+    assert "failover of job uid-a: finished" in said
+    assert site.clusterd.calls == [(SWITCH, {"jobID": "uid-a", "nicOps": {"node-1": {"dev": ALL, "op": [True] * 8}}}), (RESULT, {"jobID": "uid-a"})]
+
+
+def test_switch_upgrade_there_and_back(site: Site) -> None:
+    # All or none, and nothing at all with --check.
+    groups = site.api.objects["podgroups"]
+    site.api.objects["podgroups"] = [groups[0], pod_group("b", "pause"), groups[2]]
+    code, said = site.upgrade("--check")
+    assert code != 0
+    assert "Nothing was switched: b: nothing was switched: process-level recovery of the job is off: the PodGroup train/b-pg" in said
+    assert (site.switched(), site.state) == ([], None)
+
+    # The first job fails: nobody knows what became of it, and the second is left alone.
+    site.api.objects["podgroups"] = groups
+    site.clusterd.world.jobs["uid-a"].result = "switch nic failed, report switch nic timeout"
+    code, said = site.upgrade()
+    assert code != 0
+    assert "train/a: the switch failed: switch nic failed, report switch nic timeout: the NPUs were not all switched: not all workers reported in time" in said
+    assert "Moved: none. Not moved: train/b." in said
+    assert site.switched() == [("uid-a", True)]
+    assert (site.state["moved"], site.state["pending"]["job_id"]) == ({}, "uid-a")
+
+    code, said = site.upgrade()
+    assert code != 0
+    assert "look at the job, then set switch_upgrade_pending to done or not_done" in said
+    assert site.switched() == []
+
+    code, said = site.upgrade(switch_upgrade_pending="done")
+    assert code == 0, said
+    assert "failover of leaf leaf-1: 1 jobs moved: train/b" in said
+    assert site.switched() == [("uid-b", True)]
+    assert (sorted(site.state["moved"]), "pending" in site.state) == (["uid-a", "uid-b"], False)
+
+    # After the upgrade one job has ended.
+    site.api.objects["configmaps"][0] = summary("a", server("node-1", *range(16)), status="complete")
+    code, said = site.upgrade(switch_upgrade_direction="switchback")
+    assert code == 0, said
+    assert "switchback of leaf leaf-1: 1 jobs moved back: train/b. Ended meanwhile: a" in said
+    assert (site.switched(), site.state) == ([("uid-b", False)], None)
+
+
+def test_a_switchback_that_stopped_goes_on_with_the_next_run(site: Site) -> None:
+    entries = {uid: {"job_id": uid, "name": uid[-1], "namespace": "train", "nics": [{"node": node_, "devices": [0]}], "direction": "failover"}
+               for uid, node_ in (("uid-a", "node-1"), ("uid-b", "node-2"))}
+    (site.folder / ".hccn.cluster").mkdir(exist_ok=True)
+    (site.folder / ".hccn.cluster/switch_upgrade.json").write_text(json.dumps({"leaf": "leaf-1", "moved": entries}))
+    site.clusterd.world.jobs["uid-b"].status = "pending"
+    code, said = site.upgrade(switch_upgrade_direction="switchback")
+    assert code != 0
+    assert "Moved back: train/a. Not moved back: none." in said
+    assert (site.switched(), list(site.state["moved"])) == ([("uid-a", False), ("uid-b", False)], ["uid-b"])
+
+    site.clusterd.world.jobs["uid-b"].status = "running"
+    code, said = site.upgrade(switch_upgrade_direction="switchback")
+    assert code == 0, said
+    assert "switchback of leaf leaf-1: 1 jobs moved back: train/b" in said
+    assert site.clusterd.paths() == [SWITCH, RESULT]
+    assert (site.switched(), site.state) == ([("uid-b", False)], None)
+
+
+@pytest.mark.smoke("switch_upgrade")
+def test_switch_upgrade_stops_at_the_first_refusal(site: Site) -> None:
+    site.clusterd.world.jobs["uid-b"].status = "pending"
+    code, said = site.upgrade()
+    assert code != 0
+    assert "train/b: ClusterD refused, nothing was switched: 413 OMParamInvalid: the request does not fit the job: job:uid-b is not running" in said
+    assert "Moved: train/a. Not moved: none." in said
+    assert site.switched() == [("uid-a", True), ("uid-b", True)]
+    assert (list(site.state["moved"]), "pending" in site.state) == (["uid-a"], False)
+
+
+def test_a_job_whose_switch_was_sent_by_a_module_that_died_stays_open(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(_request: Object) -> Object:
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if f"HOME={site.folder}\0" in (path / "environ").read_text(errors="replace") and "AnsiballZ_clusterd_nic" in (path / "cmdline").read_text():
+                    os.kill(int(path.name), signal.SIGKILL)
+        return {"code": 0, "info": ""}
+
+    monkeypatch.setitem(site.clusterd._served, SWITCH, killed)
+    code, said = site.upgrade(ansible_pipelining=False)
+    assert code != 0
+    assert "Moved: none. Not moved: train/b." in said
+    assert site.switched() == [("uid-a", True)]
+    assert (site.state["moved"], site.state["pending"]["job_id"]) == ({}, "uid-a")
+
+
+def test_switch_upgrade_stops_where_another_run_has_begun(site: Site) -> None:
+    """That run wrote the state while this one looked whether its jobs can be switched."""
+    others = {"leaf": "leaf-1", "moved": {}, "pending": {"job_id": "uid-a", "name": "a", "namespace": "train", "nics": [], "direction": "failover"}}
+    answer, path = site.api.answer, site.folder / ".hccn.cluster/switch_upgrade.json"
+
+    def meanwhile(asked: str) -> tuple[int, Object]:
+        if "podgroups" in asked:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps(others))
+        return answer(asked)
+
+    site.api.answer = meanwhile  # type: ignore[method-assign]
+    code, said = site.upgrade()
+    assert code != 0
+    assert f"{path} was changed since this run read it: another run switches jobs of this leaf. Moved by this one: none. Let the other run end" in said
+    assert (site.switched(), site.state) == ([], others)
+
+
+def test_the_rank_table_of_a_job_is_written_to_all_hosts(site: Site) -> None:
+    server_of = {"server_id": "192.0.2.1", "device": [{"device_id": "0", "device_ip": "192.168.1.1", "rank_id": "0"}]}
+    table = {"status": "completed", "version": "1.0", "server_count": "1", "server_list": [server_of]}
+    site.api.objects["configmaps"].append(
+        {"metadata": {"name": "rings-config-a", "namespace": "train"}, "data": {"hccl.json": json.dumps(table)}})
+    code, said = site.play("rank_table", rank_table_source="clusterd", rank_table_path="{{ hccn_conf | dirname }}/hccl.json",
+                           rank_table_clusterd={"kubeconfig": site.api.kubeconfig(), "job_name": "a"})
+    assert code == 0, said
+    assert "Rank table: 1 servers, 1 ranks" in said
+    written = [json.loads((site.folder / name / "etc/hccl.json").read_text()) for name in HOSTS]
+    assert [found["server_list"] for found in written] == [[server_of]] * 2
+
+
+def test_the_rank_table_of_clusterd_over_mutual_tls(nodes: Path, authority: Authority, no_proxy: None) -> None:
+    server_of = {"server_id": "192.0.2.1", "server_ip": "10.1.0.1", "device": [
+        {"device_id": "0", "device_ip": "192.168.1.1", "device_logical_id": "0", "rank_id": "0"}]}
+    table = {"version": "1.0", "status": "completed", "server_group_list": [
+        {"group_id": "0", "server_count": "1", "server_list": [{"server_id": "192.0.2.3", "server_ip": "10.1.0.3"}]},
+        {"group_id": "1", "server_count": "1", "server_list": [{"server_id": "192.0.2.4", "server_ip": "10.1.0.4"}]},
+        {"group_id": "2", "deploy_server": "0", "server_count": "1", "server_list": [server_of]}]}
+    pair, client = authority.pair("clusterd.example"), authority.pair("client")
+    one = ClusterD(World((Job("mindie-1", table=json.dumps(table)),), Times(first_push=0.05)),
+                   Tls(pair.key.read_bytes(), pair.certificate.read_bytes(), authority.ca.read_bytes()))
+    site = Site(nodes, one, Api(nodes, {}))
+    paths = [nodes / name / "etc/global.json" for name in HOSTS]
+    asked = {"source": "grpc", "server": one.address, "job_id": "mindie-1", "confirm": True, "wait": 20, "ca_cert": str(authority.ca),
+             "client_cert": str(client.certificate), "client_key": str(client.key)}
+    variables = {"rank_table_source": "clusterd", "rank_table_format": "global", "rank_table_path": "{{ hccn_conf | dirname }}/global.json"}
+    paths[1].write_text("{}")
+
+    code, said = site.play("rank_table", "--check", rank_table_clusterd=asked, **variables)
+    assert code == 0, said
+    assert f"Rank table: {paths[0]} would be made on 1 of 2 hosts. Not foreseen: the rank table itself: ClusterD is not asked in check mode, since" in said
+    assert re.findall(r"(\S+) : ok=\d+ changed=(\d)", said) == [("localhost", "0"), ("node-1", "1"), ("node-2", "0")]
+    assert (one.calls, paths[0].exists()) == ([], False)
+
+    code, said = site.play("rank_table", rank_table_clusterd=asked, **variables)
+    assert code == 0, said
+    assert "Rank table: 3 servers, 1 ranks" in said
+    assert [json.loads(path.read_text()) for path in paths] == [table] * 2
+    request = {"jobId": "mindie-1", "role": "hccn.cluster"}
+    assert one.calls == [("/config.Config/Register", request), ("/config.Config/SubscribeRankTable", request)]
+    one.close()
+    site.api.close()
+    for path in paths:
+        path.unlink()

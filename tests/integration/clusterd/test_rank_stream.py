@@ -1,0 +1,228 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A job's rank table over gRPC: every habit of ClusterD that a subscriber meets, over a real socket."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import rank_stream, rank_table
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.channel import Channel, Server
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
+
+from tests.integration.clusterd.conftest import Start
+from tests.simulator.clusterd_sim.server import ClusterD
+from tests.simulator.clusterd_sim.world import Job, Times, World
+
+pytestmark = pytest.mark.usefixtures("no_proxy")
+
+SUBSCRIBE = "/config.Config/SubscribeRankTable"
+COORDINATORS = [{"server_id": "192.0.2.1", "server_ip": "10.1.0.1"}, {"server_id": "192.0.2.2", "server_ip": "10.1.0.2"}]
+
+
+def instance(group: str, address: str) -> dict[str, Any]:
+    device = {"device_id": "0", "device_ip": address, "device_logical_id": "0", "rank_id": "0"}
+    return {"group_id": group, "deploy_server": "0", "server_count": "1",
+            "server_list": [{"server_id": "192.0.2.9", "server_ip": "10.1.0.9", "device": [device]}]}
+
+
+def table(*groups: dict[str, Any], coordinators: list[dict[str, str]] = COORDINATORS) -> str:
+    first = [{"group_id": "0", "server_count": "2", "server_list": coordinators}]
+    return json.dumps({"version": "1.0", "status": "completed", "server_group_list": first + list(groups)})
+
+
+FIRST = table(instance("2", "192.168.1.1"), instance("3", "192.168.1.2"))
+RENUMBERED = table(instance("2", "192.168.1.2"), instance("3", "192.168.1.1"), coordinators=COORDINATORS[::-1])
+SECOND = table(instance("2", "192.168.1.1"), instance("3", "192.168.1.2"), instance("4", "192.168.1.3"))
+
+
+def world(first_push: float = 0.05, text: str = FIRST) -> World:
+    return World((Job("job-1", table=text),), Times(first_push=first_push))
+
+
+def subscribe(one: ClusterD, seconds: float = 10, settle: float = 0, job: str = "job-1") -> rank_stream.Heard:
+    with Channel(Server(one.address), 5) as channel:
+        return rank_stream.subscribe(channel, job, "hccn.cluster", seconds, settle)
+
+
+def test_register_comes_first_and_the_first_table_ends_it(clusterd: Start) -> None:
+    one = clusterd(world())
+    heard = subscribe(one)
+    assert heard.table == json.loads(FIRST)
+    assert [(message["duplicate"], message["groups"], message["servers"]) for message in heard.messages] == [(False, 3, 4)]
+    assert (heard.received, heard.preempted) == (1, False)
+    assert one.calls == [("/config.Config/Register", {"jobId": "job-1", "role": "hccn.cluster"}), (SUBSCRIBE, {"jobId": "job-1", "role": "hccn.cluster"})]
+
+
+def test_without_register_the_stream_is_refused(clusterd: Start) -> None:
+    one = clusterd(world())
+    with Channel(Server(one.address), 5) as channel:
+        stream = channel.stream("config", "SubscribeRankTable", {"jobId": "job-1", "role": "me"}, 5)
+        with pytest.raises(HccnError, match="jobId=job-1 not registered, role=me") as caught:
+            list(stream)
+    assert caught.value.code == "refused"
+
+
+def test_a_stream_has_to_be_registered_for_each_time(clusterd: Start) -> None:
+    one = clusterd(world())
+    subscribe(one)
+    deadline = time.monotonic() + 5
+    while "job-1" in one.world.publishers and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert one.world.publishers == {}
+    assert subscribe(one).table == json.loads(FIRST)
+
+
+def test_the_first_table_takes_two_seconds(clusterd: Start) -> None:
+    one = clusterd(World((Job("job-1", table=FIRST),)))
+    with pytest.raises(HccnError) as caught:
+        subscribe(one, seconds=1)
+    assert caught.value.code == "silent"
+    assert subscribe(one, seconds=8).table == json.loads(FIRST)
+
+
+def test_a_table_that_is_complete_a_moment_later_comes_by_the_second_try(clusterd: Start) -> None:
+    """ClusterD tries twice after a subscription; later ones need an event."""
+    one = clusterd(world(first_push=0.3, text=""))
+    threading.Timer(0.6, setattr, (one.world.jobs["job-1"], "table", FIRST)).start()
+    heard = subscribe(one, seconds=8)
+    assert (heard.table, heard.received) == (json.loads(FIRST), 1)
+
+
+@pytest.mark.parametrize("job", ["job-1", "unknown"])
+def test_silence_is_a_clear_error(clusterd: Start, job: str) -> None:
+    with pytest.raises(HccnError) as caught:
+        subscribe(clusterd(world(text="")), seconds=0.3, job=job)
+    assert (caught.value.code, caught.value.message) == ("silent", f"ClusterD sent no rank table of job {job} within 0.3 s, and no reason")
+    assert "source configmap" in caught.value.hint
+
+
+def test_a_normal_end_means_that_another_client_came(clusterd: Start) -> None:
+    one = clusterd(world(first_push=30))
+
+    def another() -> None:
+        one.wait_for(SUBSCRIBE)
+        with Channel(Server(one.address), 5) as channel:
+            channel.call("config", "Register", {"jobId": "job-1", "role": "controller"})
+
+    thread = threading.Thread(target=another)
+    thread.start()
+    with pytest.raises(HccnError) as caught:
+        subscribe(one)
+    thread.join()
+    assert (caught.value.code, caught.value.message) == (
+        "preempted", "the stream of job job-1 ended before a rank table came: another client has registered for the job")
+
+
+def test_after_a_table_a_normal_end_is_told_as_well(clusterd: Start) -> None:
+    one = clusterd(world())
+
+    def another() -> None:
+        one.wait_for(SUBSCRIBE)
+        time.sleep(0.3)
+        one.world.register({"jobId": "job-1"})
+
+    thread = threading.Thread(target=another)
+    thread.start()
+    heard = subscribe(one, settle=8)
+    thread.join()
+    assert (heard.table, heard.preempted) == (json.loads(FIRST), True)
+
+
+def test_it_ends_the_stream_of_whoever_subscribed_before(clusterd: Start) -> None:
+    """Why the module asks for confirm."""
+    one = clusterd(world(first_push=1))
+    ended = threading.Event()
+
+    def controller() -> None:
+        with Channel(Server(one.address), 5) as channel:
+            channel.call("config", "Register", {"jobId": "job-1", "role": "controller"})
+            list(channel.stream("config", "SubscribeRankTable", {"jobId": "job-1", "role": "controller"}, 8))
+            ended.set()
+
+    thread = threading.Thread(target=controller)
+    thread.start()
+    one.wait_for(SUBSCRIBE)
+    subscribe(one)
+    thread.join()
+    assert ended.is_set()
+
+
+def test_duplicates_are_dropped_also_when_the_groups_are_numbered_anew(clusterd: Start) -> None:
+    one = clusterd(world())
+
+    def events() -> None:
+        one.wait_for(SUBSCRIBE)
+        time.sleep(0.2)
+        for text in (FIRST, RENUMBERED, SECOND, SECOND):
+            one.world.push("job-1", text)
+
+    thread = threading.Thread(target=events)
+    thread.start()
+    heard = subscribe(one, settle=0.6)
+    thread.join()
+    assert [message["duplicate"] for message in heard.messages] == [False, True, True, False, True]
+    assert (heard.table, heard.preempted) == (json.loads(SECOND), False)
+
+
+def test_two_subscribers_share_the_messages(clusterd: Start) -> None:
+    """Each goes to one of them only: what makes a second look unreliable."""
+    one = clusterd(world(first_push=30))
+    got: list[str] = []
+
+    def listen() -> None:
+        with Channel(Server(one.address), 5) as channel:
+            try:
+                for message in channel.stream("config", "SubscribeRankTable", {"jobId": "job-1", "role": "r"}, 1.0):
+                    got.append(message["rankTable"])
+            except HccnError:
+                pass
+
+    with Channel(Server(one.address), 5) as channel:
+        channel.call("config", "Register", {"jobId": "job-1", "role": "r"})
+    threads = [threading.Thread(target=listen) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    one.wait_for(SUBSCRIBE, 2)
+    for number in range(6):
+        one.world.push("job-1", json.dumps({"number": number}))
+    for thread in threads:
+        thread.join()
+    assert sorted(got) == [json.dumps({"number": number}) for number in range(6)]
+
+
+PARAMS = {"source": "grpc", "tls": False, "ca_cert": None, "client_cert": None, "client_key": None, "server_name": None, "timeout": 5, "job_id": "job-1",
+          "role": "hccn.cluster", "confirm": True, "wait": 8, "settle": 0, "fail_on": "error"}
+
+
+def test_the_table_is_checked(clusterd: Start) -> None:
+    """Two instances in one pod: MindIE-Motor refuses that."""
+    result = rank_table.read({**PARAMS, "server": clusterd(world()).address}, check_mode=False)
+    assert result["failed"] is True
+    assert result["msg"].startswith("the rank table has problems: ")
+    assert [(problem["reader"], problem["message"]) for problem in result["problems"]] == [
+        ("mindie_motor", "server_ip '10.1.0.9' is also that of server_group_list[1].server_list[0]")]
+    assert result["rank_table"] == json.loads(FIRST)
+
+
+def test_check_mode_asks_nobody_and_looks_at_the_files(clusterd: Start, tmp_path: Path) -> None:
+    one = clusterd(world())
+    params = {**PARAMS, "server": one.address}
+    result = rank_table.read(params, check_mode=True)
+    assert result.pop("unchecked")[0].startswith("the rank table itself: ClusterD is not asked in check mode")
+    assert result == {"messages": [], "received": 0, "preempted": False, "problems": []}
+    with pytest.raises(InputError, match="ca_cert: cannot read .*absent.pem"):
+        rank_table.read({**params, "ca_cert": str(tmp_path / "absent.pem")}, check_mode=True)
+    with pytest.raises(InputError, match="set confirm to true if that may be"):
+        rank_table.read({**params, "confirm": False}, check_mode=True)
+    assert one.calls == []
+
+
+def test_what_is_no_table(clusterd: Start) -> None:
+    with pytest.raises(HccnError, match="ClusterD sent no rank table for job job-1: not JSON"):
+        subscribe(clusterd(world(text="{broken")))

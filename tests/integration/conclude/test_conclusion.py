@@ -1,0 +1,224 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an operator sees at the end of a job: exit status, the lines after Ansible's recap, and the first row of the report."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.lab.benchmarks.null import answers
+from tests.lib.hosts import node, set_state
+from tests.lib.playbook import run_playbook
+from tests.lib.project import ROOT
+
+HOSTS = {"npu1": 1, "npu2": 2, "npu3": 3, "npu4": 4}
+DEADLINE = 300
+
+
+class Ended(NamedTuple):
+    """``screen``: the lines after the recap; ``recap``: failed and unreachable tasks by host."""
+
+    code: int
+    output: str
+    screen: list[str]
+    recap: dict[str, tuple[int, int]]
+
+    @property
+    def report(self) -> Path:
+        return Path(self.screen[-1].removeprefix("Report: "))
+
+    def first_row(self) -> list[str]:
+        """The cells of the first row of the first table."""
+        body = self.report.read_text().split("<tbody>", 1)[1].split("</tr>", 1)[0]
+        cells = re.findall(r"<td[^>]*>(.*?)(?=<td|$)", re.sub(r'<span lang="zh[^>]*>.*?</span>', "", body), re.DOTALL)
+        return [" ".join(html.unescape(re.sub(r"<[^>]+>", " ", cell)).split()) for cell in cells]
+
+
+class Site:
+    """Four simulated hosts with two NPUs each, in the inventory of the demo."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        for host, number in HOSTS.items():
+            node(self.root(host), "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", "--switch-address", "10.78.0.1",
+                 "--state", "*.gateway=10.78.0.1", "--state", "*.netdetect=10.78.0.1", "--state", "*.rate_mbit=200", devices=2)
+
+    def root(self, host: str) -> Path:
+        return self.place / "nodes" / host
+
+    def with_variables(self, host: str, variables: str) -> tuple[str, str]:
+        """Arguments by which a host has variables of its own."""
+        path = self.place / f"{host}.ini"
+        path.write_text(f"{host} {variables}\n")
+        return "-i", str(path)
+
+    def play(self, playbook: str, *arguments: str, callback: bool = True, **variables: object) -> Ended:
+        # Who only installed the collection has neither the callback nor the project's ansible.cfg.
+        own = {} if callback else {"ANSIBLE_CALLBACKS_ENABLED": "hccn.cluster.lean", "ANSIBLE_DISPLAY_OK_HOSTS": "true"}
+        done = run_playbook(f"playbooks/{playbook}.yml", "inventories/demo/hosts", "-e", json.dumps(variables), *arguments, timeout=DEADLINE,
+                            ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), **own,
+                            HCCN_DEMO_FOLDER=str(self.place / "nodes"), HCCN_RESULTS_PATH=str(self.place / "history"))
+        output = re.sub(r"\n {8}", " ", done.stdout)
+        recap, _, screen = output.partition("PLAY RECAP")[2].partition("\n\n")
+        counts = {name: (int(failed), int(unreachable))
+                  for name, unreachable, failed in re.findall(r"^(\S+) +: .*unreachable=(\d+) +failed=(\d+)", recap, re.MULTILINE)}
+        return Ended(done.returncode, output + done.stderr, screen.strip().splitlines(), counts)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return Site(tmp_path_factory.mktemp("conclusion"))
+
+
+@pytest.fixture
+def state(site: Site) -> Iterator[list[tuple[str, str]]]:
+    """Changes of hosts that are undone when the test is over: pairs of a host and a state."""
+    undo: list[tuple[str, str]] = []
+    yield undo
+    for host, setting in undo:
+        set_state(site.root(host), setting)
+
+
+@pytest.fixture(scope="module")
+def good(site: Site) -> Ended:
+    return site.play("site")
+
+
+def test_all_is_good(good: Ended) -> None:
+    assert good.code == 0, good.output
+    assert good.screen == ["Result: good. 4 hosts: 4 good.", f"Report: {good.report}"]
+    assert good.recap == dict.fromkeys(["localhost", *HOSTS], (0, 0))
+    assert good.report.is_file()
+
+
+def test_a_run_of_four_hosts_is_short(good: Ended) -> None:
+    """The plan and the progress of the measurement are shown, each host's own good news are not."""
+    assert len(good.output.splitlines()) < 80, good.output
+    assert "quick: 8 pairs of NPUs over 4 hosts in 2 rounds" in good.output
+    assert "8 of 8 pairs done, 0 failed" in good.output
+    assert "npu1: good." not in good.output
+
+
+def test_a_dead_link_is_what_the_operator_reads(site: Site, good: Ended, state: list[tuple[str, str]]) -> None:
+    state.append(("npu3", "1.link=1"))
+    set_state(site.root("npu3"), "1.link=0")
+    done = site.play("site")
+    assert done.code == 2, done.output
+    assert done.screen == ["Result: failed. 4 hosts: 1 failed, 3 good.", "failed npu3 NPU 1: the link is down -> On npu3: hccn_tool -i 1 -optical -g",
+                           f"Report: {done.report}"]
+    assert done.first_row()[:2] == ["✕ failed", "npu3 NPU 1"], done.first_row()
+    assert "the link is down" in done.first_row()[2]
+    # The failure is that of the run, not of the host that stands first; the other NPU of npu3 was measured.
+    assert done.recap == {"localhost": (1, 0), **dict.fromkeys(HOSTS, (0, 0))}
+    assert "7 of 7 pairs done, 0 failed" in done.output or "6 of 6 pairs done, 0 failed" in done.output, done.output
+    assert len(done.output.splitlines()) < 80
+
+
+def test_a_slow_npu_fails_the_nightly_check(site: Site, good: Ended, state: list[tuple[str, str]]) -> None:
+    state.append(("npu3", "1.rate_mbit=200"))
+    set_state(site.root("npu3"), "1.rate_mbit=30")
+    done = site.play("check_fabric", check_fabric_plan="full")
+    assert done.code == 2, done.output
+    assert done.screen[0] == "Result: slow. 4 hosts: 1 slow, 3 good."
+    assert re.fullmatch(r"slow npu3 NPU 1: .*slow with \d of \d proven-good partners: npu1, npu2, npu4, [78]\d % below normal"
+                        r" -> On npu3: hccn_tool -i 1 -optical -g", done.screen[1]), done.screen
+    assert done.screen[2:] == [f"Report: {done.report}"]
+    assert done.first_row()[:2] == ["◐ slow", "npu3 NPU 1"], done.first_row()
+    assert done.recap == {"localhost": (1, 0), **dict.fromkeys(HOSTS, (0, 0))}
+
+
+def test_hccn_fail_on_decides(site: Site, good: Ended, state: list[tuple[str, str]]) -> None:
+    state.append(("npu2", "0.link=1"))
+    set_state(site.root("npu2"), "0.link=0")
+    done = site.play("bring_up", hccn_fail_on="never")
+    assert done.code == 0, done.output
+    assert done.screen[:2] == ["Result: failed. 4 hosts: 1 failed, 3 good.", "failed npu2 NPU 0: the link is down -> On npu2: hccn_tool -i 0 -optical -g"]
+
+
+def test_without_the_callback_the_job_concludes(site: Site, good: Ended) -> None:
+    done = site.play("check_fabric", callback=False)
+    assert done.code == 0, done.output
+    assert done.screen == []
+    assert "There will be no history and no report: enable the callback hccn.cluster.results" in " ".join(done.output.split())
+    bad = site.play("bring_up", callback=False, hccn_tool="/opt/nowhere/hccn_tool")
+    assert bad.code == 2
+    assert "Result: failed. 4 hosts: 4 failed." in bad.output
+    assert "No report: the callback hccn.cluster.results is not enabled." in bad.output
+
+
+def test_a_tool_that_is_missing_everywhere_is_one_line(site: Site, good: Ended) -> None:
+    done = site.play("bring_up", hccn_tool="/opt/nowhere/hccn_tool")
+    assert done.code == 2, done.output
+    assert done.screen[0] == "Result: failed. 4 hosts: 4 failed."
+    assert re.fullmatch(r"failed npu1, npu2, npu3 \.\.\. \(4 hosts\): .*/opt/nowhere/hccn_tool.* -> Install the driver on .*", done.screen[1]), done.screen
+    assert done.screen[2:] == [f"Report: {done.report}"]
+
+
+@pytest.mark.parametrize(("variables", "said"), [
+    ({"hccn_hosts": "npuu"}, "The pattern 'npuu' matches no host of the inventory. Did you mean npu?"),
+    ({"bring_up_tls_sate": "enabled"}, "Did you mean bring_up_tls_state?"),
+    ({"check_fabric_duration": "long"}, "check_fabric_duration"),
+])
+def test_a_job_that_cannot_be_right_does_not_begin(site: Site, variables: dict[str, object], said: str) -> None:
+    done = site.play("site", **variables)
+    assert done.code == 2, done.output
+    assert done.screen[0] == "Result: failed.", done.screen
+    assert said in done.screen[1], done.screen
+    assert done.recap == {"localhost": (1, 0)}
+
+
+def test_hosts_that_are_all_lost_are_concluded_all_the_same(site: Site, good: Ended) -> None:
+    """Ansible ends a playbook whose hosts are all lost, so that the last play is not run."""
+    done = site.play("bring_up", ansible_connection="ssh", ansible_port=1, ansible_ssh_retries=0)
+    assert done.code == 4, done.output
+    assert done.screen[0] == "Result: failed. 4 hosts: 4 unreachable."
+    assert done.screen[1].startswith("failed npu1, npu2, npu3 ... (4 hosts): "), done.screen
+    assert "Connection refused" in done.screen[1]
+    assert done.report.is_file()
+    assert done.first_row()[0] == "✕ failed", done.first_row()
+
+
+def test_a_lost_host_stays_in_the_report(site: Site, good: Ended) -> None:
+    done = site.play("site", *site.with_variables("npu2", "ansible_connection=ssh ansible_port=1 ansible_ssh_retries=0"))
+    assert done.code == 4, done.output  # Ansible's own for a lost host
+    assert done.screen[0] == "Result: failed. 4 hosts: 1 unreachable, 3 good."
+    assert done.screen[1].startswith("failed npu2: "), done.screen
+    assert done.screen[2:] == [f"Report: {done.report}"]
+    assert done.recap == {"localhost": (1, 0), **dict.fromkeys(HOSTS, (0, 0)), "npu2": (0, 1)}
+    assert done.first_row()[1] == "npu2"
+
+
+def test_a_host_whose_tool_fails_does_not_stop_the_others(site: Site, good: Ended) -> None:
+    done = site.play("site", *site.with_variables("npu4", "hccn_tool=/opt/nowhere/hccn_tool"))
+    assert done.code == 2, done.output
+    assert done.screen[0] == "Result: failed. 4 hosts: 1 failed, 3 good."
+    assert re.match(r"failed npu4: .*/opt/nowhere/hccn_tool", done.screen[1]), done.screen
+    assert done.screen[2:] == [f"Report: {done.report}"]
+    assert "quick: " in done.output and "over 3 hosts" in done.output
+
+
+def lines_of(folder: Path, playbook: str, count: int) -> int:
+    """How many lines a job over canned hosts prints beside Ansible's recap of each host."""
+    folder.mkdir()
+    answers.write(folder, count)
+    (folder / "hosts.json").write_text(json.dumps(answers.inventory(count)))
+    done = run_playbook(f"hccn.cluster.{playbook}", folder / "hosts.json", timeout=DEADLINE, ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"),
+                        ANSIBLE_CONNECTION_PLUGINS=str(ROOT / "tests/lab/benchmarks/null/connection"), BENCH_ANSWERS=str(folder),
+                        HCCN_RESULTS_PATH=str(folder / "history"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    screen = done.stdout.partition("PLAY RECAP")[2].partition("\n\n")[2].strip().splitlines()
+    assert screen[0] == f"Result: good. {count} hosts: {count} good.", screen
+    return len(done.stdout.splitlines()) - count
+
+
+@pytest.mark.parametrize("playbook", ["bring_up", "check_fabric"])
+def test_what_a_job_prints_does_not_grow_with_its_hosts(tmp_path: Path, playbook: str) -> None:
+    few, many = (lines_of(tmp_path / str(count), playbook, count) for count in (4, 12))
+    assert few == many < 40

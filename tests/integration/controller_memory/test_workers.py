@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The callback lean in a real run: what Ansible's workers and its controller collect, and what the controller holds of validated arguments."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.project import ROOT
+
+FILTER = """
+import gc
+
+
+class FilterModule:
+    def filters(self):
+        return {"frozen": lambda name: "%s %s %s" % (name, "frozen" if gc.get_freeze_count() > 10000 else gc.get_freeze_count(), gc.isenabled())}
+"""
+CALLBACK = """
+import gc
+
+from ansible.plugins.callback import CallbackBase
+
+
+class CallbackModule(CallbackBase):
+    CALLBACK_NAME = "controller"
+    CALLBACK_TYPE = "aggregate"
+
+    def v2_playbook_on_stats(self, stats):
+        self._display.display("controller %d %s" % (gc.get_freeze_count(), gc.isenabled()))
+"""
+HOLDING = """
+import gc
+
+from ansible.plugins.callback import CallbackBase
+
+
+class CallbackModule(CallbackBase):
+    CALLBACK_NAME = "holding"
+    CALLBACK_TYPE = "aggregate"
+
+    def v2_runner_on_ok(self, result):
+        self.held = sum(isinstance(thing, dict) and isinstance(thing.get("zebra"), dict) for thing in gc.get_objects())
+
+    def v2_playbook_on_stats(self, stats):
+        self._display.display("specifications held: %d" % self.held)
+"""
+SPECIFICATION = """
+argument_specs:
+  main:
+    options:
+      zebra: {type: int, description: Of a name that nothing else has.}
+"""
+HOSTS = 12
+PLAY = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - debug:
+        msg: "{{ 'worker' | frozen }}"
+"""
+
+
+def played(folder: Path, files: dict[str, str], callbacks: str, *arguments: str) -> str:
+    """What play.yml of these files prints."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).write_text(text)
+    environment = ansible_environment(ANSIBLE_FILTER_PLUGINS=str(folder / "filter"), ANSIBLE_CALLBACK_PLUGINS=str(folder / "callback"),
+                                      ANSIBLE_CALLBACKS_ENABLED=callbacks, ANSIBLE_NOCOLOR="1")
+    done = subprocess.run([ANSIBLE_PLAYBOOK, *arguments, str(folder / "play.yml")], env=environment, cwd=folder,
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("callbacks, worker", [("controller", "worker 0 True"), ("controller,hccn.cluster.lean", "worker frozen True")])
+def test_workers_leave_alone_what_they_share(tmp_path: Path, callbacks: str, worker: str) -> None:
+    said = played(tmp_path, {"filter/frozen.py": FILTER, "callback/controller.py": CALLBACK, "play.yml": PLAY}, callbacks, "-i", "a,b,")
+    assert sorted(re.findall(r"(?:worker|controller) \w+ \w+", said)) == ["controller 0 True", worker, worker]
+
+
+def test_no_host_adds_a_specification_to_what_is_held(tmp_path: Path) -> None:
+    files = {"roles/zoo/meta/argument_specs.yml": SPECIFICATION, "callback/holding.py": HOLDING,
+             "play.yml": "- hosts: all\n  gather_facts: false\n  roles: [zoo]\n"}
+    inventory = "".join(f"h{number}," for number in range(HOSTS))
+    lean, usual = (int(re.findall(r"specifications held: (\d+)", played(tmp_path, files, callbacks, "-i", inventory, "-e", "zebra=1"))[0])
+                   for callbacks in ("hccn.cluster.lean,holding", "holding"))
+    assert lean < HOSTS <= usual and usual - lean >= HOSTS - 1
+
+
+def test_the_project_has_it() -> None:
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "ansible.cfg")
+    assert settings["defaults"]["callbacks_enabled"].split(", ") == ["hccn.cluster.results", "hccn.cluster.lean"]

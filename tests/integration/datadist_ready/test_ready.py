@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook datadist_ready on real small hosts: one TLS mismatch, one stale mount, one link down, 513 links of an NPU, and a port that is taken."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.hccn.cluster.plugins.module_utils._datadist import ports
+
+from tests.lab import testbed
+from tests.lib.playbook import run_playbook
+from tests.lib.project import COLLECTION, skip
+
+NPUS = 4
+PREFILL, DECODE = ("node1", "node2"), "node3"
+
+# A container as small as can be: a root of its own with one NPU and an old hccn.conf. Started by a process that ends, it lives until the host does.
+CONTAINER = """\
+mkdir /run/c && mount -t tmpfs none /run/c && cd /run/c && mkdir usr dev etc && mount --rbind /usr usr && ln -s usr/lib usr/lib64 .
+touch dev/davinci2 && mount --bind /dev/davinci2 dev/davinci2 && echo address_2=192.0.2.99 > etc/hccn.conf
+exec setsid chroot /run/c /usr/bin/sleep 300 < /dev/null > /dev/null 2>&1 &
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[testbed.Lab]:
+    try:
+        with testbed.lab(3, product="A3", npus=NPUS, variables={"ansible_ssh_timeout": 5}) as made:
+            yield made
+    except testbed.Unavailable as reason:
+        skip("testbed", str(reason))
+
+
+def clusters(count: int) -> list[dict[str, Any]]:
+    """One decode cluster on NPU 0 of node3, and so many prefill clusters on all NPUs of the others."""
+    found = [{"cluster": 1000, "role": "decode", "host": DECODE, "device": 0, "ip_infos": [{"ip": "10.77.0.3", "port": 26000}]}]
+    for number in range(count):
+        place, device = number % 2, number // 2 % NPUS
+        found.append({"cluster": number, "role": "prefill", "host": PREFILL[place], "device": device,
+                      "ip_infos": [{"ip": f"10.77.0.{place + 1}", "port": 30000 + number}]})
+    return found
+
+
+def play(lab: testbed.Lab, folder: Path, **variables: Any) -> tuple[int, str]:
+    (folder / "vars.json").write_text(json.dumps({"hccn_hosts": "all", "datadist_ready_timeout_ms": 2000, **variables}))
+    done = run_playbook("hccn.cluster.datadist_ready", lab.inventory, "-e", f"@{folder}/vars.json")
+    return done.returncode, done.stdout + done.stderr
+
+
+def told(said: str) -> list[str]:
+    """What the play failed with."""
+    return json.loads(said.split("FAILED! => ")[1].split("\n\nPLAY RECAP")[0])["msg"]
+
+
+@pytest.mark.smoke("datadist_ready")
+def test_four_problems_and_no_others(lab: testbed.Lab, tmp_path: Path) -> None:
+    code, said = play(lab, tmp_path, datadist_ready_clusters=clusters(16))
+    assert code == 0, said
+    assert "LLM-DataDist: 16 links of 17 clusters on 9 NPUs, 0 problems" in said
+
+    lab.set_state("node1", "3.tls=1")
+    lab.fault("node2", npu=1, link_down=True)
+    lab.exec("node1", ["unshare", "-m", "sh", "-ec", CONTAINER], check=True)
+    code, said = play(lab, tmp_path, datadist_ready_clusters=clusters(513))
+    assert code != 0
+    summary, *found = told(said)
+    assert summary == "LLM-DataDist: 513 links of 514 clusters on 9 NPUs, 4 problems"
+    expected = [
+        ("error: node1 npu 2: a container with NPU 2 of node1 does not see the host's /etc/hccn.conf: it has another content, ",
+         "mount /etc/hccn.conf of the host read-only at /etc/hccn.conf in it and start it anew"),
+        ("error: node1 npu 3: TLS is on on NPU 3 of node1 and off on the 8 others: they cannot link. ",
+         "make it equal on all, with hccn.cluster.tls (tls_state: disabled to follow the others)"),
+        ("error: node2 npu 1: the link of NPU 1 of node2 is down. ", "mend the link, or take the NPU out of the plan."),
+        ("error: node3 npu 0: 513 links are planned on NPU 0 of node3: 512 is the most (LLM_PARAM_INVALID, Link num is over limit). ", "plan fewer, spread")]
+    assert [line for line, (start, remedy) in zip(sorted(found), expected, strict=True) if not line.startswith(start) or remedy not in line] == []
+
+
+@pytest.mark.parametrize(("calls", "linked"), [
+    ([], [[[0, 1, 2], 700]]),
+    ([{"cluster": 1000, "remotes": [2, 0], "timeout_ms": 300}, {"cluster": 1000, "remotes": [1]}, {"cluster": 7, "remotes": [1]}],
+     [[[0, 2], 300], [[1], 1000]]),
+])
+def test_the_probe_links_what_is_planned(tmp_path: Path, calls: list[dict[str, Any]], linked: list[Any]) -> None:
+    """The role's own variables; what links is tested with the module."""
+    task = {"ansible.builtin.copy": {"content": "{{ __datadist_ready_own_calls | to_json }}", "dest": str(tmp_path / "calls.json")}}
+    variables = {"datadist_ready_clusters": clusters(3), "datadist_ready_calls": calls, "datadist_ready_timeout_ms": 700}
+    (tmp_path / "play.yml").write_text(json.dumps([{
+        "hosts": "all", "gather_facts": False, "vars": variables, "vars_files": [str(COLLECTION / "roles/datadist_ready/vars/main.yml")], "tasks": [task]}]))
+    run_playbook(tmp_path / "play.yml", f"{DECODE},", "-c", "local", "-e", f"ansible_python_interpreter={sys.executable}").check_returncode()
+    found = json.loads((tmp_path / "calls.json").read_text())
+    assert [[[remote["cluster"] for remote in call["remotes"]], call["timeout_ms"]] for call in found] == linked
+    assert {call["own"]["cluster"] for call in found} == {1000}
+
+
+def test_ports_of_this_machine() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert ports.probe("127.0.0.1", port) == {"ip": "127.0.0.1", "port": port, "state": "used"}
+    assert ports.state("127.0.0.1", port) == "free"
+    assert ports.state("192.0.2.1", port) == "no_address"

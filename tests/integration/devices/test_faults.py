@@ -1,0 +1,272 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every fault that the simulator knows by name, through Ansible: what is said, what the other devices give, that nothing is half changed or left running.
+
+The words of the faults are those of tests/simulator/README.md. Each test fails when its fault is not injected.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.simulator.hccn_sim import layout
+from tests.simulator.hccn_sim.node import Node
+from tests.lib.hosts import node, set_state, tools
+from tests.lib.module import call_module
+
+DEVICES = (0, 1, 2)
+LEFT_SECONDS = 15
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
+MAX_RESULT = 256 * 1024
+
+OFF, ON = {"enabled": False, "persistent": False}, {"enabled": True, "persistent": True}
+
+
+class Host:
+    """A simulated host of three devices with TLS off, whose hccn.conf says so."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = node(root, "--address-template", "10.78.9.1{device}", "--netmask", "255.255.0.0", "--switch-address", "10.78.0.1",
+                         "--state", "*.netdetect=10.78.0.1", "--state", "*.tls=0", devices=len(DEVICES))
+        self.conf = self.root / "etc/hccn.conf"
+        self.before = self.conf.read_bytes()
+
+    def fault(self, *words: str) -> None:
+        set_state(self.root, *words)
+        self.before = self.conf.read_bytes()
+
+    def untouched(self) -> bool:
+        return self.conf.read_bytes() == self.before
+
+    def switches(self) -> str:
+        """TLS of the devices themselves."""
+        state = Node(str(self.root)).state
+        return "".join(state.get(device, "tls") for device in DEVICES)
+
+    def info(self, *topics: str, **options: Any) -> dict[str, Any]:
+        return call_module("device_info", {**tools(self.root), "gather": list(topics), "fail_on": "any", **options})
+
+    def tls(self, state: str = "enabled", **options: Any) -> dict[str, Any]:
+        return call_module("device_tls", {**tools(self.root), "state": state, **options})
+
+    def set_mtu(self, **options: Any) -> dict[str, Any]:
+        return call_module("hccn_conf", {**tools(self.root), "settings": {"mtu": 4200}, **options})
+
+    def left(self) -> list[str]:
+        """Processes that know of this host: by their command line or their environment."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                known = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
+            except OSError:
+                continue
+            if os.fsencode(self.root) in known and int(folder.name) != os.getpid():
+                found.append(folder.name)
+        return found
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    host = Host(tmp_path / "npu9")
+    yield host
+    layout.stop(str(host.root))
+    end = time.monotonic() + LEFT_SECONDS
+    while host.left() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert host.left() == [], "something is still running"
+
+
+def errors(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """(code, message) of each device, empty texts for one without error."""
+    return [(device["errors"][0]["code"], device["errors"][0]["message"]) if device["errors"] else ("", "") for device in result["devices"]]
+
+
+NO_ERROR = ("", "")
+
+
+@pytest.mark.parametrize(("words", "options", "code", "message"), [
+    ("1.busy=1", {}, "tool_busy", "hccn_tool is busy, please try again."),
+    ("1.dead=1", {}, "device_failed", "Command execute failed!"),
+    ("1.hang=1", {"timeout": 1}, "timeout", "no answer within 1 s: {tool} -i 1 -link -g"),
+    ("1.latency=3", {"timeout": 1}, "timeout", "no answer within 1 s: {tool} -i 1 -link -g"),
+    ("1.killed=9", {}, "tool_killed", "hccn_tool was ended by signal 9"),
+    ("1.garbage=1", {}, "unexpected_output", "-link -g printed something unknown: "),
+    ("1.flood=10", {}, "unexpected_output", "-link -g printed something unknown: '(1023 characters without a space)'"),
+    ("1.fail.link=-67", {}, "link_down", "Execute failed: Link status is down."),
+])
+def test_one_device_that_cannot_be_read(host: Host, words: str, options: dict[str, Any], code: str, message: str) -> None:
+    host.fault(words)
+    result = host.info("link", **options)
+    found = errors(result)
+    assert ([device["link"] for device in result["devices"]], found[0], found[2]) == (["up", None, "up"], NO_ERROR, NO_ERROR)
+    assert (found[1][0], found[1][1].startswith(message.format(tool=host.root / "bin/hccn_tool"))) == (code, True), found[1]
+    assert result["msg"].startswith("1 of 3 devices failed: NPU 1: link: ")
+    assert (len(json.dumps(result)) < MAX_RESULT, host.untouched()) == (True, True)
+
+
+def test_a_tool_that_is_busy_for_a_while_is_asked_again(host: Host) -> None:
+    host.fault("1.busy_for=2")
+    result = host.info("link")
+    assert ([device["link"] for device in result["devices"]], errors(result)) == (["up"] * 3, [NO_ERROR] * 3)
+    assert Node(str(host.root)).state.get(1, "busy_for") == "0", "two calls were turned away"
+
+
+def test_an_absent_device_is_not_one_of_all(host: Host) -> None:
+    host.fault("1.absent=1")
+    assert [device["id"] for device in host.info("link")["devices"]] == [0, 2]
+
+
+def test_an_absent_device_that_was_asked_for(host: Host) -> None:
+    host.fault("1.absent=1")
+    result = host.info("link", devices=["0-2"])
+    assert errors(result) == [NO_ERROR, ("no_such_device", "no such NPU on this host, which has NPUs 0, 2"), NO_ERROR]
+    assert result["msg"].startswith("1 of 3 devices failed: NPU 1: no such NPU on this host, which has NPUs 0, 2 (")
+
+
+def test_a_link_that_is_down_is_a_value(host: Host) -> None:
+    host.fault("1.link=0", "*.speed=200000")
+    devices = host.info("link", "health", "speed")["devices"]
+    assert [(device["link"], device["health"], device["speed"]) for device in devices] == [
+        ("up", "success", 200000), ("down", "unreachable", None), ("up", "success", 200000)]
+
+
+def test_every_state_of_net_health(tmp_path: Path) -> None:
+    root = node(tmp_path / "npu9", devices=10)
+    set_state(root, *(f"{number}.net_health={number}" for number in range(10)))
+    devices = call_module("device_info", {**tools(root), "gather": ["health"], "fail_on": "any"})["devices"]
+    assert [device["health"] for device in devices] == [
+        "success", "socket_fail", "receive_timeout", "unreachable", "time_exceeded", "fault", "init", "thread_error", "detect_ip_set", "unknown"]
+
+
+def test_a_tool_that_is_missing(host: Host) -> None:
+    host.fault("tool_missing=1")
+    result = host.info("link", "tls")
+    assert errors(result) == [("tool_missing", f"{host.root}/bin/hccn_tool: no such program")] * 3
+    assert host.untouched()
+
+
+def test_an_npu_smi_that_is_missing(host: Host) -> None:
+    host.fault("npu_smi_missing=1")
+    result = host.tls(devices=["0-2"])
+    assert result["error"]["code"] == "no_device"
+    assert result["msg"].startswith("no NPU on this host: npu-smi is missing and /dev holds no davinci device")
+    assert (host.switches(), host.untouched()) == ("000", True)
+
+
+@pytest.mark.parametrize(("words", "code", "message"), [
+    (["1.tls_nocert=1"], "no_certificate", "No certificate found, please set certs firstly!"),
+    (["1.tls_end=Sat Sep 20 10:00:00 2025", "1.tls_badcert=-107"], "certificate_expired", "expired on device 1: pub cert, ca1 cert, ca2 cert"),
+    (["1.tls_badcert=-108"], "certificate_illegal", "The certificates are illegal!"),
+    (["1.process=4711:python3:100"], "device_busy", "device 1 is at work: pid 4711 (python3)"),
+    (["1.qps=2"], "device_busy", "device 1 is at work: 2 queue pairs"),
+    (["1.set_refused=tls"], "device_failed", "Command execute failed!"),
+    (["1.dead=1"], "device_failed", "Command execute failed!"),
+])
+def test_one_device_that_cannot_be_switched(host: Host, words: list[str], code: str, message: str) -> None:
+    host.fault(*words)
+    result = host.tls()
+    assert errors(result) == [NO_ERROR, (code, message), NO_ERROR]
+    after = [device["after"] for device in result["devices"]]
+    assert (after[0], after[2], after[1]["enabled"]) == (ON, ON, None if words[0] in ("1.tls_nocert=1", "1.dead=1") else False)
+    assert result["msg"].startswith("1 of 3 devices failed: NPU 1: ") and message in result["msg"]
+    assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("101", True)
+
+
+def test_a_device_of_another_authority_is_told_by_its_name(host: Host) -> None:
+    host.fault("1.tls_ca=/CN=other")
+    devices = host.tls("disabled")["devices"]
+    assert [device["authorities"] == ["/CN=other"] for device in devices] == [False, True, False]
+    assert host.untouched()
+
+
+def test_a_set_that_only_says_so(host: Host) -> None:
+    host.fault("1.set_ignored=1")
+    result = host.tls()
+    assert errors(result) == [NO_ERROR, (
+        "not_applied", "the tool said that it was successful, but the switch is False and hccn.conf says False"), NO_ERROR]
+    assert [device["after"] for device in result["devices"]] == [ON, OFF, ON]
+    assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("101", True)
+
+
+def test_a_tool_that_is_killed_between_device_and_file(host: Host) -> None:
+    host.fault("1.killed_late=9")
+    result = host.tls()
+    assert errors(result) == [NO_ERROR, ("tool_killed", "hccn_tool was ended by signal 9"), NO_ERROR]
+    assert result["devices"][1]["after"] == {"enabled": True, "persistent": False}, "what is true now is said"
+    assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("111", True)
+
+
+def test_a_file_that_only_the_tool_cannot_write(host: Host) -> None:
+    host.fault("1.conf_refused=1")
+    result = host.tls()
+    assert errors(result) == [NO_ERROR, (
+        "conf_not_persisted", "Write configurations to config file failed. User configurations cannot be persisted! pls check cmd run permission."), NO_ERROR]
+    assert [device["after"] for device in result["devices"]] == [ON, {"enabled": True, "persistent": False}, ON], "what is true now is said"
+    assert (host.switches(), "tls_enable_1=0\n" in host.conf.read_text()) == ("111", True)
+
+
+def without_override() -> None:
+    """Takes away, for this thread and its children, root's right to write what may not be written. Others do not have it."""
+    ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
+
+
+def test_a_file_that_nobody_can_write(host: Host) -> None:
+    host.fault("conf_unwritable=1")
+    with ThreadPoolExecutor(1, initializer=without_override) as pool:
+        result = pool.submit(host.set_mtu).result()
+    assert result["error"] == {"code": "conf_unwritable", "message": f"{host.conf}: Permission denied", "hint": "run as root (become: true)"}
+    assert host.untouched()
+
+
+def test_no_device_is_switched_where_the_file_cannot_follow(host: Host) -> None:
+    host.fault("conf_unwritable=1")
+    with ThreadPoolExecutor(1, initializer=without_override) as pool:
+        result = pool.submit(host.tls).result()
+    assert "conf_unwritable" in json.dumps(result)
+    assert (host.switches(), host.untouched()) == ("000", True)
+
+
+def test_a_file_that_stays_locked(host: Host) -> None:
+    host.fault("conf_locked=600")
+    result = host.set_mtu(timeout=1)
+    holder = (host.root / "state/conf_holder").read_text().split()[0]
+    assert result["error"]["code"] == "conf_locked"
+    assert result["error"]["message"].startswith(f"{host.conf} stayed locked for 1 s by pid {holder} (")
+    read = host.info("link", "tls", timeout=1)
+    assert [device["link"] for device in read["devices"]] == ["up"] * 3
+    assert [error["code"] for device in read["devices"] for error in device["errors"]] == ["timeout"] * 3
+    assert host.untouched()
+
+
+def test_a_lock_that_ends_is_waited_for(host: Host) -> None:
+    host.fault("conf_locked=6")
+    result = host.set_mtu()
+    assert (result["changed"], "mtu_2=4200\n" in host.conf.read_text()) == (True, True)
+    locked_at = (host.root / "state/conf_holder").stat().st_mtime
+    assert host.conf.stat().st_mtime - locked_at > 5.9, "written when the lock was gone"
+
+
+def test_a_last_line_without_newline(host: Host) -> None:
+    host.conf.write_bytes(host.conf.read_bytes().replace(b"tls_enable_1=0\n", b""))
+    host.fault("conf_no_newline=1")
+    result = host.info("link", "tls")
+    assert errors(result)[1] == (
+        "no_final_newline", f"{host.conf} has no final newline: the TLS query would glue tls_enable_1 to its last line")
+    assert [(device["link"], device["tls"]["enabled"]) for device in result["devices"]] == [("up", False), ("up", None), ("up", False)]
+    assert host.untouched()
+
+
+def test_no_set_glues_its_key_to_the_last_line(host: Host) -> None:
+    host.fault("conf_no_newline=1")
+    result = host.tls(devices=["0"])
+    assert "no_final_newline" in json.dumps(result)
+    assert (host.switches(), host.untouched()) == ("000", True)

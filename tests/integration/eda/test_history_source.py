@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The event source of extensions/eda: which events come of a history, and when."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.filter.diagnose import FilterModule
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import cells, unstarted
+from tests.lib.project import COLLECTION
+
+DAY = "2026/11/21"
+
+
+@pytest.fixture(scope="module")
+def source() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("history_source", COLLECTION / "extensions/eda/plugins/event_source/history.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def verdict(host: str, state: str, *evidence: str) -> dict[str, Any]:
+    return {"kind": "verdict", "source": {"host": host}, "samples": [{"class": state, "message": f"{host} is {state}", "evidence": list(evidence)}]}
+
+
+def run(*records: dict[str, Any], playbook: str = "check_fabric.yml", run_id: str = "r1") -> str:
+    header = {"schema": "hccn.cluster/history/1", "run_id": run_id, "playbook": playbook}
+    return "".join(json.dumps(entry) + "\n" for entry in (header, *records, {"end": True}))
+
+
+def test_an_event_for_each_degraded_link(source: ModuleType) -> None:
+    text = run(verdict("n1", "good", "n1 npu 0 to n2 npu 0: fine"),
+               verdict("n3", "slow", "n3 npu 1 to n1 npu 1: 5 Gbit/s, normal is 195", "n3 npu 1 to n2 npu 1: x"),
+               verdict("n4", "failed", "n4 npu 0 to n2 npu 0: connection_refused: no", "the host did not answer"))
+    events = list(source.events_of(text))
+    assert [event.pop("references") for event in events] == [[], [], []]  # there is but one good host
+    assert events == [
+        {"link": "n1/1-n3/1", "host": "n3", "class": "slow", "message": "n3 is slow", "run_id": "r1", "playbook": "check_fabric.yml", "retested": False,
+         "pair": {"source": {"host": "n3", "device": 1}, "target": {"host": "n1", "device": 1}}},
+        {"link": "n2/1-n3/1", "host": "n3", "class": "slow", "message": "n3 is slow", "run_id": "r1", "playbook": "check_fabric.yml", "retested": False,
+         "pair": {"source": {"host": "n3", "device": 1}, "target": {"host": "n2", "device": 1}}},
+        {"link": "n2/0-n4/0", "host": "n4", "class": "failed", "message": "n4 is failed", "run_id": "r1", "playbook": "check_fabric.yml", "retested": False,
+         "pair": {"source": {"host": "n4", "device": 0}, "target": {"host": "n2", "device": 0}}}]
+
+
+def test_a_second_test_compares_the_link_to_good_hosts_those_outside_of_it_first(source: ModuleType) -> None:
+    good = [verdict(host, "good") for host in ("n1", "n2", "n4", "n5", "n6")]
+    event = next(source.events_of(run(*good, verdict("n3", "slow", "n3 npu 1 to n1 npu 1: x"))))
+    assert [(pair["source"], pair["target"]["host"]) for pair in event["references"]] == [
+        ({"host": "n2", "device": 1}, "n4"), ({"host": "n4", "device": 1}, "n5"), ({"host": "n5", "device": 1}, "n6")]
+    small = source.references({"source": {"host": "n3", "device": 1}, "target": {"host": "n1", "device": 1}}, ["n1", "n2"])
+    assert small == [{"source": {"host": "n2", "device": 1}, "target": {"host": "n1", "device": 1}}]
+
+
+@pytest.mark.parametrize("playbook", ["retest.yml", "hccn.cluster.retest"])
+def test_both_directions_are_one_link_and_a_second_test_is_told(source: ModuleType, playbook: str) -> None:
+    text = run(verdict("n1", "slow", "n1 npu 0 to n2 npu 0: x"), verdict("n2", "slow", "n2 npu 0 to n1 npu 0: x"), playbook=playbook)
+    assert [(event["link"], event["host"], event["retested"]) for event in source.events_of(text)] == [("n1/0-n2/0", "n1", True)]
+
+
+def test_what_the_diagnosis_says_is_understood(source: ModuleType) -> None:
+    values = [("a", "b", 195), ("b", "c", 100), ("c", "d", 101), ("d", "a", 195)]
+    records = [{"id": f"r/{one}{other}/forward/1", "kind": "rdma", "status": "ok", "operation": "write", "measure": "bandwidth",
+                "source": {"host": one, "device": 0}, "target": {"host": other, "device": 0}, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": value}]}
+               for one, other, value in values]
+    found = FilterModule().filters()["diagnose"](records)["verdicts"]
+    text = run(*(verdict(entry["host"], entry["class"], *entry["evidence"]) for entry in found))
+    assert sorted((event["link"], event["host"]) for event in source.events_of(text)) == [("b/0-c/0", "c"), ("c/0-d/0", "c")]
+
+
+@pytest.mark.parametrize("state", ["busy", "not_measured", "failed", "slow"])
+def test_a_second_test_that_could_not_measure_gives_no_event(source: ModuleType, state: str) -> None:
+    """Else it would take sound hosts out of service: another run had them, or somebody listened at the control port."""
+    met = ("n3 npu 1 to n1 npu 1: wrong_run: another runner answers at n1: a line of another run: r0",
+           "n1 npu 1 to n3 npu 1: peer_unreachable: the runner of n3 cannot be reached: connection refused",
+           "n3 npu 1 to n2 npu 1: host_in_use: run r0 has been at work on this host since 2026-01-04T10:00:00.000Z")
+    text = run(verdict("n3", state, *met), verdict("n1", state, *met), playbook="hccn.cluster.retest")
+    assert list(source.events_of(text)) == []
+
+
+def test_an_event_comes_of_a_measured_value_or_an_error_of_the_link(source: ModuleType) -> None:
+    text = run(verdict("n3", "failed", "n3 npu 1 to n1 npu 1: peer_lost: gone", "n3 npu 1 to n2 npu 1: retry_exceeded: no answer"),
+               verdict("n4", "slow", "n4 npu 0 to n1 npu 0: 5 Gbit/s, normal is 195"), playbook="hccn.cluster.retest")
+    assert [(event["link"], event["retested"]) for event in source.events_of(text)] == [("n2/1-n3/1", True), ("n1/0-n4/0", True)]
+
+
+def test_what_the_diagnosis_knows_to_be_no_error_of_a_link_gives_no_event(source: ModuleType) -> None:
+    """The source imports nothing of the collection, so it has a list of its own."""
+    assert cells.BUSY_CODES | cells.INFERRED_CODES | unstarted.OTHER_RUN_CODES <= source.NO_LINK_CODES
+
+
+def test_lines_that_are_none_of_the_history_are_passed_over(source: ModuleType) -> None:
+    assert list(source.events_of('{"kind": "verd\n[1]\nx\n' + run(verdict("n1", "busy", "n1 npu 0 to n2 npu 0: x")))) == []
+
+
+@pytest.mark.parametrize("odd", [{"source": None}, {"source": "n1"}, {"samples": None}, {"samples": ["x"]}, {"samples": [{"class": "slow", "evidence": None}]},
+                                 {"samples": [{"class": "slow", "evidence": [7]}]}, {"samples": [{"class": "slow", "evidence": ["a npu " + 5000 * "9"]}]}])
+def test_an_odd_verdict_costs_nothing_but_itself(source: ModuleType, odd: dict[str, Any]) -> None:
+    text = run({**verdict("n2", "good"), **odd}, {**verdict("n9", "good"), "source": {}}, verdict("n3", "slow", "n3 npu 1 to n1 npu 1: x"))
+    events = list(source.events_of(text + "[" * 100_000 + "\n"))
+    assert [(event["link"], event["references"]) for event in events] == [("n1/1-n3/1", [])]
+
+
+def test_a_run_counts_once_it_is_over(source: ModuleType, tmp_path: Path) -> None:
+    day = tmp_path / DAY
+    day.mkdir(parents=True)
+    bad = verdict("n1", "slow", "n1 npu 0 to n2 npu 0: x")
+    (day / "20261121T000000Z-old.jsonl").write_text(run(bad, run_id="old"))
+
+    async def watch() -> list[dict[str, Any]]:
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        task = asyncio.create_task(source.main(queue, {"path": str(tmp_path), "interval": 0.01}))
+        await asyncio.sleep(0)  # it takes stock of what is there
+        part = day / "20261121T000001Z-new.jsonl.part"
+        part.write_text(run(bad, run_id="new")[:-20])
+        await asyncio.sleep(0.1)
+        assert queue.empty()
+        part.write_text(run(bad, run_id="new"))
+        part.rename(part.with_suffix(""))
+        found = [await asyncio.wait_for(queue.get(), 30)]
+        await asyncio.sleep(0.1)
+        task.cancel()
+        while not queue.empty():
+            found.append(queue.get_nowait())
+        return found
+
+    assert [event["run_id"] for event in asyncio.run(watch())] == ["new"]
+
+
+def test_from_the_start(source: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / DAY).mkdir(parents=True)
+    seen: set[str] = set()
+    for name in ("20261121T000002Z-b.jsonl", "20261121T000001Z-a.jsonl", "20261121T000003Z-c.jsonl.part"):
+        (tmp_path / DAY / name).write_text("")
+    assert [path.name for path in source.new_runs(tmp_path, seen)] == ["20261121T000001Z-a.jsonl", "20261121T000002Z-b.jsonl"]
+    assert source.new_runs(tmp_path, seen) == []
+    for name in ("20261121T000004Z-r-1-10.jsonl", "20261121T000004Z-r-1-2.jsonl", "20261121T000004Z-r-1.jsonl"):
+        (tmp_path / DAY / name).write_text("")
+    assert [path.name[17:] for path in source.new_runs(tmp_path, seen)] == ["r-1.jsonl", "r-1-2.jsonl", "r-1-10.jsonl"]

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook quarantine: one command for the host of the event, and nothing unless it is switched on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.lib.playbook import run_playbook
+
+
+def quarantine(inventory: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_playbook("hccn.cluster.quarantine", inventory, *arguments, cwd=folder, HOME=str(folder))
+
+
+@pytest.mark.parametrize(("enabled", "said", "made"), [
+    (False, "n3: nothing done, since quarantine_enabled is false; it would be: touch", []), (True, "n3: taken out of service by: touch", ["n3"])])
+def test_nothing_is_done_unless_it_is_switched_on(tmp_path: Path, enabled: bool, said: str, made: list[str]) -> None:
+    (tmp_path / "out").mkdir()
+    command = ["touch", f"{tmp_path}/out/{{{{ inventory_hostname }}}}"]
+    variables = {"ansible_eda": {"event": {"host": "n3"}}, "quarantine_enabled": enabled, "quarantine_command": command}
+    done = quarantine("n2,n3", tmp_path, "-e", json.dumps(variables))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert said in done.stdout
+    assert [path.name for path in (tmp_path / "out").iterdir()] == made
+
+
+@pytest.mark.parametrize("host", ["all", "npu", "*", "~n.*", "n2:n3", "n2,n3", "!n2", "n9", ""])
+def test_only_one_host_of_the_inventory_is_taken_out(tmp_path: Path, host: str) -> None:
+    command = ["touch", f"{tmp_path}/{{{{ inventory_hostname }}}}.out"]
+    (tmp_path / "hosts").write_text("[npu]\nn2\nn3\n")
+    for variables in ({"ansible_eda": {"event": {"host": host}}}, {"quarantine_host": host}):
+        done = quarantine("hosts", tmp_path, "-e", json.dumps({**variables, "quarantine_enabled": True, "quarantine_command": command}))
+        assert done.returncode != 0, done.stdout
+        said = " ".join((done.stdout + done.stderr).split())
+        assert f"{host!r} is not the name of one host of the inventory, so nothing is done" in said
+        assert list(tmp_path.glob("*.out")) == []
+
+
+def test_the_playbook_is_read_without_a_host(tmp_path: Path) -> None:
+    done = quarantine("n2,n3", tmp_path, "--syntax-check")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.smoke("quarantine")
+def test_what_would_be_done_with_a_command_in_one_text(tmp_path: Path) -> None:
+    variables = {"ansible_eda": {"event": {"host": "n3"}}, "quarantine_enabled": True, "quarantine_command": f"touch,{tmp_path}/n3"}
+    for arguments, said, made in ((["--check"], "n3: would be taken out of service by: touch", []), ([], "n3: taken out of service by: touch", ["n3"])):
+        done = quarantine("n2,n3", tmp_path, "-e", json.dumps(variables), *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert said in done.stdout
+        assert [path.name for path in tmp_path.glob("n3")] == made

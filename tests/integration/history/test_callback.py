@@ -1,0 +1,385 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The callback hccn.cluster.results in real runs: what is kept, and that it never disturbs a play."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.lib.schemas import lines, violations
+
+from .plays import DEADLINE, command, environment, files, header, kept, play, run, wait_until_alone
+
+SCHEMA = "schema: hccn.cluster/measurement/1"
+
+
+def record(name: str, *more: str) -> str:
+    """A record as YAML of one line."""
+    return "{" + ", ".join((SCHEMA, f"id: '{name}'", *more)) + "}"
+
+
+TASKS = f"""
+- name: Look
+  measure:
+    measurements:
+      - {record("device", "kind: device", "source: {device: 0}")}
+      - {record("pair", "kind: rdma", "source: {host: '{{ inventory_hostname }}', device: 1}")}
+      - {record("of another host", "kind: rdma", "source: {host: n9, device: 1}")}
+      - {record("of the controller", "kind: verdict", "source: {host: '{{ inventory_hostname }}'}")}
+      - {{schema: other/1, id: foreign}}
+      - just a text
+- name: Each
+  measure:
+    measurements:
+      - {record("item-{{ item }}", "kind: ping")}
+  loop: [1, 2]
+- name: Fail
+  measure:
+    outcome: failed
+    measurements:
+      - {record("failed", "kind: rdma", "status: failed")}
+  ignore_errors: true
+- name: Hide
+  measure:
+    measurements:
+      - {record("hidden")}
+  no_log: true
+- name: Hide the failure
+  measure:
+    outcome: failed
+    msg: the password is x
+    measurements:
+      - {record("hidden too")}
+  no_log: true
+  ignore_errors: true
+- name: Again
+  measure:
+    measurements:
+      - {record("device", "kind: other")}
+      - {record("new", "kind: device")}
+      - {record("new", "kind: twice")}
+- name: Fail one of two
+  measure:
+    outcome: "{{{{ item }}}}"
+    msg: "{{{{ 'long ' * 100 }}}}"
+    measurements:
+      - {record("of-{{ item }}")}
+  loop: [ok, failed]
+  ignore_errors: true
+- name: Let another host do it
+  measure:
+    measurements:
+      - {record("delegated")}
+  delegate_to: n2
+  when: inventory_hostname == "n1"
+- name: Lose one
+  measure:
+    outcome: "{{{{ 'unreachable' if inventory_hostname == 'n2' else 'ok' }}}}"
+- name: End
+  measure:
+    outcome: failed
+"""
+
+N1 = '"schema": "hccn.cluster/measurement/1"'
+
+
+def of(host: str) -> dict[str, list[str]]:
+    """What each task leaves of a host."""
+    source = f'"source": {{"host": "{host}"}}'
+    return {
+        "Look": [
+            f'{{{N1}, "id": "device", "kind": "device", "source": {{"device": 0, "host": "{host}"}}}}',
+            f'{{{N1}, "id": "pair", "kind": "rdma", "source": {{"host": "{host}", "device": 1}}}}',
+        ],
+        "Each": [f'{{{N1}, "id": "item-{item}", "kind": "ping", {source}}}' for item in (1, 2)],
+        "Fail": [
+            f'{{{N1}, "id": "failed", "kind": "rdma", "status": "failed", {source}}}',
+            f'{{"event": "failed", "host": "{host}", "task": "Fail", "message": "it broke", "ignored": true}}',
+        ],
+        "Hide": [
+            f'{{"event": "failed", "host": "{host}", "task": "Hide the failure", "message": "(hidden: the task has no_log)", "ignored": true}}',
+        ],
+        "Again": [f'{{{N1}, "id": "new", "kind": "device", {source}}}'],
+        "Fail one of two": [
+            f'{{{N1}, "id": "of-ok", {source}}}',
+            f'{{{N1}, "id": "of-failed", {source}}}',
+            f'{{"event": "failed", "host": "{host}", "task": "Fail one of two", "message": "{"long " * 60}", "ignored": true}}',
+        ],
+    }
+
+
+def test_everything_that_is_kept_and_nothing_else(tmp_path: Path) -> None:
+    done = play(tmp_path, TASKS, hosts="n1,n2")
+    assert done.returncode in (2, 4), done.stderr
+    (path,) = files(tmp_path)
+    both = [line for pair in zip(of("n1").values(), of("n2").values()) for lines in pair for line in lines]
+    assert kept(path) == [
+        *both,
+        f'{{{N1}, "id": "delegated", "source": {{"host": "n1"}}}}',
+        '{"event": "unreachable", "host": "n2", "task": "Lose one", "message": "no route to host"}',
+        '{"event": "failed", "host": "n1", "task": "End", "message": "it broke"}',
+        '{"end": true, "records": 17, "hosts": {"n1": {"ok": 9, "failed": 1, "unreachable": 0, "changed": 0}, '
+        '"n2": {"ok": 7, "failed": 0, "unreachable": 1, "changed": 0}}}',
+    ]
+    assert "password" not in path.read_text()
+
+
+def test_a_host_that_is_lost_in_a_loop_is_told_once_and_an_empty_loop_not_at_all(tmp_path: Path) -> None:
+    tasks = f"""
+- name: Each
+  measure: {{outcome: "{{{{ item }}}}", measurements: [{record("{{ item }}")}]}}
+  loop: [ok, unreachable]
+  ignore_unreachable: true
+- name: None
+  measure: {{outcome: failed}}
+  loop: []
+- name: No list
+  measure:
+  loop: "{{{{ absent }}}}"
+"""
+    play(tmp_path, tasks)
+    (path,) = files(tmp_path)
+    lines = kept(path)
+    assert [line.split('"message"')[0] for line in lines[:-1]] == [
+        f'{{{N1}, "id": "ok", "source": {{"host": "n1"}}}}',
+        '{"event": "unreachable", "host": "n1", "task": "Each", ',
+        '{"event": "failed", "host": "n1", "task": "No list", ',
+    ]
+
+
+def test_settings_from_the_file_begin_at_its_folder(tmp_path: Path) -> None:
+    argv = command(tmp_path, "- measure:")
+    variables = environment(tmp_path, HCCN_RESULTS_PATH="")
+    (tmp_path / "ansible.cfg").write_text("[hccn_results]\npath = kept/here\nrun_id = from-file\nshow_path = true\n")
+    done = subprocess.run(argv, env=variables, text=True, capture_output=True, timeout=DEADLINE, cwd="/")
+    (path,) = [path for path in (tmp_path / "kept/here").rglob("*") if path.is_file()]
+    assert path.name.endswith("Z-from-file.jsonl")
+    assert f"hccn.cluster.results: 0 records in {path}\n" in done.stdout
+
+
+def test_the_header_and_the_name(tmp_path: Path) -> None:
+    play(tmp_path, f"- measure: {{measurements: [{record('a')}]}}", "--check", "-e", "secret=hunter2", env={"HCCN_RUN_ID": "night-1"})
+    (path,) = files(tmp_path)
+    found = header(path)
+    started = found.pop("started_at")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", started)
+    stamp = re.sub(r"[-:]|\.\d+", "", started)
+    assert path == tmp_path / "history" / started[:4] / started[5:7] / started[8:10] / f"{stamp}-night-1.jsonl"
+    assert re.fullmatch(r"2\.\d+\.\d+\S*", found.pop("ansible_core"))
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*|unknown", found.pop("collection"))
+    assert found.pop("controller") == os.uname().nodename
+    assert found == {"schema": "hccn.cluster/history/1", "run_id": "night-1", "playbook": "measure.yml", "check_mode": True}
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o640, 0o750)
+    assert "hunter2" not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("env", "pattern"),
+    [
+        ({}, r"[0-9a-f]{8}-[0-9a-f]{16}"),
+        ({"JOB_ID": "1234"}, "awx-1234"),
+        ({"JOB_ID": "1234", "HCCN_RUN_ID": "mine"}, "mine"),
+    ],
+)
+def test_run_ids(tmp_path: Path, env: dict[str, str], pattern: str) -> None:
+    play(tmp_path, "- measure:", env=env)
+    (path,) = files(tmp_path)
+    assert re.fullmatch(pattern, header(path)["run_id"])
+    assert path.name.endswith(f"-{header(path)['run_id']}.jsonl")
+
+
+def test_a_run_id_that_cannot_be_one_is_replaced_with_a_warning(tmp_path: Path) -> None:
+    done = play(tmp_path, "- measure:", env={"HCCN_RUN_ID": "../../etc"})
+    assert "'../../etc' cannot be a run id" in " ".join(done.stderr.split())
+    (path,) = files(tmp_path)
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{16}", header(path)["run_id"])
+
+
+def test_a_real_module_through_a_connection_and_in_the_background(tmp_path: Path) -> None:
+    tasks = f"""
+- measured: {{measurements: [{record("now")}]}}
+- measured: {{measurements: [{record("later")}]}}
+  async: 60
+  poll: 1
+- measured: {{measurements: [{record("fired")}]}}
+  async: 60
+  poll: 0
+  register: job
+- async_status: {{jid: "{{{{ job.ansible_job_id }}}}"}}
+  register: waited
+  until: waited.finished
+  delay: 1
+  retries: 60
+- measured: {{measurements: [{record("scrubbed")}], key: hunter2}}
+"""
+    done = play(tmp_path, tasks)
+    wait_until_alone(tmp_path)
+    assert done.returncode == 0, done.stdout
+    (path,) = files(tmp_path)
+    tools = {"now": "x", "later": "x", "fired": "x", "scrubbed": "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"}
+    assert kept(path)[:-1] == [
+        f'{{{N1}, "id": "{name}", "tool": {{"name": "{tool}"}}, "source": {{"host": "n1"}}}}' for name, tool in tools.items()
+    ]
+
+
+def test_a_vaulted_variable_in_a_result_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("pw")
+    unlock = ["--vault-password-file", str(tmp_path / "password")]
+    vault = run(tmp_path, [sys.executable, "-m", "ansible", "vault", "encrypt_string", *unlock, "--name", "secret", "hunter2"])
+    (tmp_path / "vars.yml").write_text(vault.stdout)
+    tasks = f"""
+- assert: {{that: secret == "hunter2", quiet: true}}
+- measure: {{measurements: [{record("a")}], variable: secret}}
+"""
+    done = play(tmp_path, tasks, *unlock, "-e", f"@{tmp_path / 'vars.yml'}")
+    assert done.returncode == 0, done.stdout
+    (path,) = files(tmp_path)
+    assert len(kept(path)) == 2
+    assert '"variable": "' in kept(path)[0]
+    assert "hunter2" not in path.read_text()
+
+
+def test_tasks_of_the_run_find_its_history(tmp_path: Path) -> None:
+    tasks = """
+- measure:
+  register: seen
+- ansible.builtin.assert:
+    that:
+      - seen.variables | sort == ["HCCN_RESULTS_DIR", "HCCN_RESULTS_FILE", "HCCN_RESULTS_PATH"]
+      - lookup("ansible.builtin.env", "HCCN_RESULTS_DIR") == lookup("ansible.builtin.env", "HCCN_RESULTS_PATH")
+      - lookup("ansible.builtin.env", "HCCN_RESULTS_FILE") is file
+"""
+    done = play(tmp_path, tasks)
+    assert done.returncode == 0, done.stdout
+
+
+def test_each_playbook_of_a_command_is_a_run(tmp_path: Path) -> None:
+    one = command(tmp_path, f"- measure: {{measurements: [{record('a')}]}}", name="one.yml")
+    two = command(tmp_path, f"- measure: {{measurements: [{record('a')}, {record('b')}]}}", name="two.yml")
+    assert run(tmp_path, [*one, two[-1]], {"HCCN_RUN_ID": "same"}).returncode == 0
+    assert {header(path)["playbook"]: [line.split('"id": ')[-1][:3] for line in kept(path)[:-1]] for path in files(tmp_path)} == {
+        "one.yml": ['"a"'],
+        "two.yml": ['"a"', '"b"'],
+    }
+
+
+@pytest.mark.parametrize(("arguments", "env", "lines"), [([], {}, 0), (["-v"], {}, 1), ([], {"HCCN_RESULTS_SHOW_PATH": "true"}, 1)])
+def test_it_is_quiet_unless_asked(tmp_path: Path, arguments: list[str], env: dict[str, str], lines: int) -> None:
+    done = play(tmp_path, f"- measure: {{measurements: [{record('a')}]}}", *arguments, env=env)
+    (path,) = files(tmp_path)
+    assert [line for line in done.stdout.splitlines() if "hccn.cluster.results" in line] == [f"hccn.cluster.results: 1 records in {path}"] * lines
+    assert "WARN" not in done.stderr
+
+
+DEEP = """#!/usr/bin/python
+# WANT_JSON: no AnsibleModule, which would look through what it returns
+import json
+record = {"schema": "hccn.cluster/measurement/1", "id": "shallow", "kind": "ping"}
+deep = json.dumps({**record, "id": "deep", "x": "X"}).replace('"X"', "[" * DEPTH + "]" * DEPTH)
+print('{"changed": false, "measurements": [%s, %s, %s]}' % (json.dumps(record), deep, json.dumps({**record, "id": "after"})))
+"""
+
+
+@pytest.mark.parametrize("depth", [40, 300])
+def test_an_odd_result_of_one_host_costs_what_is_kept_of_it(tmp_path: Path, depth: int) -> None:
+    """At 300 levels, ansible-core 2.19 and later cannot give the result to a callback at all."""
+    library = tmp_path / "library"
+    library.mkdir()
+    (library / "deep.py").write_text(DEEP.replace("DEPTH", str(depth)))
+    tasks = f"""
+- name: Deep
+  deep:
+  when: inventory_hostname == "n1"
+- name: After it
+  measure: {{measurements: [{record("later")}]}}
+"""
+    done = play(tmp_path, tasks, hosts="n1,n2", env={"ANSIBLE_LIBRARY": str(library)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "keeps nothing more" not in done.stderr
+    (path,) = files(tmp_path)
+    assert path.suffix == ".jsonl"
+    assert [violations("history/1", line) for line in lines(path) if "event" in line] == [[]]
+    found = [(line.get("event"), line.get("source", line).get("host"), line.get("id"), line.get("message")) for line in lines(path)[1:-1]]
+    later = [(None, "n1", "later", None), (None, "n2", "later", None)]
+    one = [(None, "n1", "shallow", None), (None, "n1", "after", None),
+           ("dropped", "n1", None, "A record is not kept: 'deep': it is nested deeper than 32 levels")]
+    none = [("dropped", "n1", None, "A record is not kept: the result could not be examined: RecursionError")]
+    assert found in ([*one, *later], [*none, *later] if depth == 300 else [])
+
+
+def test_a_long_text_is_examined_once(tmp_path: Path) -> None:
+    """160,000 characters, in which every place might begin a secret: the play is not held up, and its history is bounded."""
+    text = "a-" * 40_000 + "basic " + "a." * 40_000
+    tasks = "- fail: {msg: " + text + "}\n  ignore_errors: true\n" + f"- measure: {{measurements: [{record('a', 'tool: {name: ' + text + '}')}]}}\n"
+    done = play(tmp_path, tasks)
+    assert done.returncode == 0, done.stderr
+    (path,) = files(tmp_path)
+    assert path.stat().st_size < 10_000
+    assert '"id":"a"' in path.read_text()
+
+
+def test_not_enabled_it_leaves_nothing(tmp_path: Path) -> None:
+    done = play(tmp_path, "- measure:", env={"ANSIBLE_CALLBACKS_ENABLED": ""})
+    assert (done.returncode, files(tmp_path)) == (0, [])
+
+
+def test_a_killed_run_is_readable_up_to_its_last_finished_task(tmp_path: Path) -> None:
+    waiting = tmp_path / "waiting"
+    tasks = f"""
+- measure: {{measurements: [{record("one")}, {record("two")}]}}
+- measure: {{measurements: [{record("three")}]}}
+- measure: {{measurements: [{record("never")}], wait: {waiting}}}
+"""
+    process = subprocess.Popen(command(tmp_path, tasks), env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + DEADLINE
+        while not waiting.exists():
+            assert time.monotonic() < deadline and process.poll() is None, "the task never started"
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait(DEADLINE)
+        if waiting.exists():
+            # The worker outlives its parent; it is ended by the id it told.
+            os.kill(int(waiting.read_text()), signal.SIGKILL)
+    (path,) = files(tmp_path)
+    assert path.name.endswith(".jsonl.part")
+    assert path.read_bytes().split(b"\n", 1)[1] == (
+        b'{"schema":"hccn.cluster/measurement/1","id":"one","source":{"host":"n1"}}\n'
+        b'{"schema":"hccn.cluster/measurement/1","id":"two","source":{"host":"n1"}}\n'
+        b'{"schema":"hccn.cluster/measurement/1","id":"three","source":{"host":"n1"}}\n'
+    )
+
+
+def reasons(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """Why the callback gave up, once for each warning, without spaces: ansible-core before 2.19 breaks lines anywhere."""
+    return re.findall(r"hccn\.cluster\.resultskeepsnothingmoreofthisrun:/\S+?\.jsonl\.part:(\w+)\.Makeroom", re.sub(r"\s", "", done.stderr))
+
+
+MANY = "".join(f"- measure: {{measurements: [{record(f'n{number}', 'command: [' + 'x' * 600 + ']')}]}}\n" for number in range(8))
+
+
+def test_without_a_folder_the_play_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "history").write_text("a file where the folder should be")
+    done = play(tmp_path, MANY)
+    assert (done.returncode, "ok=8 " in done.stdout) == (0, True)
+    assert reasons(done) == ["Notadirectory"]
+
+
+def test_on_a_full_disk_the_play_goes_on_and_what_was_kept_is_whole(tmp_path: Path) -> None:
+    # The kernel refuses to let a file grow above this limit as it does on a full disk: first a short write, then an error.
+    done = run(tmp_path, ["bash", "-c", 'ulimit -f 4; exec "$@"', "limited", *command(tmp_path, MANY)])
+    assert (done.returncode, "ok=8 " in done.stdout) == (0, True)
+    assert reasons(done) == ["Filetoolarge"]
+    (path,) = files(tmp_path)
+    assert path.name.endswith(".jsonl.part")
+    assert path.read_bytes().endswith(b"}\n")
+    assert [line.split('"id": ')[1][:3] for line in kept(path)] == ['"n0', '"n1', '"n2', '"n3', '"n4']

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action hccn.cluster.history_info and pinned baselines in real plays, over a history of made-up nights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
+from tests.lib import schemas
+from tests.integration.history.plays import play
+
+ASKED = {
+    "limit": 20, "endpoints": [{"host": "n3", "device": 1}], "pairs": [{"source": "n3", "source_device": "1", "target": "n1", "target_device": "1"}],
+    "collectives": [{"operation": "all_reduce", "size_bytes": 1048576}], "compare": ["night-9", "night-10"],
+}
+
+
+def tasks(folder: Path) -> str:
+    info = "hccn.cluster.history_info"
+    listed: list[dict[str, Any]] = [
+        {info: ASKED, "register": "asked"},
+        {info: {"fail_on": "regression"}, "register": "failed", "ignore_errors": True},
+        {"hccn.cluster.report": {"format": "baseline", "path": f"{folder}/baseline.yml", "run_id": "night-9"}, "register": "pinned"},
+        {info: {"fail_on": "regression", "run_id": "night-9", "baseline": f"{folder}/baseline.yml"}, "register": "held"},
+        {info: {"compare": ["night-9"]}, "register": "refused", "ignore_errors": True},
+        {info: {"run_id": "nobody"}, "register": "unknown", "ignore_errors": True},
+        {info: {"history": f"{folder}/empty"}, "register": "empty"},
+        {"hccn.cluster.report": {"format": "baseline", "limit": 2}, "register": "too_few", "ignore_errors": True},
+        {"ansible.builtin.copy": {"dest": f"{folder}/returned.json", "content": (
+            "{{ {'asked': asked, 'failed': failed, 'pinned': pinned, 'held': held, 'refused': refused, 'unknown': unknown, 'empty': empty, "
+            "'too_few': too_few} | to_json }}")}, "check_mode": False},
+    ]
+    return yaml.safe_dump(listed, width=10_000)
+
+
+@pytest.fixture(scope="module")
+def returned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("info")
+    for day in range(1, 11):
+        made.write(folder / "history", day, made.night(day, slow=0.8 if day == 10 else 1.0))
+    done = play(folder, tasks(folder), env={"HCCN_RUN_ID": "asking"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads((folder / "returned.json").read_text())
+    found["folder"] = folder
+    return found
+
+
+def test_runs_and_the_last_good_one(returned: dict[str, Any]) -> None:
+    asked = returned["asked"]
+    assert [run["run_id"] for run in asked["runs"]] == [f"night-{day}" for day in range(10, 0, -1)]
+    assert (asked["last_good"]["run_id"], asked["changed"], asked["unreadable"]) == ("night-10", False, [])
+
+
+def test_trends(returned: dict[str, Any]) -> None:
+    endpoint, pair, collective = returned["asked"]["series"]
+    assert (endpoint["of"], endpoint["source"], len(endpoint["points"]), endpoint["points"][0]["count"]) == ("endpoint", {"host": "n3", "device": 1}, 10, 6)
+    assert pair["points"][-1]["run_id"] == "night-10" and pair["points"][-1]["value"] < pair["baseline"]["limit"] < pair["points"][-2]["value"]
+    assert (collective["of"], collective["unit"], collective["pair_class"]) == ("collective", "GB/s", "4 hosts, 32 ranks")
+
+
+def test_regressions(returned: dict[str, Any]) -> None:
+    (found,) = returned["asked"]["regressions"]
+    assert (found["host"], found["device"], found["reason"], found["unit"]) == ("n3", 1, "level", "Gbit/s")
+    assert {entry["kind"]: entry["state"] for entry in returned["asked"]["verdicts"]} == {"collective": "ok", "rdma": "regression"}
+    assert returned["failed"]["failed"] is True and returned["failed"]["msg"] == found["message"]
+    rdma = next(entry for entry in returned["asked"]["comparison"] if entry["kind"] == "rdma")
+    assert (rdma["ends"][0]["host"], rdma["ends"][0]["device"]) == ("n3", 1)
+
+
+def test_a_baseline_is_pinned_as_a_file_and_held_to(returned: dict[str, Any]) -> None:
+    pinned = yaml.safe_load((returned["folder"] / "baseline.yml").read_text())
+    assert schemas.violations("baseline/1", json.loads(json.dumps(pinned))) == []
+    assert [(group["kind"], group["runs"]) for group in pinned["groups"]] == [("collective", 9), ("collective", 9), ("rdma", 9)]
+    assert (returned["pinned"]["changed"], returned["held"]["regressions"]) == (True, [])
+    assert {entry["baseline"]["pinned"] for entry in returned["held"]["verdicts"]} == {True}
+
+
+def test_what_cannot_be_answered_is_said(returned: dict[str, Any]) -> None:
+    assert returned["refused"]["msg"].endswith("compare takes two run ids, the earlier one first, and was given 1.")
+    assert f"{returned['folder']}/history has no run nobody." in returned["unknown"]["msg"]
+    assert "no group has enough complete runs among the newest 2" in returned["too_few"]["msg"]
+    assert {key: returned["empty"][key] for key in ("runs", "series", "last_good", "judged_run", "verdicts", "regressions")} == {
+        "runs": [], "series": [], "last_good": None, "judged_run": None, "verdicts": [], "regressions": []}

@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role perf_tools on small hosts with the real apt, whose repository is a folder: what is missing is named, then installed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab import testbed
+from tests.lib.playbook import run_playbook
+from tests.lib.project import skip
+from tests.lab.testbed import Lab, Unavailable
+
+PROGRAMS = ["ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat", "ib_send_bw", "ib_send_lat"]
+LACKS = ", ".join(PROGRAMS)
+PACKAGES = {"perftest": ["tools-perftest"], "iperf3": ["tools-iperf3"]}
+SAYS = {"tools-perftest": dict.fromkeys(PROGRAMS, "Version: 6.99"), "tools-iperf3": {"iperf3": "iperf 3.99 (made for a test)"}}
+RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=0\s+failed=(\d+)", re.MULTILINE)
+LINE = re.compile(r'"msg": "(node\d: [^"]*)"')
+
+
+def package(folder: Path, name: str, programs: dict[str, str]) -> str:
+    """Builds a package of programs that only tell their version; its entry in the repository's list."""
+    tree = folder / name
+    for program, says in programs.items():
+        path = tree / "usr/local/bin" / program
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\necho '{says}'\n")
+        path.chmod(0o755)
+    control = f"Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: nobody <nobody@example.com>\nDescription: made for a test\n"
+    (tree / "DEBIAN").mkdir()
+    (tree / "DEBIAN/control").write_text(control)
+    built = folder / f"{name}.deb"
+    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", str(tree), str(built)], check=True, capture_output=True, timeout=60)
+    data = built.read_bytes()
+    return f"{control}Filename: ./{built.name}\nSize: {len(data)}\nSHA256: {hashlib.sha256(data).hexdigest()}\n"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """node2 has all; on node1 nothing of it, and a repository."""
+    if not shutil.which("apt-get"):
+        skip("testbed", "no apt-get")
+    folder = tmp_path_factory.mktemp("packages")
+    entries = [package(folder, name, programs) for name, programs in SAYS.items()]
+    try:
+        with testbed.lab(2, npus=0) as up:
+            for name in up.hosts:
+                up.exec(name, ["sh", "-c", "rm -f /usr/bin/iperf3 /usr/bin/ib_*; rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*"], check=True)
+            repository = up.path("node1", "/srv/repository")
+            repository.mkdir()
+            for name in SAYS:
+                shutil.copy(folder / f"{name}.deb", repository)
+                for program, says in SAYS[name].items():
+                    target = up.path("node2", f"/usr/local/bin/{program}")
+                    target.write_text(f"#!/bin/sh\necho '{says}'\n")
+                    target.chmod(0o755)
+            (repository / "Packages").write_text("\n".join(entries))
+            up.path("node1", "/etc/apt/sources.list").write_text("deb [trusted=yes] file:/srv/repository ./\n")
+            yield up
+    except Unavailable as reason:
+        skip("testbed", str(reason))
+
+
+def play(lab: Lab, *arguments: str, **variables: object) -> tuple[dict[str, str], dict[str, tuple[int, int]], str]:
+    """The line of each host, (changed, failed) of each, and all that was said."""
+    options = {"perf_tools_wanted": ["perftest", "iperf3"], "perf_tools_packages": PACKAGES, **variables}
+    done = run_playbook("hccn.cluster.perf_tools", lab.inventory, "-e", json.dumps(options), *arguments)
+    recap = {host: (int(changed), int(failed)) for host, changed, failed in RECAP.findall(done.stdout)}
+    return {line.split(":")[0]: line for line in LINE.findall(done.stdout)}, recap, done.stdout + done.stderr
+
+
+THERE = "node2: perftest 6.99, iperf3 3.99"
+
+
+@pytest.mark.smoke("perf_tools")
+def test_what_is_missing_is_named_with_the_command(lab: Lab) -> None:
+    lines, recap, output = play(lab, perf_tools_install=False)
+    assert lines == {
+        "node1": f"node1: none of the tools. Missing: {LACKS} are not there (apt-get install --yes tools-perftest); "
+                 "iperf3 is not there (apt-get install --yes tools-iperf3)",
+        "node2": THERE}, output
+    assert recap == {"localhost": (0, 0), "node1": (0, 1), "node2": (0, 0)}
+
+
+def test_what_would_be_installed_and_what_is(lab: Lab) -> None:
+    lab.exec("node1", ["apt-get", "update"], check=True)  # check mode goes by the lists that are there
+    lines, recap, output = play(lab, "--check")
+    assert lines == {"node1": "node1: none of the tools. Would be installed: tools-perftest, tools-iperf3", "node2": THERE}, output
+    assert recap == {"localhost": (0, 0), "node1": (1, 0), "node2": (0, 0)}
+    assert not lab.path("node1", "/usr/local/bin/iperf3").exists()
+
+    lab.exec("node1", ["sh", "-c", "rm -rf /var/lib/apt/lists/*"], check=True)
+    lines, recap, output = play(lab)
+    assert lines == {"node1": "node1: perftest 6.99, iperf3 3.99", "node2": THERE}, output
+    assert recap == {"localhost": (0, 0), "node1": (1, 0), "node2": (0, 0)}
+    assert play(lab)[1] == {"localhost": (0, 0), "node1": (0, 0), "node2": (0, 0)}
+
+
+def test_a_package_that_no_repository_has(lab: Lab) -> None:
+    _lines, recap, output = play(lab, perf_tools_wanted=["openmpi"], perf_tools_packages={"openmpi": ["tools-nowhere"]}, hccn_hosts="node1")
+    assert (recap, "tools-nowhere" in output) == ({"localhost": (0, 0), "node1": (0, 1)}, True)

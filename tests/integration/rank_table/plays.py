@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Real runs of ansible-playbook over hosts that are all this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.lib.project import ROOT
+
+HERE = Path(__file__).resolve().parent
+DEADLINE = 120
+
+Task = dict[str, Any]
+
+
+def device(number: int, address: str | None, *errors: dict[str, str]) -> dict[str, Any]:
+    """A device as device_info returns it."""
+    return {"id": number, "address": address, "netmask": "255.255.255.0", "link": "up", "errors": list(errors)}
+
+
+def node(*devices: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A result of device_info."""
+    return {"changed": False, "failed": False, "product": "A2", "dialect": "910", "side_effects": [], "devices": list(devices), **more}
+
+
+def play(folder: Path, hosts: dict[str, dict[str, Any]], tasks: list[Task], *arguments: str) -> tuple[int, str, dict[str, Any]]:
+    """Exit code, output, and each registered result that the task "keep" saw."""
+    inventory, playbook, results = folder / "hosts", folder / "play.yml", folder / "results.json"
+    # The interpreter of the tests is that of ansible-core: under another core, this runs the other core.
+    common = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    inventory.write_text(json.dumps({"all": {"vars": common, "hosts": hosts}}))
+    playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
+    results.unlink(missing_ok=True)
+    ran = subprocess.run(
+        [sys.executable, "-m", "ansible", "playbook", "--forks", "2", "-i", str(inventory), *arguments, str(playbook)],
+        env=environment(folder), text=True, capture_output=True, timeout=DEADLINE, cwd=folder)
+    kept = json.loads(results.read_text()) if results.exists() else {}
+    return ran.returncode, ran.stdout + ran.stderr, kept
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Nothing of the caller's settings."""
+    settings = folder / "ansible.cfg"
+    settings.touch()
+    (folder / "home").mkdir(exist_ok=True)
+    return {
+        "PATH": os.environ["PATH"],
+        "LC_ALL": "C.UTF-8",
+        "HOME": str(folder / "home"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "ANSIBLE_CONFIG": str(settings),
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
+        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
+        "ANSIBLE_LIBRARY": str(HERE / "library"),
+    }
+
+
+def once(name: str, module: str, options: dict[str, Any], **more: Any) -> Task:
+    """A task on the first host whose result is kept under ``name``, whether it fails or not."""
+    return {module: options, "run_once": True, "register": name, "ignore_errors": True, **more}
+
+
+def keep(folder: Path, *names: str) -> Task:
+    """The last task: writes the registered results for ``play`` to return."""
+    content = "{{ {" + ", ".join(f"'{name}': {name}" for name in names) + "} | to_json }}"
+    return {"ansible.builtin.copy": {"content": content, "dest": str(folder / "results.json")}, "run_once": True, "check_mode": False, "diff": False}

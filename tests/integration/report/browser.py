@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A headless Chromium, spoken to over its DevTools pipe: nothing but the browser itself is needed, and no port is opened."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import struct
+import subprocess
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.lib.project import skip
+from tests.lab.testbed import Unavailable, packages
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+DEADLINE = 60
+OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+           "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--disable-dev-shm-usage", "--hide-scrollbars",
+           "--force-color-profile=srgb", "--force-device-scale-factor=1", "--font-render-hinting=none", "--remote-debugging-pipe"]
+
+
+def program() -> str | None:
+    """The browser of this machine: HCCN_CHROMIUM, else one in PATH."""
+    return next(filter(None, map(shutil.which, filter(None, (os.environ.get("HCCN_CHROMIUM"), *PROGRAMS)))), None)
+
+
+def install() -> None:
+    """Installs one where there is none. Raises Unavailable with one sentence."""
+    if program() is None:
+        packages.ensure({"chromium": "chromium"}, "the page")
+
+
+class Failed(Exception):
+    """The browser did not do what it was told."""
+
+
+class Browser:
+    """One page at a time. ``requests`` are the addresses that the page asked for."""
+
+    def __init__(self, process: subprocess.Popen[bytes], out: int, back: int) -> None:
+        self._process, self._out, self._back = process, out, back
+        self._buffer = b""
+        self._number = 0
+        self._session: str | None = None
+        self._seen: list[str] = []
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """One command and its answer."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params, **({"sessionId": self._session} if self._session else {})}
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        end = time.monotonic() + DEADLINE
+        while True:
+            answer = self._next(end)
+            if answer.get("id") == self._number:
+                if "error" in answer:
+                    raise Failed(f"{method}: {answer['error']['message']}")
+                return answer["result"]
+
+    def _next(self, end: float) -> dict[str, Any]:
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._back], [], [], max(0.0, end - time.monotonic()))
+            data = os.read(self._back, 1 << 20) if ready else b""
+            if not data:
+                raise Failed("the browser does not answer")
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\0")
+        message: dict[str, Any] = json.loads(line)
+        self._note(message)
+        return message
+
+    def _note(self, message: dict[str, Any]) -> None:
+        method, params = message.get("method"), message.get("params", {})
+        if method == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
+        elif method == "Runtime.exceptionThrown":
+            self.errors.append(params["exceptionDetails"].get("text", "exception"))
+        elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
+            self.errors.append(params["entry"]["text"])
+        elif method:
+            self._seen.append(method)
+
+    def wait_for(self, event: str) -> None:
+        end = time.monotonic() + DEADLINE
+        while event not in self._seen:
+            self._next(end)
+
+    def screen(self, width: int, height: int, dark: bool = False, media: str = "") -> None:
+        """Size of the window, the reader's colours, and ``print`` for paper."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    def scripts(self, on: bool) -> None:
+        self.call("Emulation.setScriptExecutionDisabled", value=not on)
+
+    def open(self, path: Path) -> float:
+        """Shows a file; the seconds until it is loaded and painted."""
+        self._seen.clear()
+        self.requests.clear()
+        self.errors.clear()
+        start = time.perf_counter()
+        self.call("Page.navigate", url=path.as_uri())
+        self.wait_for("Page.loadEventFired")
+        self.call("Page.captureScreenshot", format="jpeg", quality=1)
+        return time.perf_counter() - start
+
+    def value(self, expression: str) -> Any:
+        """What JavaScript says, also on a page whose own scripts are off."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise Failed(str(answer["exceptionDetails"].get("exception", {}).get("description", answer["exceptionDetails"])))
+        return answer["result"].get("value")
+
+    def move(self, x: float, y: float) -> None:
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def click(self, x: float, y: float) -> None:
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def until(self, expression: str) -> Any:
+        """Its value as soon as it is true."""
+        end = time.monotonic() + DEADLINE
+        while not (found := self.value(expression)):
+            if time.monotonic() > end:
+                raise Failed(f"never true: {expression}")
+            time.sleep(0.02)
+        return found
+
+    def pixel(self, x: int, y: int) -> tuple[int, int, int]:
+        """The colour of one pixel of the screen: red, green, blue."""
+        left, top = self.value("[scrollX, scrollY]")
+        clip = {"x": left + x, "y": top + y, "width": 1, "height": 1, "scale": 1}
+        return _only_pixel(base64.b64decode(self.call("Page.captureScreenshot", format="png", clip=clip)["data"]))
+
+    def picture(self, whole: bool = False) -> bytes:
+        """A screenshot as PNG."""
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"])
+
+
+@contextmanager
+def browser(folder: Path) -> Iterator[Browser]:
+    """A browser with a profile of its own in ``folder``. Raises Failed where there is none."""
+    found = program()
+    if found is None:
+        raise Failed("no Chromium in PATH")
+    to_browser, out = os.pipe()
+    back, from_browser = os.pipe()
+
+    def wires() -> None:  # the browser reads descriptor 3 and writes 4
+        one, other = os.dup(to_browser), os.dup(from_browser)
+        os.dup2(one, 3)
+        os.dup2(other, 4)
+
+    process = subprocess.Popen([found, *OPTIONS, f"--user-data-dir={folder}/profile", "about:blank"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=wires, pass_fds=(3, 4), close_fds=True,
+                               env={**os.environ, "HOME": str(folder)})
+    os.close(to_browser)
+    os.close(from_browser)
+    try:
+        yield Browser(process, out, back)
+    finally:
+        os.close(out)
+        os.close(back)
+        try:
+            process.wait(10)  # it ends when its pipe does
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
+
+
+@contextmanager
+def browser_or_skip(folder: Path) -> Iterator[Browser]:
+    """As browser; where there is none, and none can be installed, the test is skipped."""
+    try:
+        install()
+    except Unavailable as reason:
+        skip("chromium", str(reason))
+    with browser(folder) as started:
+        yield started
+
+
+def _only_pixel(content: bytes) -> tuple[int, int, int]:
+    """Of an 8-bit RGB or RGBA PNG of one pixel, which no filter changes."""
+    place, body = 8, b""
+    while place < len(content):
+        length, name = struct.unpack_from(">I4s", content, place)
+        body += content[place + 8:place + 8 + length] if name == b"IDAT" else b""
+        place += 12 + length
+    red, green, blue = zlib.decompress(body)[1:4]
+    return red, green, blue

@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What reading and bringing up devices costs: ratios of two things measured in one run, against a reference that stands here.
+
+`make bench` prints the table. Times are never asserted by `make test`: machines are noisy. Counts (calls, events) are exact.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._device import info, read
+from tests.lib.hosts import node, tools
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+
+TOOL_SECONDS = 0.3
+TOPICS = [topic for topic in read.DEFAULT_TOPICS if topic != "tls"]
+
+MOST_WALL_FOR_16_DEVICES = 1.6
+"""Against one device: the devices are read side by side."""
+MOST_EVENTS_OF_BRING_UP = 12
+"""Runner events a host, argument checks included."""
+MOST_CPU_OF_BRING_UP = 1.3
+"""Controller CPU, against as many tasks of a module that does nothing."""
+
+TOOL = """#!/bin/sh
+echo "$*" >>%s
+case "$3" in
+  -ip) out='ipaddr:10.78.1.10\\nnetmask:255.255.0.0' ;;
+  -gateway) out='default gateway:10.78.0.1, Iface:eth0' ;;
+  -netdetect) out='netdetect addr: 10.78.0.1' ;;
+  -link) out='link status: UP' ;;
+  -net_health) out='net health status: Success' ;;
+esac
+sleep %s
+echo "$out"
+"""
+
+
+def host(folder: Path, devices: int) -> dict[str, object]:
+    """Tools of a host whose hccn_tool takes TOOL_SECONDS a call, and is no Python program, so that the calls and not their start are measured."""
+    (folder / "hccn_tool").write_text(TOOL % (folder / "calls", TOOL_SECONDS))
+    chips = "".join(f"\\t{number}      0      {number}      Ascend 910B4\\n" for number in range(devices))
+    (folder / "npu-smi").write_text(f"#!/bin/sh\necho smi >>{folder / 'calls'}\nprintf '\\tNPU ID      Chip ID      Chip Logic ID      Chip Name\\n{chips}'\n")
+    for name in ("hccn_tool", "npu-smi"):
+        (folder / name).chmod(0o755)
+    return {"hccn_tool": str(folder / "hccn_tool"), "npu_smi": str(folder / "npu-smi"), "hccn_conf": str(folder / "hccn.conf"), "timeout": 30,
+            "devices": ["all"], "gather": TOPICS, "fail_on": "any"}
+
+
+def wall(params: dict[str, object], repeat: int = 3) -> float:
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        result = info.gather(params, False)
+        times.append(time.perf_counter() - start)
+        assert "failed" not in result
+    return min(times)
+
+
+def test_sixteen_devices_take_little_longer_than_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = wall({**host(tmp_path, 16), "devices": ["0"]})
+    all_of_them = wall(host(tmp_path, 16))
+    with capsys.disabled():
+        print(f"\ndevice_info, 5 topics, {TOOL_SECONDS} s a call: 1 device {one:.2f} s, 16 devices {all_of_them:.2f} s, ratio {all_of_them / one:.2f} "
+              f"(bound 1.00, reference {MOST_WALL_FOR_16_DEVICES})")
+    assert all_of_them / one <= MOST_WALL_FOR_16_DEVICES
+
+
+def test_tool_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    params = host(tmp_path, 16)
+    info.gather(params, False)
+    calls = (tmp_path / "calls").read_text().count("\n")
+    with capsys.disabled():
+        print(f"device_info, 5 topics, 16 devices: {calls} calls (bound 80 + 2)")
+    assert calls <= 16 * len(TOPICS) + 2
+
+
+INVENTORY = """[npu]
+{hosts}
+[npu:vars]
+ansible_connection=local
+ansible_python_interpreter={python}
+bring_up_tls_state=disabled
+"""
+
+COUNTER = '''
+from ansible.plugins.callback import CallbackBase
+import collections, json, os
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "events"
+
+    def __init__(self):
+        super().__init__()
+        self.events = collections.Counter()
+
+    def count(self, result):
+        self.events[result._host.get_name()] += 1
+
+    v2_runner_on_ok = v2_runner_on_failed = v2_runner_on_skipped = v2_runner_on_unreachable = count
+
+    def v2_playbook_on_stats(self, stats):
+        with open(os.environ["BENCH_EVENTS"], "w") as stream:
+            json.dump(self.events, stream)
+'''
+
+
+def cluster(folder: Path, hosts: int) -> Path:
+    lines = []
+    for number in range(1, hosts + 1):
+        root = node(folder / f"n{number}", "--address-template", f"10.78.{number}.1{{device}}", "--netmask", "255.255.0.0", "--conf-from-state", devices=2)
+        lines.append(" ".join([f"n{number}", *(f"{option}={path}" for option, path in tools(root).items())]))
+    (folder / "hosts").write_text(INVENTORY.format(hosts="\n".join(lines), python=sys.executable))
+    (folder / "events.py").write_text(COUNTER)
+    return folder / "hosts"
+
+
+def play(folder: Path, inventory: Path, playbook: str) -> tuple[dict[str, int], float]:
+    """Events of each host of the inventory, and CPU seconds of ansible-playbook and all that it started."""
+    env = ansible_environment(ANSIBLE_CALLBACK_PLUGINS=str(folder), ANSIBLE_CALLBACKS_ENABLED="events", BENCH_EVENTS=str(folder / "events.json"))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([ANSIBLE_PLAYBOOK, "-i", str(inventory), playbook], env=env, cwd=folder, check=False,
+                          capture_output=True, text=True, timeout=300)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stdout + done.stderr
+    events = json.loads((folder / "events.json").read_text())
+    events.pop("localhost", None)
+    return events, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_bring_up_costs_few_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events, _cpu = play(tmp_path, cluster(tmp_path, 4), "hccn.cluster.bring_up")
+    mean = sum(events.values()) / len(events)
+    with capsys.disabled():
+        print(f"bring_up, 4 hosts: {mean:.2f} runner events a host ({max(events.values())} on the first, which runs what is run once, "
+              f"{min(events.values())} on the others; reference {MOST_EVENTS_OF_BRING_UP})")
+    assert mean <= MOST_EVENTS_OF_BRING_UP
+
+
+def test_bring_up_costs_little_more_than_doing_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Connection local: the modules' own CPU counts too, so the ratio is an upper bound for a controller whose modules run on hosts."""
+    inventory = cluster(tmp_path, 4)
+    events, _cpu = play(tmp_path, inventory, "hccn.cluster.bring_up")
+    tasks = max(events.values())
+    (tmp_path / "nothing.yml").write_text("- hosts: npu\n  gather_facts: false\n  tasks:\n" + "    - ansible.builtin.ping:\n" * tasks)
+    bring_up = min(play(tmp_path, inventory, "hccn.cluster.bring_up")[1] for _ in range(3))
+    nothing = min(play(tmp_path, inventory, str(tmp_path / "nothing.yml"))[1] for _ in range(3))
+    with capsys.disabled():
+        print(f"bring_up: {bring_up:.2f} CPU-s of controller and modules together for 4 hosts, {nothing:.2f} for as many pings: ratio {bring_up / nothing:.2f} "
+              f"(reference {MOST_CPU_OF_BRING_UP})")
+    assert bring_up / nothing <= MOST_CPU_OF_BRING_UP

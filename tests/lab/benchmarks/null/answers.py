@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the modules would return on a thousand hosts: what they really return on one simulated node, with addresses of each host's own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import rounds_of
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from tests.lab.benchmarks.null.connection.canned import look
+from tests.lib.hosts import node, tools
+from tests.lib.module import call_module
+
+DEVICES = 8
+ASKED: list[list[str]] = [[], ["address", "super_pod"], ["address", "link", "processes", "speed"],
+                          ["address", "gateway", "netdetect", "tls", "link", "health", "mtu", "speed", "versions"]]
+"""What the playbooks gather of the devices."""
+NETWORK, SERIAL = "10.78.1.", "SIMREAL"
+"""How addresses and serial numbers of the one node begin."""
+
+
+def network(number: int) -> str:
+    return f"10.{100 + number // 250}.{number % 250}."
+
+
+def names(count: int) -> list[str]:
+    return [f"node{number:04d}" for number in range(count)]
+
+
+def inventory(count: int) -> dict[str, Any]:
+    hosts = {name: {"ansible_host": f"192.0.{number // 250}.{number % 250 + 1}"} for number, name in enumerate(names(count))}
+    variables = {"ansible_connection": "canned", "ansible_python_interpreter": sys.executable, "bring_up_tls_state": "disabled"}
+    return {"npu": {"hosts": hosts, "vars": variables}}
+
+
+def idle() -> list[dict[str, Any]]:
+    """A play with as many tasks as bring_up has on a host, of the same kinds, that do nothing: what they cost is what Ansible takes for any task."""
+    sent: dict[str, Any] = {"name": "Send a module that does nothing", "ansible.builtin.ping": {}}
+    said = {"name": "Say nothing", "ansible.builtin.debug": {"msg": ""}}
+    return [{"name": "Do nothing", "hosts": "npu", "gather_facts": False, "tasks": [*[sent] * 5, *[{**sent, "when": False}] * 3, *[said] * 2]}]
+
+
+def write(folder: Path, count: int) -> None:
+    """The answers below ``folder``: module.json for all hosts, HOST/module.json for one."""
+    real = node(folder / "real", "--address-template", f"{NETWORK}1{{device}}", "--netmask", "255.0.0.0", "--conf-from-state", devices=DEVICES)
+    options = tools(real)
+    looked = {look(topics): call_module("device_info", {**options, "fail_on": "none", "gather": topics}) for topics in ASKED}
+    tls = call_module("device_tls", {**options, "state": "disabled"})
+    shared = {"device_tls": {**tls, "changed": False}, "hccn_conf": call_module("hccn_conf", {**options, "path": options["hccn_conf"], "keep_previous": True}),
+              "rdma_perf": {"changed": False, "run_id": "r", "state": "running", "progress": {}, "measurements": []},
+              "stat": {"changed": False, "stat": {"exists": False}}, "copy": {"changed": True, "dest": "/etc/hccl.json", "mode": "0640", "owner": "root"},
+              "file": {"changed": False}, "nothing": {"changed": False}}
+    for module, answer in shared.items():
+        (folder / f"{module}.json").write_text(json.dumps({key: value for key, value in answer.items() if key not in ("ansible_facts", "invocation")}))
+    measured = _measured(count)
+    for number, name in enumerate(names(count)):
+        (folder / name).mkdir()
+        for kind, answer in looked.items():
+            own = json.dumps({**answer, "machine": f"{number:016x}"}).replace(NETWORK, network(number)).replace(SERIAL, f"SIM{number}X")
+            (folder / name / f"{kind}.json").write_text(own)
+        (folder / name / "rdma_perf_info.json").write_text(json.dumps(_over(measured[name], count)))
+
+
+def _measured(count: int) -> Mapping[str, list[dict[str, Any]]]:
+    """The records of each host as source, of the plan quick."""
+    hosts = [{"host": name, "control_address": name, "control_port": 1,
+              "devices": [{"id": device, "address": f"{network(number)}1{device}"} for device in range(DEVICES)]} for number, name in enumerate(names(count))]
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names(count)}
+    for pairs in rounds_of(make_plan(hosts, "quick", compact=True)):
+        for pair in pairs:
+            source, target = pair["source"], pair["target"]
+            command = ["hccn_tool", "-i", str(source["device"]), "-roce_test", "ib_send_bw", "-s", "65536", "-n", "5000", "address", target["address"]]
+            found[source["host"]].append(record(
+                "rdma", f"r/{pair['id']}/forward/0", tool={"name": "roce_test", "version": "23.0"}, operation="write", measure="bandwidth", source=source,
+                target=target, options={"qps": 1, "iterations": 5000}, context={"product": "A2", "rail": source["device"], "line_rate_gbit_s": 200.0},
+                samples=[{"size_bytes": 65536, "iterations": 5000, "bandwidth_gbit_s": 195.0 + source["device"] / 10}], command=command,
+                started_at=utc(), duration_s=8.2))
+    return found
+
+
+def _over(measurements: list[dict[str, Any]], count: int) -> dict[str, Any]:
+    pairs = len(measurements)
+    fabric = {"hosts": count, "hosts_heard": count, "hosts_over": count, "hosts_silent": 0, "silent": [], "pairs_done": count * DEVICES, "pairs_failed": 0,
+              "round": 2, "over": True, "seconds": 17.0, "age": 0.1}
+    return {"changed": False, "run_id": "r", "state": "finished", "alive": False, "progress": {"pairs": pairs, "done": pairs, "failed": 0},
+            "measurements": measurements, "fabric": fabric}

@@ -1,0 +1,247 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a thousand hosts cost the controller: CPU a host, memory, and how forks help. ``make bench-scale`` prints the tables and asserts that nothing grows
+faster than Ansible itself does with tasks that do nothing.
+
+Hosts of connection ``canned`` (tests/lab/benchmarks/null) take the modules and give prepared answers, so that all that is measured is the controller. What ssh
+costs beside it is measured on small hosts (tests/lab/testbed).
+
+HCCN_SCALE_HOSTS=64,256,1000 and HCCN_SCALE_FORKS=4,16,64: other numbers; HCCN_SCALE_LAB: small hosts, 0 for none; HCCN_SCALE_OUT: a file for the figures.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
+from tests.lab import testbed
+from tests.lab.benchmarks.null import answers
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.project import ROOT
+
+COUNTS = [int(number) for number in os.environ.get("HCCN_SCALE_HOSTS", "64,256,1000").split(",")]
+FORKS = [int(number) for number in os.environ.get("HCCN_SCALE_FORKS", "4,16,64").split(",")]
+LAB = int(os.environ.get("HCCN_SCALE_LAB", "256"))
+USUAL_FORKS, FORKS_HOSTS = 16, min(256, max(COUNTS))
+PLAYBOOKS = ("bring_up", "rank_table", "check_fabric")
+IDLE = "idle"
+"""A play whose tasks do nothing: what a task costs on a host is Ansible's own, and it grows with the hosts."""
+MOST_GROWTH = 1.3
+"""CPU a host, of the most hosts against the fewest. What walks over all hosts from each of them makes it 10."""
+MOST_GROWTH_OF_IDLE = 1.1
+"""The same, as a multiple of what idle tasks grow."""
+MOST_MEMORY_MIB = 512
+"""With all workers; 16 of them and the controller held 441 MiB."""
+MOST_LEAN = 0.75
+"""Of the memory with all workers, with the callback lean against without it."""
+PLAY_SECONDS = 7200
+NULL = ROOT / "tests/lab/benchmarks/null"
+RESULTS, LEAN = "hccn.cluster.results", "hccn.cluster.lean"
+SSH_ARGS = "-C -o ControlMaster=auto -o ControlPersist=30m -o ServerAliveInterval=15"
+"""As docs/howto/large_clusters.rst says."""
+FAILED = re.compile(r"(?:failed|unreachable)=[1-9]")
+
+
+class Cost(NamedTuple):
+    """Of one play: CPU seconds of the controller by task, memory of its process, of all its processes together, and seconds on the clock."""
+
+    playbook: str
+    hosts: int
+    forks: int
+    cpu: float
+    tasks: dict[str, float]
+    main_mib: int
+    all_mib: int
+    wall: float
+
+    @property
+    def a_host(self) -> float:
+        """CPU milliseconds."""
+        return 1000 * self.cpu / self.hosts
+
+    def as_dict(self) -> dict[str, Any]:
+        rounded = {"cpu": round(self.cpu, 1), "wall": round(self.wall, 1), "tasks": {name: round(cpu, 2) for name, cpu in self.tasks.items()}}
+        return {**self._asdict(), **rounded}
+
+
+@contextmanager
+def watched(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    """The most KiB that a process and its children hold together, shared pages counted once."""
+    most, over = [0], threading.Event()
+
+    def look() -> None:
+        while not over.wait(1.0):
+            most[0] = max(most[0], sum(map(_proportional, [process.pid, *_children(process.pid)])))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield most
+    finally:
+        over.set()
+        thread.join()
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _proportional(pid: int) -> int:
+    try:
+        found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
+    except OSError:
+        return 0
+    return int(found.group(1)) if found else 0
+
+
+def play(folder: Path, inventory: Path, playbook: str, hosts: int, forks: int, *arguments: str, **more: str) -> Cost:
+    costs = folder / f"{playbook}-{forks}.jsonl"
+    env = ansible_environment(
+        ANSIBLE_CONNECTION_PLUGINS=str(NULL / "connection"), ANSIBLE_CALLBACK_PLUGINS=str(NULL / "callback"), ANSIBLE_FORKS=str(forks),
+        HCCN_RESULTS_PATH=str(folder / "history"), BENCH_COSTS=str(costs), **{"ANSIBLE_CALLBACKS_ENABLED": f"costs,{RESULTS},{LEAN}", **more})
+    content = str(folder / f"{IDLE}.json") if playbook == IDLE else f"hccn.cluster.{playbook}"
+    argv = [ANSIBLE_PLAYBOOK, "-i", str(inventory), content, *arguments]
+    start = time.monotonic()
+    with (folder / f"{playbook}.log").open("w+b") as log:
+        process = subprocess.Popen(argv, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        with watched(process) as most:
+            code = process.wait(PLAY_SECONDS)
+        log.seek(0)
+        output = log.read().decode("utf-8", "replace")
+    wall = time.monotonic() - start
+    assert code == 0 and not FAILED.search(output.split("PLAY RECAP")[-1]), output[-4000:]
+    steps = [json.loads(line) for line in costs.read_text().splitlines()]
+    tasks: dict[str, float] = {}
+    for step, following in zip(steps, steps[1:]):
+        tasks[step["task"]] = tasks.get(step["task"], 0.0) + following["cpu"] - step["cpu"]
+    return Cost(playbook, hosts, forks, steps[-1]["cpu"], tasks, steps[-1]["rss_kib"] // 1024, most[0] // 1024, wall)
+
+
+def told(capsys: pytest.CaptureFixture[str], *lines: str) -> None:
+    with capsys.disabled():
+        print("", *lines, sep="\n", flush=True)
+
+
+def line(cost: Cost) -> str:
+    return (f"{cost.playbook:12} {cost.hosts:5} hosts, {cost.forks:3} forks: {cost.a_host:6.0f} ms of CPU a host, {cost.cpu:7.1f} s in all, {cost.wall:7.1f} s "
+            f"by the clock, {cost.main_mib:5} MiB the controller, {cost.all_mib:5} MiB with its workers")
+
+
+@pytest.fixture(scope="module")
+def figures() -> Iterator[list[Cost]]:
+    """All that was measured; written down at the end where that is asked for."""
+    found: list[Cost] = []
+    yield found
+    if "HCCN_SCALE_OUT" in os.environ:
+        about = {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "npus": answers.DEVICES, "load": [round(part, 1) for part in os.getloadavg()]}
+        Path(os.environ["HCCN_SCALE_OUT"]).write_text(json.dumps({**about, "plays": [cost.as_dict() for cost in found]}, indent=1) + "\n")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    made: dict[int, Path] = {}
+
+    def of(count: int) -> Path:
+        if count not in made:
+            made[count] = tmp_path_factory.mktemp(f"hosts{count}")
+            answers.write(made[count], count)
+            (made[count] / "hosts.json").write_text(json.dumps(answers.inventory(count)))
+            (made[count] / f"{IDLE}.json").write_text(json.dumps(answers.idle()))
+        return made[count]
+
+    return of
+
+
+def null(folder: Path, playbook: str, count: int, forks: int, **more: str) -> Cost:
+    return play(folder, folder / "hosts.json", playbook, count, forks, BENCH_ANSWERS=str(folder), **more)
+
+
+def side_by_side(cluster: Any, playbook: str) -> list[Cost]:
+    """What it costs on each number of hosts. On the fewer ones it runs over and over beside the most: a machine's pace may differ by half from one minute to
+    the next, and so all have the same of it."""
+    *fewer, largest = [(cluster(count), playbook, count, USUAL_FORKS) for count in COUNTS]  # made before anything is measured
+    found: list[list[Cost]] = [[] for _play in fewer]
+    with ThreadPoolExecutor(1) as pool:
+        most = pool.submit(null, *largest)
+        while not most.done():
+            for smaller, costs in zip(fewer, found):
+                cost = null(*smaller)
+                if not costs or not most.done():  # what it had the machine to itself for is another figure
+                    costs.append(cost)
+    return [*map(mean, found), most.result()]
+
+
+def mean(costs: list[Cost]) -> Cost:
+    return costs[0]._replace(
+        cpu=fmean(cost.cpu for cost in costs), wall=fmean(cost.wall for cost in costs),
+        tasks={name: fmean(cost.tasks.get(name, 0.0) for cost in costs) for name in costs[0].tasks},
+        main_mib=max(cost.main_mib for cost in costs), all_mib=max(cost.all_mib for cost in costs))
+
+
+@pytest.fixture(scope="module")
+def idle(cluster: Any, figures: list[Cost]) -> list[Cost]:
+    costs = side_by_side(cluster, IDLE)
+    figures += costs
+    return costs
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS)
+def test_no_host_costs_more_for_there_being_others(
+        playbook: str, cluster: Any, idle: list[Cost], figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
+    costs = side_by_side(cluster, playbook)
+    figures += costs
+    few, many = costs[0], costs[-1]
+    growth, idle_growth = many.a_host / few.a_host, idle[-1].a_host / idle[0].a_host
+    told(capsys, *map(line, (*idle, *costs)),
+         f"{playbook}: growth of CPU a host {growth:.2f} (reference {MOST_GROWTH}), of idle tasks {idle_growth:.2f} (at most {MOST_GROWTH_OF_IDLE} times it)",
+         *(f"    {1000 * few.tasks.get(name, 0) / few.hosts:6.1f} -> {1000 * cpu / many.hosts:6.1f} ms a host: {name}" for name, cpu in many.tasks.items()))
+    assert growth <= MOST_GROWTH
+    assert growth <= MOST_GROWTH_OF_IDLE * idle_growth
+    assert many.all_mib <= MOST_MEMORY_MIB
+
+
+def test_what_forks_are_worth(cluster: Any, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
+    """Where hosts take no time, workers beyond the cores cost memory and win nothing."""
+    costs = [null(cluster(FORKS_HOSTS), "rank_table", FORKS_HOSTS, forks) for forks in FORKS]
+    figures += costs
+    told(capsys, *map(line, costs))
+
+
+def test_what_lean_is_worth(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the memory that 16 workers and the controller hold, and of the CPU."""
+    lean = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS)
+    usual = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS, ANSIBLE_CALLBACKS_ENABLED=f"costs,{RESULTS}")
+    told(capsys, f"{line(lean)}, with lean", f"{line(usual)}, without")
+    assert lean.all_mib / usual.all_mib <= MOST_LEAN
+
+
+if LAB:
+    def test_small_hosts_with_a_real_sshd(tmp_path: Path, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
+        """The controller with its ssh clients; the hosts themselves share this machine, so the clock says little. Nothing is wrong with any of them."""
+        with testbed.lab(LAB, npus=1, leaf_size=16, link_rate="20mbit", variables={"bring_up_tls_state": "disabled"}) as lab:
+            for playbook in PLAYBOOKS:
+                cost = play(tmp_path, Path(lab.inventory), playbook, LAB, USUAL_FORKS, "-e", json.dumps({
+                    "check_fabric_server_start_delay": 1, "check_fabric_relative_floor": 0.3, "hccn_fail_on": "never", "ansible_ssh_timeout": 60,
+                    "rank_table_path": "/etc/rank_table.json", "ansible_ssh_args": SSH_ARGS}))
+                figures.append(cost)
+                told(capsys, f"{line(cost)}, over ssh")
+            run = reader.newest(tmp_path / "history")
+            said = [record["samples"][0] for record in run.records if record["kind"] == "verdict"]
+            assert [sample["message"] for sample in said if sample["class"] != "good"] == []
+            assert len(said) == LAB

@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sequences of random operations, kills, faults, locks and jobs against simulated nodes, each drawn from a seed.
+
+HCCN_SEQUENCES (30) sequences from HCCN_SEED (1) on; ``make soak`` plays 500. A failure prints the seed and the fewest steps that show it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+
+import pytest
+
+from tests.lab.campaign.play import Outcome, outcome, start
+
+FIRST = int(os.environ.get("HCCN_SEED", "1"))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("HCCN_SEQUENCES", "30")))
+PROCESSES = 2
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[int, Future[Outcome]]]:
+    with ProcessPoolExecutor(PROCESSES, initializer=start, initargs=(str(tmp_path_factory.mktemp("campaign")),)) as pool:
+        yield {seed: pool.submit(outcome, seed) for seed in SEEDS}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_invariant_holds(outcomes: Mapping[int, Future[Outcome]], seed: int) -> None:
+    found = outcomes[seed].result()
+    assert not found.violations, str(found)

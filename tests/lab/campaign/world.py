@@ -1,0 +1,197 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two simulated nodes that sequences share, steps made on them, and what is seen of it. To be used in a process of its own (``adopt_orphans``)."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import shlex
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from tests.lab.campaign import forked, tool
+from tests.lab.campaign.steps import CLEARED, DEVICES, NODE, OTHER, Call, Change
+from tests.lab.campaign.trace import Command, Node, Trace
+from tests.simulator.hccn_sim import layout
+from tests.simulator.hccn_sim.node import Node as SimulatedNode
+from tests.simulator.hccn_sim.schedule import schedule
+from tests.lib.hosts import tools
+
+DEFAULTS = {"ip": "", "netmask": "", "gateway": "", "netdetect": "", "mtu": "1500", "tls": "0"}
+"""What the devices are set to, and where nothing is set."""
+UNRELATED = (b"# site: rack 7\narp_0=-i eth0 -s 10.81.9.1 00:00:5e:00:53:01\narp_0=-i eth0 -s 10.81.9.2 00:00:5e:00:53:02\n"
+             b"vendor_option_1=keep me  \nnote_1=\xc3\xa4\n")
+MODULE_SECONDS, LEFT_SECONDS = 120.0, 15.0
+TIMEOUT, SHORT_TIMEOUT = 10, 2
+HOLDER = b"import hold; hold("
+"""Of the command line of the process that the fault conf_locked starts."""
+LAUNCHER = "#!/bin/sh\nexec {python} -I -S {script} {root} {name} \"$@\"\n"
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def adopt_orphans() -> None:
+    """Whatever a module leaves behind becomes a child of this process, where it is found."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def children() -> list[int]:
+    """What lives of the processes that came of this one; those that have ended are reaped. The simulator's holder of the lock is none."""
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                break
+        except ChildProcessError:
+            return []
+    found = [int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
+    return [pid for pid in found if not _is_holder(pid)]
+
+
+def _is_holder(pid: int) -> bool:
+    try:
+        return HOLDER in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return True
+
+
+class World:
+    """The nodes as they are at the start of every sequence; ``folder`` is this process's own, ``lock`` a file that all of them share."""
+
+    def __init__(self, folder: Path, lock: Path) -> None:
+        self.folder, self._lock = folder, lock
+        self.roots = {name: folder / name for name in (NODE, OTHER)}
+        self._calls = 0
+        self._template: dict[str, tuple[bytes, bytes]] = {}
+        for number, (name, root) in enumerate(self.roots.items(), 1):
+            self._make(name, root, number)
+        self.first: dict[str, Node] = {}
+
+    def _make(self, name: str, root: Path, number: int) -> None:
+        settings = {"fabric": "loopback", "poll_seconds": 0.05, "retry_seconds": 0.02, "hang_seconds": 2.0, "measure_seconds": 0.05, "devices": len(DEVICES),
+                    "switch_addresses": [f"10.{third}.0.{last}" for third in (81, 82, 83) for last in (1, 2, 3)]}
+        layout.init(str(root), settings, address_template=f"10.81.{number}.1{{device}}", netmask="255.255.0.0", conf_from_state=True,
+                    state=["*.gateway=10.81.0.1", "*.rate_mbit=400", "0.tls=0"])
+        with (root / "etc/hccn.conf").open("ab") as stream:
+            stream.write(UNRELATED)
+        for program in ("hccn_tool", "npu-smi"):
+            words = {"python": sys.executable, "script": tool.__file__, "root": str(root), "name": program}
+            (root / "bin" / program).write_text(LAUNCHER.format(**{key: shlex.quote(word) for key, word in words.items()}))
+        self._template[name] = ((root / "state/devices.json").read_bytes(), (root / "etc/hccn.conf").read_bytes())
+
+    def reset(self) -> None:
+        """Everything as at the start."""
+        for name, root in self.roots.items():
+            layout.set_state(str(root), list(CLEARED))
+            layout.stop(str(root))
+            state, conf = self._template[name]
+            for path in [*(root / "state").glob("*"), *(root / "etc").glob("hccn.conf.*"), root / "commands", *root.glob("runs/*/*")]:
+                if path.is_file() and path.name != "lock":
+                    path.unlink()
+            (root / "state/devices.json").write_bytes(state)
+            (root / "etc/hccn.conf").write_bytes(conf)
+        self.first = self.look()
+
+    def close(self) -> None:
+        for root in self.roots.values():
+            layout.stop(str(root))
+
+    def look(self) -> dict[str, Node]:
+        """Both nodes as they are now."""
+        return {name: _look(root) for name, root in self.roots.items()}
+
+    def change(self, change: Change) -> None:
+        layout.set_state(str(self.roots[NODE]), list(change.state))
+
+    def is_quiet(self) -> bool:
+        """Is no fault on, and no job?"""
+        state = json.loads((self.roots[NODE] / "state/devices.json").read_text())
+        names = {word.partition("=")[0] for word in CLEARED}
+        return not any(names & set(values) for values in state.values()) and (self.roots[NODE] / "etc/hccn.conf").read_bytes().endswith(b"\n")
+
+    def run(self, *calls: Call) -> Trace:
+        """Calls at the same time, each with its ``beside``; their traces in one."""
+        wanted: dict[str, Call] = {}
+        for call in calls:
+            for one in (call, call.beside):
+                if one is not None:
+                    self._calls += 1
+                    wanted[f"c{self._calls}"] = one
+        quiet = self.is_quiet() and len(wanted) == 1 and not any(one.kill or one.events for one in wanted.values())
+        before = self.look()
+        for call in calls:
+            for after, words, state in call.events:
+                schedule(SimulatedNode(str(self.roots[call.node])), [state], after, words)
+        running = {name: self._start(name, call) for name, call in wanted.items()}
+        results = {name: one.result() for name, one in running.items()}
+        left = self._left()
+        for root in self.roots.values():
+            (root / "state/scheduled.json").unlink(missing_ok=True)
+        return Trace(wanted, results, before, self.look(), tuple(self._commands(set(wanted))), left, quiet, self.first)
+
+    def _start(self, name: str, call: Call) -> forked.Running:
+        root = self.roots[call.node]
+        slow = "health_ret" in (root / "state/devices.json").read_text()
+        arguments = {**tools(root), "timeout": SHORT_TIMEOUT if slow else TIMEOUT, **call.options, "_ansible_check_mode": call.check, "_ansible_diff": True}
+        if call.module == "rdma_perf":
+            arguments = {key: value for key, value in arguments.items() if key not in ("hccn_conf", "timeout")}
+        kill = call.kill or {}
+        environment = {tool.CALL: name, tool.KILL: "{what}:{moment}:{number}".format_map(kill) if "what" in kill else "::0"}
+        return forked.start(call.module, arguments, environment, kill if "operation" in kill else None, MODULE_SECONDS)
+
+    def _commands(self, calls: set[str]) -> Iterator[Command]:
+        for name, root in self.roots.items():
+            path = root / "commands"
+            entries = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+            for entry in entries:
+                if entry["call"] in calls:
+                    yield Command(entry["call"], entry["tool"], tuple(entry["arguments"]), tuple(entry["busy"]), name, entry["at"])
+
+    def _left(self) -> tuple[str, ...]:
+        end = time.monotonic() + LEFT_SECONDS
+        while children() and time.monotonic() < end:
+            time.sleep(0.01)
+        found = []
+        for pid in children():
+            try:
+                found.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            except OSError:
+                continue
+        return tuple(found)
+
+    def plan(self) -> dict[str, Any]:
+        """A pair plan of both nodes, each with a control port that is free now."""
+        hosts = [{"host": name, "control_address": "127.0.0.1", "control_port": _free_port(), "devices": [
+            {"id": device, "address": node.devices[device]["ip"]} for device in DEVICES]} for name, node in self.look().items()]
+        return make_plan(hosts, "quick")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Only one process measures at a time: all worlds have the same addresses."""
+        with self._lock.open("w") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _look(root: Path) -> Node:
+    conf = root / "etc/hccn.conf"
+    state: Mapping[str, Mapping[str, str]] = json.loads((root / "state/devices.json").read_text())
+    every = state.get("*", {})
+    devices = {device: {key: state.get(str(device), {}).get(key, every.get(key, default)) for key, default in DEFAULTS.items()} for device in DEVICES}
+    saved = root / "etc/hccn.conf.restore.json"
+    return Node(conf.read_bytes(), conf.stat().st_ino, devices, tuple(sorted(path.name for path in (root / "state").glob("roce_test_*.json"))),
+                json.loads(saved.read_text()) if (root / "etc/hccn.conf.restore.unfinished").exists() else None)

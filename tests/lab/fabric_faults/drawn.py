@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults of a fabric, drawn from a seed: what is broken, and so what the check has to say. The playbook knows nothing of it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from tests.lab.testbed import Lab
+
+HOSTS, NPUS, LEAF_SIZE, LINK_RATE = 16, 8, 4, "200mbit"
+SLOW_MBIT = (20, 80)
+"""A port's rate where it is slow."""
+UPLINK_MBIT = (40, 80)
+"""Of a leaf's links to the others, which 32 NPUs share: less than one of them could have, should the machine be too busy for two tests at once."""
+PLANS = {"quick": 14, "leaves": 4, "full": 2}
+"""How often each is drawn."""
+
+SLOW_NPU, SLOW_HOST, DEAD, HUNG, SLOW_UPLINK = "slow npu", "slow host", "dead host", "hung host", "slow uplink"
+AFTER_START = (DEAD, HUNG)
+"""What happens while the host measures; the others are there from the beginning."""
+LOST = "failed or unreachable"
+"""By what its partners saw of it, and by what Ansible did: both name it."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """``target``: a host, or ``leaf:2``. ``npu`` where it is of one; ``mbit`` where it is slow."""
+
+    kind: str
+    target: str
+    npu: int | None = None
+    mbit: int = 0
+
+    def strike(self, lab: Lab) -> None:
+        if self.kind in AFTER_START:
+            lab.fault(self.target, "kill" if self.kind == DEAD else "pause")
+        else:
+            lab.fault(self.target, npu=self.npu, rate=f"{self.mbit}mbit")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    seed: int
+    plan: str
+    faults: tuple[Fault, ...]
+    classes: dict[str, str] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+    """How the sentence about each slow host begins."""
+    fabric: tuple[str, ...] = ()
+    """The components of the fabric that must be named."""
+
+
+def draw(seed: int) -> Drawn:
+    chance = random.Random(seed)
+    plan = chance.choices(list(PLANS), list(PLANS.values()))[0]
+    names = [f"node{number}" for number in range(1, HOSTS + 1)]
+    classes = dict.fromkeys(names, "good")
+    if plan != "quick":
+        leaf = chance.randrange(HOSTS // LEAF_SIZE)
+        return Drawn(seed, plan, (Fault(SLOW_UPLINK, f"leaf:{leaf}", mbit=chance.randint(*UPLINK_MBIT)),), classes, {}, (f"leaf leaf{leaf}",))
+    kinds = chance.sample([SLOW_NPU, SLOW_NPU, SLOW_HOST, DEAD, HUNG], chance.randint(1, 3))
+    faults = tuple(_fault(kind, target, chance) for kind, target in zip(kinds, chance.sample(names, len(kinds))))
+    classes.update({fault.target: LOST if fault.kind in AFTER_START else "slow" for fault in faults})
+    named = {fault.target: f"npu {fault.npu} is slow with" for fault in faults if fault.kind == SLOW_NPU}
+    named.update({fault.target: f"all {NPUS} NPUs are slow with" for fault in faults if fault.kind == SLOW_HOST})
+    return Drawn(seed, plan, faults, classes, named)
+
+
+def _fault(kind: str, target: str, chance: random.Random) -> Fault:
+    if kind in AFTER_START:
+        return Fault(kind, target)
+    return Fault(kind, target, chance.randrange(NPUS) if kind == SLOW_NPU else None, chance.randint(*SLOW_MBIT))

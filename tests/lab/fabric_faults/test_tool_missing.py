@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host without the tool that is to measure: it is named with the command that brings the tool, and nobody waits for it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab import testbed
+from tests.lab.fabric_faults.check import check, records, verdicts
+from tests.lib.project import skip
+from tests.lab.testbed import Lab, Unavailable, packages
+
+ADDRESSES = {"check_fabric_addresses": ["{{ ansible_host | replace('10.77.0.', '10.78.') }}.10", "{{ ansible_host | replace('10.77.0.', '10.78.') }}.11"]}
+WITH_IPERF3 = {"check_fabric_tool": "iperf3", "check_fabric_duration": 1, "check_fabric_size": "64K", "check_fabric_relative_floor": 0.5}
+MISSING = "iperf3 is not there (apt-get install --yes iperf3)"
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    if not shutil.which("apt-get"):
+        skip("testbed", "no apt-get, which the sentence names")
+    try:
+        packages.ensure({"iperf3": "iperf3"}, "the test")
+        with testbed.lab(3, npus=2, link_rate="50mbit", variables=ADDRESSES) as up:
+            up.exec("node1", ["rm", shutil.which("iperf3")], check=True)
+            yield up
+    except Unavailable as reason:
+        skip("testbed", str(reason))
+
+
+def test_one_host_lacks_the_tool(lab: Lab, tmp_path: Path) -> None:
+    play = check(lab, tmp_path, **WITH_IPERF3)
+    assert play.end() == 2, play.output
+    assert f"\nLeft out: node1 npu 0: {MISSING}\n" in play.output
+    assert f"failed node1 NPUs 0-1: {MISSING} -> ansible-playbook hccn.cluster.perf_tools -e hccn_hosts=node1\n" in play.output
+    found = verdicts(play)
+    assert found["node1"] == ("not_measured", f"npu 0, 1 were left out: {MISSING}")
+    assert {name: said[0] for name, said in found.items() if name != "node1"} == {"node2": "good", "node3": "good"}
+    assert {record["status"] for record in records(play, "rdma")} == {"ok"}
+
+
+def test_no_two_hosts_have_it(lab: Lab, tmp_path: Path) -> None:
+    """The host that has it is told why it was not measured."""
+    play = check(lab, tmp_path, **WITH_IPERF3, hccn_hosts="node1,node2")
+    assert play.end() == 2, play.output
+    assert verdicts(play) == {
+        "node1": ("not_measured", f"npu 0, 1 were left out: {MISSING}"),
+        "node2": ("not_measured", "it had no partner: no other host has an NPU that can be measured with one of its own")}
+    assert "Result: failed. 2 hosts: 1 failed, 1 not measured.\n" in play.output

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host's wall clock that steps while it works.
+
+The kernel has one wall clock for all namespaces, so what steps is what every Python of the host takes it to be, also one that runs already: all that the
+product has on a host is Python. sshd, the shell and the times of files stay with the machine's clock.
+"""
+
+from __future__ import annotations
+
+import time
+
+from tests.lab.testbed import Lab
+
+LATE_SECONDS = 60.0
+OFFSET = "/run/lab-clock"
+MODULE = f"""\
+import time
+
+_TIME, _TIME_NS = time.time, time.time_ns
+
+
+def _offset():
+    try:
+        with open({OFFSET!r}) as stream:
+            return int(stream.read() or 0)
+    except (OSError, ValueError):
+        return 0
+
+
+time.time = lambda: _TIME() + _offset()
+time.time_ns = lambda: _TIME_NS() + _offset() * 1000000000
+"""
+
+
+def prepare(lab: Lab, name: str) -> None:
+    """Before the run, since each Python takes the clock over when it starts."""
+    where = "import site; print(site.getsitepackages()[0])"
+    folder = lab.path(name, lab.exec(name, [lab.settings.python, "-I", "-c", where], check=True).stdout.strip())
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "lab_clock.py").write_text(MODULE)
+    (folder / "lab_clock.pth").write_text("import lab_clock\n")
+
+
+def step(lab: Lab, name: str, seconds: int) -> None:
+    """At once, for all of the host; a Python there is asked whether it is so."""
+    path = lab.path(name, OFFSET)
+    new = path.with_name("lab-clock.new")
+    new.write_text(str(seconds))
+    new.replace(path)
+    seen = float(lab.exec(name, [lab.settings.python, "-c", "import time; print(time.time())"], check=True).stdout) - time.time()
+    assert abs(seen - seconds) < LATE_SECONDS, f"the clock of {name} is {seen:.0f} s ahead, not {seconds}"

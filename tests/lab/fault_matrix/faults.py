@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults that strike a run: each a name, a sentence, the moment, and what is done then.
+
+The moment is before the run, or while (``during``) or after (``late``) the host VICTIM does its part, as each playbook says itself; or while the
+controller does its own (``working``), which mostly is to wait for VICTIM.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.integration.history import disks
+from tests.lab.testbed import Lab
+
+from tests.lab.fault_matrix import clock
+from tests.lab.fault_matrix.awx import AwxPlay
+from tests.lab.fault_matrix.play import Play
+
+VICTIM = "node2"
+AHEAD = "node1"
+DAY = 24 * 3600
+WORKING = f"{VICTIM} does its part, or ClusterD what it was told to"
+
+
+def _nothing(_lab: Lab) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """``strike`` is called with the lab and the run (None before it), ``prepare`` before it; ``plays``: how many operators, and of which kind; ``history``:
+    what the history of the first one lies on; ``other``: what strikes is the job's other playbook."""
+
+    what: str
+    moment: str
+    strike: Callable[[Lab, Play | None], None] = lambda _lab, _play: None
+    prepare: Callable[[Lab], None] = _nothing
+    plays: tuple[type[Play], ...] = (Play,)
+    history: Callable[[Path], AbstractContextManager[None]] = nullcontext
+    other: bool = False
+
+    @property
+    def runs_meet(self) -> bool:
+        """Return True if all hosts are sound and only the runs are in each other's way."""
+        return self.other or len(self.plays) > 1
+
+
+def _on_host(what: str) -> Callable[[Lab, Play | None], None]:
+    return lambda lab, _play: lab.fault(VICTIM, what)
+
+
+def _in_devices(words: str) -> Callable[[Lab, Play | None], None]:
+    return lambda lab, _play: lab.set_state(VICTIM, words)
+
+
+def _on_controller(number: signal.Signals) -> Callable[[Lab, Play | None], None]:
+    def strike(_lab: Lab, play: Play | None) -> None:
+        assert play is not None
+        play.signal(number)
+
+    return strike
+
+
+def _clocks(lab: Lab, _play: Play | None) -> None:
+    clock.step(lab, AHEAD, DAY)
+    clock.step(lab, VICTIM, -DAY)
+
+
+def _with_clocks(lab: Lab) -> None:
+    for name in (AHEAD, VICTIM):
+        clock.prepare(lab, name)
+
+
+FAULTS = {
+    "host down before": Fault(f"{VICTIM} is dead before the run", "before", _on_host("kill")),
+    "host down during": Fault(f"{VICTIM} dies while it does its part", "during", _on_host("kill")),
+    "host down late": Fault(f"{VICTIM} dies after it has done its part", "late", _on_host("kill")),
+    "ssh cut": Fault(f"the management cable of {VICTIM} is pulled while it does its part", "during", _on_host("ssh-cut")),
+    "disk full": Fault(f"not a byte more fits on the file system of {VICTIM}", "before", _on_host("disk-full")),
+    "controller SIGTERM": Fault(f"ansible-playbook gets SIGTERM while {WORKING}", "working", _on_controller(signal.SIGTERM)),
+    "controller SIGKILL": Fault(f"ansible-playbook gets SIGKILL while {WORKING}", "working", _on_controller(signal.SIGKILL)),
+    "AWX cancel": Fault(f"a job of AWX is cancelled, so that ansible-runner kills the process group of ansible-playbook, while {WORKING}", "working",
+                        _on_controller(signal.SIGTERM), plays=(AwxPlay,)),
+    "two operators": Fault("the same playbook is run twice at the same time", "before", plays=(Play, Play)),
+    "other playbook": Fault("at the same time, a second operator runs another playbook on the same hosts", "during", other=True),
+    "garbage": Fault(f"every call of hccn_tool on {VICTIM} prints nonsense and ends with exit status 0", "before", _in_devices("*.garbage=1")),
+    "10 MB of output": Fault(f"every call of hccn_tool on {VICTIM} prints 10 MB and ends with exit status 0", "before", _in_devices("*.flood=10")),
+    "hccn.conf locked": Fault(f"another process of {VICTIM} holds hccn.conf under flock for ten minutes", "before", _in_devices("conf_locked=600")),
+    "clock jump": Fault(f"while {VICTIM} does its part, the wall clock of {AHEAD} steps a day ahead and its own a day back, as far as Python sees it there "
+                        "(the kernel has one for all of these hosts)", "during", _clocks, _with_clocks),
+    "history full": Fault("not a byte more fits on the file system of the history, which is the controller's", "before", history=disks.full),
+}

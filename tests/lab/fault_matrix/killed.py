@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``python -m tests.lab.fault_matrix.killed LAB PLAYBOOK``: the playbook while one host of a lab is dead, judged from outside.
+
+For the Molecule scenarios: the host ends as unreachable or failed, the others are done, the exit status is not zero, nothing is left.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.lab.fault_matrix.faults import VICTIM
+from tests.lab.fault_matrix.play import PLAY_SECONDS, RECAP, until_nothing_is_left
+from tests.lab.testbed import load
+
+
+def main(folder: str, playbook: str) -> int:
+    lab = load(Path(folder))
+    lab.fault(VICTIM, "kill")
+    argv = ["ansible-playbook", "-i", str(lab.inventory), "-i", str(Path(playbook).with_name("variables")), playbook]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PLAY_SECONDS, check=False)
+    # On localhost the job concludes, and fails for the lost host.
+    bad = {host for host, _changed, unreachable, failed in RECAP.findall(done.stdout) if int(unreachable) or int(failed)} - {"localhost"}
+    left = until_nothing_is_left(lab)
+    faults = []
+    if done.returncode == 0:
+        faults.append("the exit status is 0")
+    if bad != {VICTIM}:
+        faults.append(f"unreachable or failed are {', '.join(sorted(bad)) or 'none'}, not {VICTIM} alone")
+    if left:
+        faults.append(f"left on the hosts: {left}")
+    print("; ".join(faults) or f"{VICTIM} is lost, {len(lab.hosts) - 1} hosts are done, exit status {done.returncode}, nothing is left")
+    if faults:
+        print(re.sub(r"\n{2,}", "\n", done.stdout))
+    return len(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

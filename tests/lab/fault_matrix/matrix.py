@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Many cells of the fault matrix: they mostly wait for hosts that do not answer, so a few run side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.lab.fault_matrix.cells import Seen, run
+from tests.lab.fault_matrix.table import Table
+from tests.lib.project import skip
+from tests.lab.testbed import Unavailable, require
+
+SIDE_BY_SIDE = int(os.environ.get("HCCN_SIDE_BY_SIDE", "3"))
+
+Name = tuple[str, str]
+
+
+@contextmanager
+def cells(table: Table, names: Iterable[Name], folder: Path) -> Iterator[Mapping[Name, Future[Seen]]]:
+    """Playbook and fault to what will be seen; what nobody has waited for is not begun any more."""
+    try:
+        require()
+    except Unavailable as reason:
+        skip("testbed", str(reason))
+    pool = ThreadPoolExecutor(SIDE_BY_SIDE)
+    try:
+        yield {(playbook, fault): pool.submit(run, playbook, fault, folder / playbook / fault.replace(" ", "-"), table[playbook][fault].again is not None)
+               for playbook, fault in names}
+    finally:
+        pool.shutdown(cancel_futures=True)

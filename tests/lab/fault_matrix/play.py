@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One run of a playbook over a lab, watched from outside: what it says, how it ends, what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
+from tests.integration.awx.job import processes
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.project import ROOT
+from tests.lab.testbed import Lab
+from tests.lab.testbed import kernel
+
+PLAY_SECONDS = 300.0
+HISTORY = "history"
+"""The folder of a run's history, below the run's own."""
+LEFT_SECONDS = 30.0
+"""How long after the end of a run a process may still be there: a call of hccn_tool that had begun ends by itself, later on a machine under load."""
+
+LOOK_SECONDS = 0.03
+OF_A_FAULT = "hccn_sim.host_faults import hold"
+"""In the command line of the process that holds a host's hccn.conf under a lock."""
+
+RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
+
+
+class Play:
+    """ansible-playbook as a process of its own session."""
+
+    def __init__(self, lab: Lab, folder: Path, playbook: str, variables: Mapping[str, Any]) -> None:
+        self.lab, self.playbook, self.history, self.lines = lab, playbook, folder / HISTORY, list[str]()
+        argv = [ANSIBLE_PLAYBOOK, "-i", str(lab.inventory), f"hccn.cluster.{playbook}", "-e", json.dumps(variables)]
+        environment = ansible_environment(ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(self.history), ANSIBLE_FORKS="16",
+                                          ANSIBLE_DISPLAY_SKIPPED_HOSTS="false")
+        self.process = subprocess.Popen(argv, env=environment, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                        start_new_session=True)
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.lines += iter(self.process.stdout.readline, "")
+
+    @property
+    def output(self) -> str:
+        return "".join(self.lines)
+
+    def wait_for(self, what: str, seen: Callable[[], bool]) -> None:
+        """Until ``seen``; a run that ends before it was a run without the fault, and so no test of it."""
+        end = time.monotonic() + PLAY_SECONDS
+        while not seen():
+            assert self.running(), f"the play ended before {what}:\n{self.output}"
+            assert time.monotonic() < end, f"{what} did not come:\n{self.output}"
+            time.sleep(LOOK_SECONDS)
+
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    def signal(self, number: signal.Signals) -> None:
+        """To the process alone, as an operator or AWX ends it by its pid."""
+        os.kill(self.process.pid, number)
+
+    def end(self) -> int:
+        """The exit status."""
+        code = self.process.wait(PLAY_SECONDS)
+        self._reading.join(LEFT_SECONDS)
+        return code
+
+    def classes(self) -> dict[str, str]:
+        """Each host of the recap as ``ok``, ``failed`` or ``unreachable``; empty where the run was killed before its recap."""
+        return {host: "unreachable" if int(unreachable) else "failed" if int(failed) else "ok"
+                for host, _changed, unreachable, failed in RECAP.findall(self.output)}
+
+    def changed(self) -> dict[str, int]:
+        return {host: int(changed) for host, changed, _unreachable, _failed in RECAP.findall(self.output)}
+
+    def runs(self) -> list[reader.Run]:
+        return [reader.read(entry) for entry in reader.runs(self.history)]
+
+    def blamed(self) -> list[str]:
+        """Return the hosts that a verdict of this run calls failed."""
+        verdicts = [record for run in self.runs() for record in run.records if record.get("kind") == "verdict" and record.get("source", {}).get("host")]
+        return sorted({str(record["source"]["host"]) for record in verdicts if record["samples"][0]["class"] == "failed"})
+
+    def left_here(self) -> dict[int, list[str]]:
+        """Processes of this run on the controller, by its session or its folder in their environment; ssh's masters stay for a minute by themselves and are
+        the lab's to end."""
+        of_it = {*processes(str(self.history)), *(pid for pid in kernel.processes() if _session(pid) == self.process.pid)}
+        return {pid: argv for pid in of_it if pid != self.process.pid and (argv := kernel.arguments(pid)) and argv[0] and not argv[0].startswith("ssh: ")}
+
+
+def _session(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return -1
+
+
+def left_on_hosts(lab: Lab) -> dict[str, list[str]]:
+    """What runs on the hosts beside sshd and what a fault has put there: host and pid to command line."""
+    return {f"{name} {pid}": argv for name in lab.hosts for pid, argv in lab.processes(name).items()
+            if not argv[0].startswith(("sshd", "/usr/sbin/sshd")) and not any(OF_A_FAULT in word for word in argv)}
+
+
+def until_nothing_is_left(lab: Lab, *plays: Play, seconds: float = LEFT_SECONDS) -> dict[Any, list[str]]:
+    """What is left after so many seconds, seen in /proc; returns as soon as it is nothing."""
+    end = time.monotonic() + seconds
+    while True:
+        left: dict[Any, list[str]] = {**left_on_hosts(lab), **{pid: argv for play in plays for pid, argv in play.left_here().items()}}
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.1)

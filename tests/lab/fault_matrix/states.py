@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What has become of hosts and files, in a few words: read from outside, never by the product."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import yaml
+
+from tests.lab.testbed import Lab
+
+_ADDRESS = re.compile(r"^address_\d+=(\d+\.\d+)\.", re.MULTILINE)
+_SWITCH = re.compile(r"^tls_enable_\d+=(\d)$", re.MULTILINE)
+
+
+def network_and_switch(lab: Lab, name: str) -> str:
+    """``10.79 tls 1`` where hccn.conf and all devices agree; what the devices say stands behind where they do not."""
+    text = lab.path(name, "/etc/hccn.conf").read_text()
+    filed = _told(_ADDRESS.findall(text), _SWITCH.findall(text) or ["0"])
+    devices = [lab.state(name, device) for device in range(lab.hosts[name].devices)]
+    live = _told([".".join(device["ip"].split(".")[:2]) for device in devices], [device.get("tls") or "0" for device in devices])
+    return filed if filed == live else f"{filed}, devices {live}"
+
+
+def _told(networks: list[str], switches: list[str]) -> str:
+    return f"{'+'.join(sorted(set(networks)))} tls {'+'.join(sorted(set(switches)))}"
+
+
+def table(lab: Lab, name: str, path: str) -> str:
+    """How many servers and ranks the host's rank table has; ``none``; ``torn`` where it is no JSON."""
+    found = lab.path(name, path)
+    if not found.exists():
+        return "none"
+    try:
+        servers = json.loads(found.read_text())["server_list"]
+    except ValueError:
+        return "torn"
+    return f"{len(servers)} servers, {sum(len(server['device']) for server in servers)} ranks"
+
+
+def fabric(lab: Lab, name: str) -> str:
+    """With the tests that live on its devices, or were not reset."""
+    tests = sorted(path.name for path in lab.path(name, f"/var/lib/npu-simulator/{name}/state").glob("roce_test_*.json"))
+    return f"{network_and_switch(lab, name)}, {', '.join(tests) or 'no test'}"
+
+
+def adopted(folder: Path, lab: Lab) -> str:
+    """Of which hosts there is a file of variables, and which are torn."""
+    found = []
+    for name in lab.hosts:
+        path = folder / f"{name}.yml"
+        if path.exists():
+            try:
+                whole = isinstance(yaml.safe_load(path.read_text())["bring_up_network"], list)
+            except (yaml.YAMLError, KeyError, TypeError):
+                whole = False
+            found.append(name if whole else f"{name} (torn)")
+    strangers = sorted(path.name for path in folder.glob("*") if path.stem not in lab.hosts) if folder.is_dir() else []
+    return " ".join(found + strangers) or "none"
+
+
+def pages(folder: Path) -> str:
+    """Of a history, by their last words."""
+    found = sorted((folder / "reports").glob("*"))
+    torn = [path.name for path in found if path.suffix != ".html" or not path.read_text().rstrip().endswith("</html>")]
+    return f"torn: {', '.join(torn)}" if torn else f"{len(found)} whole" if found else "none"
+
+
+def times(begun: Path, ended: Path) -> str:
+    """How often a command has begun and come to its end; each time is a line of a file."""
+    first, second = (len(path.read_text().splitlines()) if path.exists() else 0 for path in (begun, ended))
+    return f"begun {first}, ended {second}"

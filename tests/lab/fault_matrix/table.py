@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is expected of each playbook under each fault: expected.yml, and how a cell that was run is held to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from tests.lab.fault_matrix.cells import Seen
+
+EXPECTED = Path(__file__).with_name("expected.yml")
+LOCALHOST = "localhost"
+OPTIONAL = ("elsewhere", "other")
+"""What a row of the table has only where there is something to it."""
+JUDGED = ("exit", "recap", "state", "history", *OPTIONAL)
+KEYS = {*JUDGED, "says", "warns", "again", "open", "chosen", "absent", "unfilled"}
+WARNING = "hccn.cluster.results keeps nothing more of this run"
+"""What the callback says, once, when the history cannot be written."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``allowed``: by each word of JUDGED the texts that may be seen, more than one where two things race. ``says``: stands in the output.
+
+    ``other``, one of them: how the run of another playbook ended. ``warns``: WARNING stands in the output, too, once.
+
+    ``again``: recap and state after a second run. ``absent``: why the fault does not apply; ``open``: which limitation the cell shows; ``unfilled``: why
+    it was never run.
+    """
+
+    allowed: Mapping[str, tuple[str, ...]]
+    says: str = ""
+    again: tuple[str, str] | None = None
+    absent: str = ""
+    open: str = ""
+    unfilled: str = ""
+    chosen: bool = False
+    warns: bool = False
+
+    @property
+    def is_run(self) -> bool:
+        return not self.absent and not self.unfilled
+
+
+Table = dict[str, dict[str, Cell]]
+
+
+def load(path: Path = EXPECTED) -> Table:
+    """By playbook and fault. Raises ValueError for a cell that says too little or too much."""
+    document = yaml.safe_load(path.read_text())
+    return {playbook: {fault: _cell(f"{playbook} / {fault}", entry, document["reasons"]) for fault, entry in row.items()}
+            for playbook, row in document["playbooks"].items()}
+
+
+def _cell(name: str, entry: Mapping[str, Any], reasons: Mapping[str, str]) -> Cell:
+    if set(entry) - KEYS:
+        raise ValueError(f"{name}: not known: {', '.join(sorted(set(entry) - KEYS))}")
+    if "absent" in entry or "unfilled" in entry:
+        if len(entry) != 1:
+            raise ValueError(f"{name}: what is not run has a reason and nothing else")
+        return Cell({}, absent=reasons[entry["absent"]] if "absent" in entry else "", unfilled=str(entry.get("unfilled", "")))
+    missing = {"exit", "recap", "state", "history", "says"} - set(entry)
+    if missing:
+        raise ValueError(f"{name}: without {', '.join(sorted(missing))}")
+    again = entry.get("again")
+    return Cell({word: _texts(entry[word]) for word in JUDGED if word in entry}, str(entry["says"]), (again["recap"], again["state"]) if again else None,
+                open=entry.get("open", ""), chosen=entry.get("chosen", False), warns=entry.get("warns", False))
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(str(one) for one in value) if isinstance(value, list) else (str(value),)
+
+
+def row_of(seen: Seen) -> dict[str, str]:
+    """A cell that was run in the words of the table; what is the same for all hosts stands once."""
+    found = {"exit": str(seen.exit), "recap": recap(seen.hosts) or "none", "state": joined(seen.state, " / "), "history": seen.history}
+    more = {"elsewhere": "; ".join(f"{name}: {value}" for name, value in seen.elsewhere.items()), "other": seen.other}
+    return {**found, **{word: text for word, text in more.items() if text}}
+
+
+def recap(classes: Mapping[str, str]) -> str:
+    """Return the classes of the hosts; localhost, which validates and concludes a run, is named where it is not ok."""
+    of_localhost = classes.get(LOCALHOST, "ok")
+    of_hosts = joined({name: word for name, word in classes.items() if name != LOCALHOST}, " ")
+    return of_hosts if of_localhost == "ok" else ", ".join(filter(None, [of_hosts, f"{LOCALHOST} {of_localhost}"]))
+
+
+def joined(by_host: Mapping[str, str], separator: str) -> str:
+    """``failed unreachable failed``, or ``ok`` of all."""
+    words = [by_host[name] for name in sorted(by_host)]
+    return words[0] if len(words) > 1 and len(set(words)) == 1 else separator.join(words)
+
+
+def differences(cell: Cell, seen: Seen) -> list[str]:
+    """In what a cell is not as the table has it; what holds for each of them stands in no row."""
+    row = row_of(seen)
+    found = [f"{word} is {row.get(word, 'none')!r}, not {' or '.join(map(repr, allowed))}"
+             for word, allowed in cell.allowed.items() if row.get(word, "none") not in allowed]
+    found += [f"{word} is {row[word]!r}" for word in OPTIONAL if word in row and word not in cell.allowed]
+    if cell.says not in flat(seen.output):
+        found.append(f"not said: {cell.says!r}")
+    warnings = flat(seen.output).count(WARNING)
+    if warnings != cell.warns:
+        found.append(f"the callback warned {warnings} times, not {int(cell.warns)}")
+    if cell.again is not None and cell.again != (recap(seen.again[0]), joined(seen.again[1], " / ")):
+        found.append(f"after another run: {seen.again}")
+    if seen.left:
+        found.append(f"left running: {seen.left}")
+    if seen.blamed:
+        found.append(f"sound, but called failed: {', '.join(seen.blamed)}")
+    return found + seen.conf_problems
+
+
+def flat(output: str) -> str:
+    """Without line breaks and the escapes of JSON."""
+    return " ".join(output.replace('\\"', '"').replace("\\n", " ").split())

@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The few cells of the fault matrix that every test run has; long_matrix.py runs them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+
+import pytest
+
+from tests.lab.fault_matrix.cells import Seen
+from tests.lab.fault_matrix.matrix import Name, cells
+from tests.lab.fault_matrix.table import differences, load
+
+TABLE = load()
+CHOSEN = [(playbook, fault) for playbook, row in TABLE.items() for fault, cell in row.items() if cell.chosen]
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Name, Future[Seen]]]:
+    with cells(TABLE, CHOSEN, tmp_path_factory.mktemp("faults")) as found:
+        yield found
+
+
+@pytest.mark.parametrize(("playbook", "fault"), CHOSEN)
+def test_a_fault(running: Mapping[Name, Future[Seen]], playbook: str, fault: str) -> None:
+    seen = running[playbook, fault].result()
+    assert differences(TABLE[playbook][fault], seen) == [], seen.output

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The roles against a real API server: real schemas and validation, real label selectors, logs on the server's own way, real deletes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.hccn.cluster.plugins.filter.runner_pods import runner_pods
+from tests.integration.kubernetes_jobs.test_role import measured, needs_kubernetes_core
+from tests.lab.kubernetes.controller import JOBS, PODS, Controller
+from tests.lab.kubernetes.server import NAMESPACE, Refused, Server, binaries
+from tests.lib.project import shared
+
+DEFINITIONS = ("jobs.batch.volcano.sh-mindcluster-v1.9.0.yaml", "kubeflow.org_mpijobs.yaml", "scheduling.volcano.sh_podgroups.yaml")
+CONFIGS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+
+
+class Cluster:
+    """A server with a controller."""
+
+    def __init__(self, folder: Path, definitions: list[dict[str, Any]]) -> None:
+        self.server = Server(folder)
+        try:
+            for one in definitions:
+                self.server.define(one)
+            self.controller = Controller(self.server, folder / "jobs")
+        except BaseException:
+            self.server.close()
+            raise
+
+    def kubeconfig(self) -> str:
+        return self.server.kubeconfig()
+
+    def left(self) -> list[str]:
+        return [f"{one['metadata']['name']}" for path in (*JOBS.values(), PODS, CONFIGS) for one in self.server.items(path)
+                if one["metadata"]["name"] != "kube-root-ca.crt"]
+
+    def until_nothing_is_left(self) -> list[str]:
+        end = time.monotonic() + 30
+        while (found := self.left()) and time.monotonic() < end:
+            time.sleep(0.1)
+        return found
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    needs_kubernetes_core()
+    binaries()
+    documents = [yaml.safe_load(shared(f"samples/k8s/crd/{name}").read_text()) for name in DEFINITIONS]
+    made = Cluster(tmp_path_factory.mktemp("kube"), documents)
+    yield made
+    made.controller.close()
+    made.server.close()
+
+
+@pytest.mark.parametrize(("launcher", "rank_table"), [("volcano", False), ("mpijob", True)])
+def test_measured(cluster: Cluster, tmp_path: Path, launcher: str, rank_table: bool) -> None:
+    before = cluster.controller.served
+    done, records = measured(cluster, tmp_path, check_collective_launcher=launcher, job={"rank_table": rank_table, "name": f"check-{launcher}"})
+    assert done.returncode == 0, done.stdout + done.stderr + str(cluster.controller.errors)
+    assert [(one["status"], one["hosts"], one["ranks"], len(one["samples"])) for one in records] == [("ok", ["lab0", "lab0"], 4, 2)]
+    assert cluster.controller.served > before
+    assert cluster.until_nothing_is_left() == []
+    assert cluster.controller.errors == []
+
+
+def runners(**more: Any) -> list[dict[str, Any]]:
+    return runner_pods({"image": "registry/python:3.11", "namespace": NAMESPACE, "nodes": ["a", "b"], "name": "fabric-1", **more})["objects"]
+
+
+def test_the_server_takes_the_runner_pods(cluster: Cluster) -> None:
+    group = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{NAMESPACE}/podgroups"
+    for one in runners(queue="checks", priority_class="", security_context={"privileged": False}):
+        made = cluster.server.create(group if one["kind"] == "PodGroup" else PODS, one)
+        assert made["metadata"]["name"] == one["metadata"]["name"]
+        cluster.server.call("DELETE", f"{group if one['kind'] == 'PodGroup' else PODS}/{one['metadata']['name']}")
+    assert cluster.until_nothing_is_left() == []
+
+
+def test_the_server_refuses_what_the_rules_refuse(cluster: Cluster) -> None:
+    for more, said in (({"labels": {"a b": "c"}}, "metadata.labels"), ({"mounts": [{"name": "huawei.com/x", "host_path": "/x"}]}, "RFC 1123"),
+                       ({"resources": {"memory": "many"}}, "quantities")):
+        assert runner_pods({"image": "x", "nodes": ["a"], "name": "f", **more})["problems"]
+        with pytest.raises(Refused, match=said):
+            cluster.server.create(PODS, runners(**more)[0])

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Four machines, two of each release, for all tests of this folder: booting them costs most of the time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_end import End
+from tests.lab.roce.machines import Machine, machines
+from tests.lab.roce.pairs import RELEASES, end_of, install
+from tests.lib.project import skip
+from tests.lab.testbed.plan import Unavailable
+from tests.lib.waiting import happens
+
+
+@pytest.fixture(scope="session")
+def four() -> Iterator[list[Machine]]:
+    if os.geteuid() != 0:
+        skip("roce-machines", "not root")
+    try:
+        with machines(*RELEASES) as up:
+            for machine in up:
+                install(machine)
+            yield up
+    except Unavailable as error:
+        skip("roce-machines", str(error))
+
+
+@pytest.fixture(scope="session")
+def ends(four: list[Machine]) -> dict[str, End]:
+    return {machine.name: end_of(machine) for machine in four}
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(four: list[Machine]) -> Iterator[None]:
+    """After each test: no perftest, no iperf3 on any machine."""
+    yield
+    names = [f"ib_{operation}_{kind}" for operation in ("write", "read", "send") for kind in ("bw", "lat")] + ["iperf3"]
+    assert happens(lambda: not any(asked.communicate(timeout=60)[0] for asked in [machine.start_command("pidof", *names) for machine in four]), 10)

@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Virtual machines with a software RDMA device each (rdma_rxe: RoCE v2 over plain Ethernet) and the real perftest, reached by ssh.
+
+No RDMA hardware and no KVM is needed. They are children of this process and die with it. Their Ethernet is a switch (switch.py), joined by Unix
+sockets, where nothing gets lost that a machine takes; each one's sshd is reached at a port of 127.0.0.1. At most 4 queue pairs: with more, rxe fails at times.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.lab.roce import images
+from tests.lab.roce.cpio import Archive
+from tests.lab.testbed import packages
+from tests.lab.testbed.kernel import die_with_parent
+from tests.lib.waiting import happens
+
+PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "zstd": "zstd", "ssh": "openssh-client", "ssh-keygen": "openssh-client", "dpkg-deb": "dpkg"}
+BOOT_SECONDS = 600  # 20 s for four machines on two idle cores, minutes on busy ones
+CABLE_SECONDS = 30
+MEMORY = "512M"
+# Five-level page tables and string instructions cost an emulated processor time.
+PROCESSOR = "max,la57=off,erms=off,fsrm=off"
+SSHD_CONFIG = """HostKey /etc/ssh/ssh_host_ed25519_key
+PermitRootLogin prohibit-password
+UsePAM no
+UseDNS no
+MaxSessions 50
+Subsystem sftp /usr/lib/openssh/sftp-server
+"""
+
+
+def ensure_programs() -> None:
+    """Installs qemu where it is missing. Raises Unavailable with one sentence."""
+    packages.ensure(PROGRAMS, "a virtual machine")
+
+
+class BootError(Exception):
+    """Everything is there, but a machine does not come up: a fault, no reason to skip."""
+
+
+class Machine:
+    """``address`` is that of its RDMA device ``rxe0`` (netdev ``eth0``); ``release`` is Debian's."""
+
+    def __init__(self, number: int, release: str, folder: Path) -> None:
+        self.name = f"roce{number}"
+        self.number = number
+        self.release = release
+        self.address = f"10.99.8.{10 + number}"
+        self.port = _free_port()
+        self.console = folder / f"{self.name}.console"
+        self.ssh_config = folder / "ssh_config"
+        self._qemu: subprocess.Popen[bytes] | None = None
+
+    def start(self, argv: Sequence[str]) -> None:
+        self._qemu = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=self.console.open("wb"), stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
+
+    def wait(self, deadline: float) -> None:
+        """Until it can be logged in to. Raises BootError with the end of its console."""
+        while time.monotonic() < deadline and self._qemu.poll() is None:
+            if f"init: {self.name} is up".encode() in self.console.read_bytes() and self.run("true").returncode == 0:
+                return
+            time.sleep(0.2)
+        raise BootError(f"{self.name} did not come up: {self.console.read_text(errors='replace')[-2000:]}")
+
+    def argv(self, *command: str) -> list[str]:
+        """What runs ``command`` there."""
+        return ["ssh", "-F", str(self.ssh_config), self.name, shlex.join(command)]
+
+    def run(self, *command: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(self.argv(*command), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
+
+    def start_command(self, *command: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(self.argv(*command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+
+    def read(self, *command: str) -> str:
+        return subprocess.run(self.argv(*command), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    def feed(self, data: bytes, *command: str) -> None:
+        """Runs ``command`` there with ``data`` on its standard input."""
+        subprocess.run(self.argv(*command), input=data, stdout=subprocess.DEVNULL, check=True, timeout=60)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self._qemu.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._qemu.send_signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        if self._qemu is not None:
+            self._qemu.kill()
+            self._qemu.wait()
+
+
+@contextmanager
+def machines(*releases: str) -> Iterator[list[Machine]]:
+    """One machine a release. Raises Unavailable where what they need cannot be had, BootError where they do not come up."""
+    ensure_programs()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roce-")))
+        all_of_them = [Machine(number, release, folder) for number, release in enumerate(releases, 1)]
+        roots = _write_roots(folder, set(releases))
+        _write_access(folder, all_of_them)
+        stack.enter_context(_switch(folder, len(releases)))
+        for machine in all_of_them:
+            stack.callback(machine.stop)
+            machine.start(_command(machine, all_of_them, roots[machine.release], folder))
+        stack.callback(_leave, folder, all_of_them)
+        deadline = time.monotonic() + BOOT_SECONDS
+        for machine in all_of_them:
+            machine.wait(deadline)
+        yield all_of_them
+
+
+@contextmanager
+def _switch(folder: Path, count: int) -> Iterator[None]:
+    argv = [sys.executable, str(Path(__file__).with_name("switch.py")), str(folder), str(count)]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent) as process:
+        try:
+            if not happens(lambda: (folder / f"cable{count}").exists(), CABLE_SECONDS):
+                raise BootError("the switch between the machines does not come up")
+            yield
+        finally:
+            process.kill()
+
+
+def _write_roots(folder: Path, releases: set[str]) -> dict[str, Path]:
+    """The initramfs of each release: its root, the kernel's modules, and what is this run's own, one archive behind the other."""
+    for key in ("client", "host"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True, timeout=30)
+    _kernel, modules = images.kernel()
+    for release in releases:
+        with (folder / release).open("wb") as stream:
+            for part in (images.root(release), modules):
+                stream.write(part.read_bytes())
+            own = Archive(stream)
+            own.file("init", Path(__file__).with_name("init").read_bytes(), 0o755)
+            own.folder("root/.ssh", 0o700)
+            own.file("root/.ssh/authorized_keys", (folder / "client.pub").read_bytes(), 0o600)
+            own.file("etc/ssh/ssh_host_ed25519_key", (folder / "host").read_bytes(), 0o600)
+            own.file("etc/ssh/roce_config", SSHD_CONFIG)
+            own.close()
+    return {release: folder / release for release in releases}
+
+
+def _write_access(folder: Path, all_of_them: Sequence[Machine]) -> None:
+    """One connection a machine is kept open and shared: a login costs an emulated processor a second."""
+    key = " ".join((folder / "host.pub").read_text().split()[:2])
+    (folder / "known_hosts").write_text("".join(f"{machine.name} {key}\n" for machine in all_of_them))
+    common = {"HostName": "127.0.0.1", "User": "root", "IdentityFile": folder / "client", "IdentitiesOnly": "yes", "StrictHostKeyChecking": "yes",
+              "UserKnownHostsFile": folder / "known_hosts", "LogLevel": "ERROR", "ConnectTimeout": 10, "ControlMaster": "auto",
+              "ControlPath": folder / "%n.ssh", "ControlPersist": 600, "BatchMode": "yes"}
+    lines = [f"Host {machine.name}\n  Port {machine.port}\n  HostKeyAlias {machine.name}\n" for machine in all_of_them]
+    (folder / "ssh_config").write_text("".join(lines) + "Host *\n" + "".join(f"  {name} {value}\n" for name, value in common.items()))
+
+
+def _leave(folder: Path, all_of_them: Sequence[Machine]) -> None:
+    """Ends the kept connections."""
+    for machine in all_of_them:
+        subprocess.run(["ssh", "-F", str(folder / "ssh_config"), "-O", "exit", machine.name], capture_output=True, timeout=30)
+
+
+def _command(machine: Machine, all_of_them: Sequence[Machine], root: Path, folder: Path) -> list[str]:
+    kernel, _modules = images.kernel()
+    # The machine's cycle counter is the host's. Its rate, by which perftest makes seconds of cycles, is told: on a busy host it is measured wrong.
+    rate = re.search(r"cpu MHz\s*: (\S+)", Path("/proc/cpuinfo").read_text())
+    clock = f"tsc=reliable tsc_early_khz={round(1000 * float(rate[1]))} " if rate else ""
+    hosts = ",".join(f"{other.name}={other.address}" for other in all_of_them)
+    card = f"virtio-net-pci,romfile=,mac=52:54:00:99:{{}}:{machine.number:02x},netdev="
+    return [
+        "qemu-system-x86_64", "-name", machine.name, "-M", "pc", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        "-m", MEMORY, "-accel", "tcg,tb-size=128", "-cpu", PROCESSOR, "-serial", "stdio", "-kernel", str(kernel), "-initrd", str(root),
+        "-append", f"console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on no_timer_check {clock}"
+                   f"roce.name={machine.name} roce.address={machine.address} roce.hosts={hosts}",
+        "-netdev", f"stream,id=data,server=off,addr.type=unix,addr.path={folder}/cable{machine.number}", "-device", card.format("08") + "data,host_mtu=9000",
+        "-netdev", f"user,id=login,restrict=on,hostfwd=tcp:127.0.0.1:{machine.port}-:22", "-device", card.format("09") + "login",
+    ]
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook check_fabric over the machines, with perftest as its tool: Ansible, the runner and its guard, as on a cluster."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
+from tests.lab.roce.machines import Machine
+from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
+from tests.lib.project import ROOT
+from tests.lib.waiting import happens
+
+PLAY_SECONDS = 600
+LEFT_SECONDS = 90.0
+OPTIONS = {
+    "check_fabric_tool": "perftest", "check_fabric_plan": "full", "check_fabric_size": "8192", "check_fabric_iterations": 40, "hccn_fail_on": "slow",
+    "check_fabric_relative_floor": 0.01,  # what an emulated processor reaches says nothing of the fabric
+    "check_fabric_second_look": False,
+    "check_fabric_server_start_delay": 6,  # part of what a pair may take; starting a tool takes seconds here
+}
+
+
+class Play:
+    """ansible-playbook at work."""
+
+    def __init__(self, machines: Sequence[Machine], folder: Path, **options: Any) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "hosts.json").write_text(json.dumps(inventory(machines, folder)))
+        self.machines, self._history = machines, folder / "history"
+        argv = [ANSIBLE_PLAYBOOK, "-i", str(folder / "hosts.json"), "hccn.cluster.check_fabric",
+                "-e", json.dumps({**OPTIONS, **options})]
+        environment = ansible_environment(ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results", HCCN_RESULTS_PATH=str(self._history))
+        self._log = folder / "log"
+        with self._log.open("w") as log:
+            self.process = subprocess.Popen(argv, env=environment, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+
+    @property
+    def output(self) -> str:
+        return self._log.read_text()
+
+    def end(self) -> int:
+        try:
+            return self.process.wait(PLAY_SECONDS)
+        finally:
+            self.process.kill()
+            self.process.wait()
+
+    def records(self, kind: str) -> list[dict[str, Any]]:
+        run = reader.read(next(iter(reader.runs(self._history))))
+        return [record for record in run.records if record["kind"] == kind]
+
+    def verdicts(self) -> dict[str, tuple[str, str]]:
+        """Class and sentence by machine."""
+        return {record["source"]["host"]: (record["samples"][0]["class"], record["samples"][0]["message"])
+                for record in self.records("verdict") if "source" in record}
+
+    def classes(self) -> dict[str, str]:
+        return {name: said[0] for name, said in self.verdicts().items()}
+
+
+def inventory(machines: Sequence[Machine], folder: Path) -> dict[str, Any]:
+    """Connections of Ansible's own, which notice that a machine does not answer."""
+    ssh = ["-F", str(machines[0].ssh_config), "-o", "ControlMaster=auto", "-o", "ControlPersist=60", "-o", f"ControlPath={folder}/%n",
+           "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"]
+    common = {"ansible_connection": "ssh", "ansible_ssh_common_args": " ".join(ssh), "ansible_ssh_args": "", "ansible_ssh_pipelining": True,
+              "ansible_python_interpreter": "/usr/bin/python3", "ansible_ssh_timeout": 30}
+    return {"npu": {"hosts": {machine.name: {"check_fabric_control_address": machine.address} for machine in machines}, "vars": common}}
+
+
+def processes(machine: Machine) -> dict[int, list[str]]:
+    """argv by pid of what belongs to a check: Python and the tools."""
+    listed = machine.run("ps", "-o", "pid,args", timeout=PLAY_SECONDS).stdout.splitlines()[1:]
+    found = {int(pid): words for pid, *words in map(str.split, listed)}
+    return {pid: words for pid, words in found.items() if words and words[0].rpartition("/")[2].startswith(("python", "ib_", "iperf3"))}
+
+
+def server(machine: Machine) -> int:
+    """The pid of a perftest that serves; 0 where there is none. A client has the server's address at its end."""
+    return next((pid for pid, words in processes(machine).items() if words[0].startswith("ib_") and "-p" in words and not words[-1].startswith("10.99.")), 0)
+
+
+def left(machines: Sequence[Machine]) -> dict[str, dict[int, list[str]]]:
+    """What of a check is still there once it had its time to end."""
+    happens(lambda: not any(map(processes, machines)), LEFT_SECONDS)
+    return {machine.name: there for machine in machines if (there := processes(machine))}

@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``python -m tests.lab.roce.switch FOLDER COUNT``: an Ethernet switch between virtual machines, one Unix socket a port (FOLDER/cable1, ...).
+
+It stores and forwards, as a real one does: what is for a machine that takes no frames waits, and is dropped once its buffer is full. The others
+go on, which a hub of QEMU's does not grant. A frame on QEMU's stream sockets has its length before it, four bytes, the highest first.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+BUFFER_BYTES = 8 << 20
+CHUNK_BYTES = 1 << 18
+HEAD, ADDRESS = 4, 6
+
+
+class Port:
+    """One machine's end."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self._inbox, self._outbox = bytearray(), bytearray()
+        self._sent = 0  # of the outbox: taking bytes from its front would copy the rest each time
+
+    @property
+    def waits(self) -> bool:
+        return len(self._outbox) > self._sent
+
+    def frames(self) -> Iterator[bytes]:
+        """What came in whole, each with its head. Raises ConnectionError where the machine is gone."""
+        data = self.sock.recv(CHUNK_BYTES)
+        if not data:
+            raise ConnectionError("closed")
+        self._inbox += data
+        start = 0
+        while len(self._inbox) - start >= HEAD:
+            end = start + HEAD + int.from_bytes(self._inbox[start:start + HEAD], "big")
+            if end > len(self._inbox):
+                break
+            yield bytes(self._inbox[start:end])
+            start = end
+        del self._inbox[:start]
+
+    def put(self, frame: bytes) -> None:
+        if len(self._outbox) - self._sent < BUFFER_BYTES:
+            self._outbox += frame
+            self.push()
+
+    def push(self) -> None:
+        """As much of what waits as the machine takes now."""
+        try:
+            while self.waits:
+                self._sent += self.sock.send(memoryview(self._outbox)[self._sent:self._sent + CHUNK_BYTES])
+        except BlockingIOError:
+            pass
+        if self._sent > CHUNK_BYTES or not self.waits:
+            del self._outbox[:self._sent]
+            self._sent = 0
+
+
+class Switch:
+    """Learns where each address is; what is for nobody known goes to all others."""
+
+    def __init__(self, ports: list[Port]) -> None:
+        self._ports = ports
+        self._known: dict[bytes, Port] = {}
+
+    def take(self, source: Port) -> None:
+        for frame in source.frames():
+            target, sender = frame[HEAD:HEAD + ADDRESS], frame[HEAD + ADDRESS:HEAD + 2 * ADDRESS]
+            self._known[sender] = source
+            known = self._known.get(target)
+            for port in [known] if known else self._ports:
+                if port is not source:
+                    port.put(frame)
+
+
+def main(folder: Path, count: int) -> None:
+    """Until the first machine is gone."""
+    listeners = []
+    for number in range(1, count + 1):
+        listener = socket.socket(socket.AF_UNIX)
+        name = folder / f"cable{number}"
+        listener.bind(f"{name}.new")
+        listener.listen(1)
+        name.with_name(f"{name.name}.new").rename(name)  # who sees it can connect
+        listeners.append(listener)
+    ports = [Port(listener.accept()[0]) for listener in listeners]
+    switch, ready = Switch(ports), selectors.DefaultSelector()
+    for port in ports:
+        port.sock.setblocking(False)
+        ready.register(port.sock, selectors.EVENT_READ, port)
+    while True:
+        for key, events in ready.select():
+            port = key.data
+            if events & selectors.EVENT_WRITE:
+                port.push()
+            if events & selectors.EVENT_READ:
+                switch.take(port)
+        for port in ports:
+            wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if port.waits else 0)
+            if ready.get_key(port.sock).events != wanted:
+                ready.modify(port.sock, wanted, port)
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1]), int(sys.argv[2]))
+    except ConnectionError:
+        sys.exit(0)

@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The switch between the machines alone, with sockets of the test in their place."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab.roce.switch import BUFFER_BYTES
+from tests.lib.waiting import happens
+
+ALL = b"\xff" * 6
+SIZE = 9000
+
+
+def address(number: int) -> bytes:
+    return bytes([2, 0, 0, 0, 0, number])
+
+
+def frame(target: bytes, source: int, text: bytes) -> bytes:
+    body = target + address(source) + b"\x08\x00" + text
+    return len(body).to_bytes(4, "big") + body
+
+
+def heard(cable: socket.socket) -> bytes:
+    """The next frame's text."""
+    return _exactly(cable, int.from_bytes(_exactly(cable, 4), "big"))[14:]
+
+
+def _exactly(cable: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        data += cable.recv(count - len(data))
+    return data
+
+
+@pytest.fixture
+def cables(tmp_path: Path) -> Iterator[list[socket.socket]]:
+    script = Path(__file__).with_name("switch.py")
+    with subprocess.Popen([sys.executable, str(script), str(tmp_path), "3"]) as process:
+        assert happens(lambda: (tmp_path / "cable3").exists(), 30)
+        ends = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+        for number, end in enumerate(ends, 1):
+            end.settimeout(30)
+            end.connect(str(tmp_path / f"cable{number}"))
+        yield ends
+        for end in ends:
+            end.close()
+        assert process.wait(30) == 0
+
+
+def test_frames_go_where_their_address_is(cables: list[socket.socket]) -> None:
+    one, two, three = cables
+    one.sendall(frame(ALL, 1, b"who is 2?"))
+    assert (heard(two), heard(three)) == (b"who is 2?", b"who is 2?")
+    whole = frame(address(1), 2, b"me") + frame(address(1), 2, b"and again")
+    two.sendall(whole[:7])
+    two.sendall(whole[7:])
+    assert (heard(one), heard(one)) == (b"me", b"and again")
+    three.sendall(frame(address(2), 3, b"to 2"))
+    one.sendall(frame(address(3), 1, b"to 3"))
+    assert (heard(two), heard(three)) == (b"to 2", b"to 3")
+
+
+def test_one_that_takes_nothing_stops_nobody(cables: list[socket.socket]) -> None:
+    one, two, three = cables
+    for number, end in enumerate(cables, 1):
+        end.sendall(frame(address(9), number, b"here"))
+    assert (heard(one), heard(one), heard(two), heard(three)) == (b"here",) * 4
+    sent = 2 * BUFFER_BYTES // SIZE
+    for number in range(sent):
+        text = b"%08d" % number
+        one.sendall(frame(address(3), 1, text.ljust(SIZE - 14)))
+        one.sendall(frame(address(2), 1, text))
+    assert heard(two) == b"here"
+    assert [heard(two) for _ in range(sent)] == [b"%08d" % number for number in range(sent)]
+    assert heard(three) == b"here"
+    kept = [heard(three)[:8] for _ in range(BUFFER_BYTES // SIZE)]
+    assert kept == [b"%08d" % number for number in range(len(kept))]

@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""500 nightly runs, squeezed in time. Memory must not grow, and no file, process or open file may be left. Part of ``make soak``."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import re
+import statistics
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import reader
+from tests.lib import schemas
+from tests.integration.history.plays import command, environment, wait_until_alone
+from tests.lab.soak import nights
+
+NIGHTS = int(os.environ.get("HCCN_SOAK_NIGHTS", "500"))
+MOST_GROWTH = 1.05
+STEADY = 90
+"""Nights after which the history is as large as it gets."""
+PLAYS, KEPT_DAYS = 6, 100
+TASKS = """
+- measure: {measurements: [{schema: hccn.cluster/measurement/1, id: a, kind: ping, status: ok}]}
+- hccn.cluster.report: {format: html}
+- hccn.cluster.history_info: {endpoints: [{host: n1}]}
+"""
+
+
+def left(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.fixture(scope="module")
+def history() -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The folder after all nights, and what was seen while they went on."""
+    # In memory: nights wait for the disk twenty times, and disks are not what this is about.
+    with tempfile.TemporaryDirectory(prefix="hccn-nights-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as place:
+        yield Path(place), passed(Path(place))
+
+
+def passed(folder: Path) -> dict[str, Any]:
+    """What was seen in all the nights."""
+    seen: dict[str, Any] = {"memory": [], "files": [], "journals": []}
+    with pytest.MonkeyPatch.context() as patch, nights.clock(patch) as now:
+        callback = nights.Callback(folder / "history")
+        for night in range(1, NIGHTS + 1):
+            now[0] = nights.FIRST + datetime.timedelta(days=night)
+            nights.spend(callback, folder / "history", night)
+            nights.journal(folder / "state", night)
+            seen["memory"].append(nights.memory())
+            seen["files"].append((open_files(), threading.active_count()))
+            seen["journals"].append(len(list((folder / "state").iterdir())))
+            assert not callback.disabled
+    return seen
+
+
+def test_memory_does_not_grow(history: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
+    used = history[1]["memory"]
+    early, late = statistics.median(used[STEADY:STEADY + 50]), statistics.median(used[-50:])
+    with capsys.disabled():
+        print(f"\n{NIGHTS} nights in one process: {used[0] / 2**20:.1f} MiB after the first, {early / 2**20:.1f} MiB after {STEADY}, "
+              f"{late / 2**20:.1f} MiB at the end, growth {100 * (late / early - 1):.1f} % (reference {100 * (MOST_GROWTH - 1):.0f} %)")
+    assert late <= MOST_GROWTH * early
+
+
+def test_no_file_is_left_open_and_no_thread_or_child_alive(history: tuple[Path, dict[str, Any]]) -> None:
+    # A night that is killed keeps its file open until the next begins: it is one process for all.
+    assert len({counted for night, counted in enumerate(history[1]["files"], 1) if night % nights.EVERY_KILLED}) == 1
+    assert Path(f"/proc/self/task/{os.getpid()}/children").read_text() == ""
+
+
+def test_only_what_is_to_be_kept_is_there(history: tuple[Path, dict[str, Any]]) -> None:
+    folder, seen = history[0] / "history", history[1]
+    today = nights.FIRST + datetime.timedelta(days=NIGHTS)
+    kept = sorted(reader.runs(folder), key=lambda run: run.started)
+    ages = [(today - datetime.datetime.strptime(run.started, "%Y%m%dT%H%M%SZ").replace(tzinfo=datetime.timezone.utc)).days for run in kept]
+    # The last night was one of those that are killed, and tidied nothing.
+    tidied = 0 if NIGHTS % nights.EVERY_KILLED else 1
+    assert ages == list(range(nights.KEEP + tidied, -1, -1))
+    for run, age in zip(kept, ages):
+        killed = (NIGHTS - age) % nights.EVERY_KILLED == 0
+        assert run.part is killed
+        assert killed or (run.path.suffix == ".gz") is (age > nights.COMPRESS + tidied), (run.path, age)
+    pages = {path.stem for path in (folder / "reports").iterdir()}
+    assert pages == {run.run_id for run in kept}
+    assert [path for path in left(folder) if path.name.startswith(".") or path.suffix == ".tmp"] == []
+    assert len(left(folder)) == 2 * len(kept) + 1
+    assert [path for path in folder.rglob("*") if path.is_dir() and not any(path.iterdir())] == []
+    assert [text for run in kept[::7] for text in schemas.history_violations(run.path)] == []
+    assert max(seen["journals"]) <= 9
+
+
+def play(folder: Path, number: int) -> tuple[int, str]:
+    """One night by ansible-playbook, its clock that many days ahead: the most memory of its processes in KiB, and what it said."""
+    clock = Path(nights.__file__).with_name("clock")
+    env = environment(folder, PYTHONPATH=str(clock), SOAK_DAYS=str(number * NIGHTS / PLAYS), HCCN_RESULTS_KEEP=str(KEPT_DAYS),
+                      HCCN_RESULTS_COMPRESS_AFTER="10")
+    with (folder / "log").open("w+") as log:
+        process = subprocess.Popen(command(folder, TASKS, hosts="n1,n2,"), env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        _pid, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        log.seek(0)
+        said = log.read()
+    assert process.returncode == 0, said
+    return used.ru_maxrss, said
+
+
+def test_plays_over_500_days_leave_nothing_and_need_no_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    used = [play(tmp_path, number)[0] for number in range(PLAYS)]
+    wait_until_alone(tmp_path)
+    with capsys.disabled():
+        print(f"\n{PLAYS} plays over {NIGHTS} days: {used[1] / 1024:.1f} MiB in the second, {used[-1] / 1024:.1f} MiB in the last, "
+              f"growth {100 * (used[-1] / used[1] - 1):.1f} % (reference {100 * (MOST_GROWTH - 1):.0f} %)")
+    assert used[-1] <= MOST_GROWTH * used[1]
+    runs = sorted(path.relative_to(tmp_path / "history").as_posix() for path in left(tmp_path / "history"))
+    # Of all of them the last 100 days are kept, with their pages.
+    days = math.ceil(KEPT_DAYS * PLAYS / NIGHTS)
+    assert len([name for name in runs if re.fullmatch(r"\d{4}/\d\d/\d\d/.+\.jsonl(\.gz)?", name)]) == days
+    assert len([name for name in runs if name.startswith("reports/")]) == days
+    assert len(runs) == 2 * days
+    assert [path for path in left(tmp_path) if "ansible-local" in str(path) or path.is_relative_to(tmp_path / "remote")] == []

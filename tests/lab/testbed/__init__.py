@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Real small hosts on one machine, for tests: see README.md.
+
+    with tests.lab.testbed.lab(n=4) as lab:
+        subprocess.run(["ansible-playbook", "-i", lab.inventory, "playbooks/bring_up.yml"])
+        lab.exec("node1", ["hccn_tool", "-i", "0", "-ip", "-g"]).stdout
+        lab.fault("node2", "kill")
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from .lab import MARK, Lab, down, load, require, up
+from .plan import LabError, Settings, Unavailable
+
+__all__ = ["Lab", "LabError", "Settings", "Unavailable", "down", "lab", "load", "require", "up"]
+
+PREFIX = "testbed-"
+OLD_SECONDS = 60  # a younger folder may be of a lab that is coming up
+
+
+@contextmanager
+def lab(n: int = 4, *, product: str = "A2", products: Sequence[str] = (), folder: Path | None = None, variables: dict[str, Any] | None = None,
+        **more: Any) -> Iterator[Lab]:
+    """A lab of ``n`` hosts, or one for each of ``products``, for the length of a ``with``; it never outlives this process.
+
+    ``variables`` go into the inventory, ``more`` are settings (plan.Settings): npus, leaf_size, link_rate, python, expose, state, rootless.
+    Raises Unavailable where this machine cannot carry one, LabError for anything else.
+    """
+    sweep()
+    where = folder or Path(tempfile.mkdtemp(prefix=PREFIX))
+    try:
+        made = up(where, Settings(tuple(products) or (product,) * n, **more), variables, keep=False)
+    except LabError:
+        with suppress(OSError):
+            where.rmdir()
+        raise
+    try:
+        yield made
+    finally:
+        made.down()
+
+
+def sweep() -> None:
+    """Folders of labs whose process was killed: the labs are gone, their few files are not."""
+    for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
+        with suppress(OSError, LabError):
+            status = (folder / MARK).stat()
+            if status.st_uid == os.geteuid() and time.time() - status.st_mtime > OLD_SECONDS:
+                down_if_dead(folder)
+
+
+def down_if_dead(folder: Path) -> None:
+    """``down`` would end a lab that lives; this leaves it alone."""
+    with suppress(LabError):
+        load(folder)
+        return
+    down(folder)

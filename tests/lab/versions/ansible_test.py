@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs ansible-test on the collection without a container: ``python tests/lab/versions/ansible_test.py sanity|units [argument ...]``.
+
+Two things stand in its way on a plain machine. It takes interpreters by their names in PATH, shims among them, so the real ones are put
+there as links. And it fetches pip from a host of its own, so the pip that every Python carries is put where it keeps that download.
+All it makes stays in .cache.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from interpreters import found
+
+ROOT = Path(__file__).resolve().parents[3]
+COLLECTION = ROOT / "collections/ansible_collections/hccn/cluster"
+HOME = ROOT / ".cache/ansible-test/home"
+INTERPRETERS = ROOT / ".cache/ansible-test/bin"
+
+# Of these, each ansible-core takes those that it supports on hosts; 2.19 all but the first.
+VERSIONS = ["3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13"]
+
+# The names under which ansible-core 2.16-2.17, 2.18-2.19 and 2.20-2.21 keep their pip.
+PIP_DOWNLOADS = ["get_pip_23_1_2.py", "get_pip_24_2.py", "get_pip_25_2.py"]
+# tests/exceptions.yml says why two checks are left out.
+THIS = f"venv/{sys.version_info.major}.{sys.version_info.minor}"
+OPTIONS = {
+    "sanity": ["--skip-test", "pslint", "--skip-test", "shellcheck"],
+    "units": ["--controller", f"origin:python={THIS}", "--target-python", THIS],
+}
+
+PIP = """\
+import ensurepip
+ensurepip.bootstrap(upgrade=True, default_pip=True)
+"""
+
+
+def prepare() -> dict[str, str]:
+    """Fills .cache and gives the environment for ansible-test."""
+    downloads = HOME / ".ansible/test/cache"
+    downloads.mkdir(parents=True, exist_ok=True)
+    for name in PIP_DOWNLOADS:
+        (downloads / name).write_text(PIP)
+
+    INTERPRETERS.mkdir(parents=True, exist_ok=True)
+    for version, path in found(VERSIONS).items():
+        _link(INTERPRETERS / f"python{version}", path)
+
+    # The user's package index is not found by pip under another home.
+    config = Path.home() / ".config/pip"
+    if config.is_dir():
+        (HOME / ".config").mkdir(exist_ok=True)
+        _link(HOME / ".config/pip", config)
+
+    folders = [folder for folder in os.environ["PATH"].split(os.pathsep) if not folder.endswith("/shims")]
+    path = os.pathsep.join([str(Path(sys.executable).parent), str(INTERPRETERS), *folders])
+    return {**os.environ, "HOME": str(HOME), "PATH": path}
+
+
+def _link(link: Path, target: Path) -> None:
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+
+
+def main(command: str, *arguments: str) -> None:
+    environment = prepare()
+    os.chdir(COLLECTION)
+    os.execvpe("ansible-test", ["ansible-test", command, *OPTIONS[command], "--color", "no", *arguments], environment)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# demo_on_core.sh RELEASE: the demo with that ansible-core, from the checkout; then the collection as a user has it, installed from its
+# tarball (make build) into an empty folder, where bring_up must find nothing left to change, and a dead link must be what the job ends with.
+set -eu
+
+release=$1
+root=$(cd "$(dirname "$0")/../../.." && pwd)
+place=$root/.cache/demo/$release
+rm -rf "$place"
+mkdir -p "$place"
+
+cd "$root"
+venv=$(.venv/bin/python -m tests.lab.versions.cores "$release")
+
+unset ANSIBLE_COLLECTIONS_PATH
+export PATH="$venv/bin:$PATH" HCCN_DEMO_FOLDER="$place/nodes"
+ansible-playbook --version | sed -n 1p
+
+ANSIBLE_CONFIG=$root/ansible.cfg ansible-playbook -i inventories/demo/hosts playbooks/demo.yml
+
+cd "$place"
+cat >ansible.cfg <<CFG
+[defaults]
+collections_path = $place/collections
+callbacks_enabled = hccn.cluster.results
+[hccn_results]
+path = $place/history
+CFG
+export ANSIBLE_CONFIG="$place/ansible.cfg"
+ansible-galaxy collection install --offline "$root"/build/hccn-cluster-*.tar.gz
+ansible-playbook -i "$root/inventories/demo/hosts" hccn.cluster.bring_up >bring_up.log 2>&1 || { cat bring_up.log; exit 1; }
+cat bring_up.log
+grep -qx 'Result: good. 4 hosts: 4 good.' bring_up.log
+if grep -E '^npu[0-9]+ .*changed=[1-9]' bring_up.log; then
+    echo "bring_up changed hosts that it had brought up before." >&2
+    exit 1
+fi
+
+PYTHONPATH=$root/tests/simulator "$root/.venv/bin/python" -m hccn_sim set "$HCCN_DEMO_FOLDER/npu3" 5.link=0
+status=0
+ansible-playbook -i "$root/inventories/demo/hosts" hccn.cluster.site >broken.log 2>&1 || status=$?
+sed -n '/PLAY RECAP/,$p' broken.log
+[ "$status" -eq 2 ]
+grep -qx 'Result: failed. 4 hosts: 1 failed, 3 good.' broken.log
+grep -qx 'failed npu3 NPU 5: the link is down -> On npu3: hccn_tool -i 5 -optical -g' broken.log
+test -s "$(sed -n 's/^Report: //p' broken.log)"
+
+# Without the callback, as whoever only installed the collection has it, a job concludes all the same.
+status=0
+ANSIBLE_CALLBACKS_ENABLED=hccn.cluster.lean ansible-playbook -i "$root/inventories/demo/hosts" hccn.cluster.bring_up >bare.log 2>&1 || status=$?
+[ "$status" -eq 2 ]
+grep -q 'failed npu3 NPU 5: the link is down' bare.log
+if grep -l 'DEPRECATION' bring_up.log broken.log bare.log; then
+    grep -h -A3 'DEPRECATION' bring_up.log broken.log bare.log >&2
+    exit 1
+fi

@@ -1,0 +1,14 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Prints how much tests/exceptions.yml lets pass: the registered skips and exceptions, each with its reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+register = yaml.safe_load((Path(__file__).resolve().parents[1] / "exceptions.yml").read_text())
+print(f"{len(register['skips'])} skips and {len(register['exceptions'])} exceptions are registered:")
+for entry in [*register["skips"], *register["exceptions"]]:
+    print(f"  {entry['name']} (issue {entry['issue']}): {entry['reason']}")

@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Simulated hosts: make one, change the state of its NPUs, point a module at it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.lib.project import SIMULATOR
+from tests.simulator.hccn_sim.node import Node
+from tests.simulator.hccn_sim.schedule import schedule
+
+
+def node(root: Path, *arguments: str, devices: int = 8) -> Path:
+    """Make a simulated host below ``root``, its devices in the loopback fabric, and hccn.conf as their state demands."""
+    argv = [sys.executable, "-m", "hccn_sim", "init", str(root), "--devices", str(devices), "--fabric", "loopback", "--poll-seconds", "0.05",
+            "--conf-from-state", *arguments]
+    subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(SIMULATOR)}, check=True, timeout=30, stdout=subprocess.DEVNULL)
+    return root
+
+
+def set_state(root: Path, *state: str) -> None:
+    """Changes the state of a simulated node's devices: ``3.link=0``."""
+    argv = [sys.executable, "-m", "hccn_sim", "set", str(root), *state]
+    subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(SIMULATOR)}, check=True, timeout=30, stdout=subprocess.DEVNULL)
+
+
+def set_state_after(root: Path, commands: int, *state: str, matching: str = "") -> None:
+    """Changes the state of a simulated node when so many more calls of its tools have ended; ``matching``: calls that hold these words in a row."""
+    schedule(Node(str(root)), list(state), commands, matching)
+
+
+def tools(root: Path) -> dict[str, Any]:
+    """Return the options with which a module finds the tools of a simulated host."""
+    return {"hccn_tool": str(root / "bin/hccn_tool"), "npu_smi": str(root / "bin/npu-smi"), "hccn_conf": str(root / "etc/hccn.conf")}

@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run a module of the collection as a host runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+from tests.lib.project import ROOT
+
+
+def call_module(name: str, options: dict[str, Any], *, check: bool = False, diff: bool = False, timeout: float = 120) -> dict[str, Any]:
+    """Run a module in a process that reads its arguments and prints its result, without what Ansible adds on the controller, and return the result."""
+    arguments = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
+    argv = [sys.executable, "-m", f"ansible_collections.hccn.cluster.plugins.modules.{name}"]
+    done = subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(ROOT / "collections")}, input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
+                          capture_output=True, text=True, timeout=timeout)
+    start = done.stdout.find("{")
+    assert start >= 0, done.stdout + done.stderr
+    return json.loads(done.stdout[start:])

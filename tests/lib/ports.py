@@ -1,0 +1,14 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""TCP ports for tests."""
+
+from __future__ import annotations
+
+import socket
+
+
+def free_port() -> int:
+    """Return a TCP port of the loopback address that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
