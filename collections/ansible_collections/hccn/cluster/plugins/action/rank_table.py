@@ -17,10 +17,10 @@ from ansible.utils.hashing import checksum
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem, as_dicts
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import access, checks, document, selection, writers
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, document, formats, selection
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded import BoundedAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounds import CONNECTION_S
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import staging
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import access, staging
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.compose import Composed, compose
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
@@ -51,8 +51,8 @@ ARGUMENTS = {
     "levels": {"type": "dict", "default": {}},
     "path": {"type": "str", "required": True},
     "write": {"type": "bool", "default": True},
-    "format": {"type": "str", "choices": list(writers.WRITERS), "default": "hccl"},
-    "version": {"type": "str", "choices": [writers.AUTO, *writers.VERSIONS], "default": writers.AUTO},
+    "format": {"type": "str", "choices": list(formats.WRITERS), "default": "hccl"},
+    "version": {"type": "str", "choices": [formats.AUTO, *formats.VERSIONS], "default": formats.AUTO},
     "readers": {"type": "list", "elements": "str", "choices": list(checks.READERS)},
     "mode": {"type": "raw", "default": "0640"},
     "owner": {"type": "str"},
@@ -139,7 +139,7 @@ class ActionModule(BoundedAction):
             return {"failed": True, "msg": printable(error.sentence(), LONGEST_TEXT), "problems": []}
         if composed.failure is not None or composed.table is None:
             return {"failed": True, "msg": composed.failure and printable(composed.failure, LONGEST_TEXT), "problems": as_dicts(composed.problems)}
-        text = document.text_of(composed.table)
+        text = document.to_text(composed.table)
         staging.write(staged, text)
         return _told(composed, hashlib.sha256(text.encode()).hexdigest())
 
@@ -198,15 +198,15 @@ class ActionModule(BoundedAction):
 
     def _barrier(self, path: str, options: Mapping[str, Any], variables: dict[str, Any]) -> list[Problem]:
         """A problem where the reader cannot get at the file. The file may not be there yet, in check mode."""
-        def look(name: str) -> access.Entry | None:
+        def path_mode(name: str) -> access.PathMode | None:
             status = self._execute_remote_stat(name, all_vars=variables, follow=True, checksum=False)
-            return access.Entry(name, int(status["mode"], 8), status["uid"], status["gid"]) if status.get("exists") else None
+            return access.PathMode(name, int(status["mode"], 8), status["uid"], status["gid"]) if status.get("exists") else None
 
-        file = look(path)
-        folders = [look(str(folder)) for folder in reversed(PurePosixPath(path).parents)]
+        file = path_mode(path)
+        folders = [path_mode(str(folder)) for folder in reversed(PurePosixPath(path).parents)]
         if file is None:
             return []
-        reason = access.barrier(file, [folder for folder in folders if folder], options["reader_uid"], options["reader_gid"])
+        reason = access.read_barrier(file, [folder for folder in folders if folder], options["reader_uid"], options["reader_gid"])
         hint = "give the file to that user or its group with owner or group, and let them into the folder"
         return [Problem("reader_access", "warning", reason, host=variables.get("inventory_hostname"), hint=hint)] if reason else []
 

@@ -44,5 +44,5 @@ def read(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     result = _over_grpc(params, check_mode) if params["source"] == "grpc" else _from_config_maps(params)
     problems: List[Problem] = result["problems"]
     if fails(problems, params["fail_on"]):
-        result.update(failed=True, msg="the rank table has problems: " + checks.sentence(problems))
+        result.update(failed=True, msg="the rank table has problems: " + checks.failure_message(problems))
     return dict(result, problems=as_dicts(problems))

@@ -40,7 +40,7 @@ def parse(content: Union[str, bytes]) -> Dict[str, Any]:
     return document
 
 
-def text_of(table: Dict[str, Any]) -> str:
+def to_text(table: Dict[str, Any]) -> str:
     """The canonical text: keys in the order of ``table``, a device a line, a final newline.
 
     Each innermost object is one line: it is what people compare.

@@ -11,9 +11,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 from .._core.errors import HccnError
 from .._core.problems import Problem
 from . import local_comm_res, rank_list
+from .fields import entries, packed
+from .host_result import Result, devices_by_id, super_pod_of, vnic_address
 from .model import Device, Model, Server
-from .node import Result, devices_by_id, pod_of, vnic_address
-from .view import objects, packed
 
 HOST, DEVICE, ADDRESS, SDID, SUPER_POD = "drift_host", "drift_device", "drift_address", "drift_super_device_id", "drift_super_pod"
 RULES = (HOST, DEVICE, ADDRESS, SDID, SUPER_POD)
@@ -75,8 +75,8 @@ def _host_of(server: Server, nodes: Mapping[str, Result], server_ids: Mapping[st
 
 def _written(device: Device) -> List[str]:
     """The addresses of an entry; those of version 2.0 stand by layer."""
-    return (device.address or "").split(",") + [str(entry.get("addr")) for level in objects(device.more, rank_list.LEVELS)
-                                                for entry in objects(level, "rank_addr_list")]
+    return (device.address or "").split(",") + [str(entry.get("addr")) for level in entries(device.more, rank_list.LEVELS)
+                                                for entry in entries(level, "rank_addr_list")]
 
 
 def _endpoints(model: Model, owners: Mapping[Key, str]) -> Iterator[Problem]:
@@ -94,11 +94,11 @@ def _server(host: str, server: Server, found: Found) -> Iterator[Problem]:
             yield Problem(DEVICE, "error", "the table has device %d, which the host does not show" % device.id, host=host, device=device.id)
             continue
         yield from _address(host, device, there)
-        pod = pod_of(there)
+        pod = super_pod_of(there)
         if device.sdid is not None and pod is not None and int(pod["sdid"]) != device.sdid:
             yield Problem(SDID, "error", "device %d has the super device id %s, the table %d" % (device.id, pod["sdid"], device.sdid),
                           host=host, device=device.id)
-    pods = {str(pod["super_pod_id"]) for pod in map(pod_of, found.values()) if pod}
+    pods = {str(pod["super_pod_id"]) for pod in map(super_pod_of, found.values()) if pod}
     if server.super_pod_id is not None and pods and server.super_pod_id not in pods:
         yield Problem(SUPER_POD, "error", "the host is in super pod %s, in the table in %s" % (", ".join(sorted(pods)), server.super_pod_id), host=host)
 

@@ -1,13 +1,16 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which format a document has, told from its content alone."""
+"""The formats of rank tables: how a document is recognized, how each format is read and written, and which version a cluster gets."""
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from .view import text_of
+from .._core.errors import InputError, ParseError
+from . import global_table, hccl, local_comm_res, rank_list, vllm_pd
+from .fields import text_of
+from .model import Model
 
 HCCL = "hccl"
 HCCL_V2 = "hccl_2.0"
@@ -55,3 +58,82 @@ def recognise(document: Mapping[str, Any]) -> Format:
     if by_version is not None:
         return by_version
     return _HCCL if "server_list" in document else _UNKNOWN
+
+
+AUTO = "auto"
+
+
+class Writer(NamedTuple):
+    """``versions``: what can be written, by itself the first. ``readers``: by whose rules a written table is checked."""
+
+    versions: Tuple[str, ...]
+    build: Callable[[Model], Dict[str, Any]]
+    readers: Tuple[str, ...]
+
+
+def _hccl(model: Model) -> Dict[str, Any]:
+    return rank_list.build(model) if model.version == rank_list.VERSION else hccl.build(model)
+
+
+def _mindie(model: Model) -> Dict[str, Any]:
+    """MindIE-LLM wants a container_ip for each server. A container on the host's network has the address of its host.
+
+    Source: Ascend/MindIE-LLM docs/zh/user_guide/user_manual/rank_table_file_configuration.md.
+    """
+    groups = tuple(group._replace(servers=tuple(
+        server if server.container_ip else server._replace(container_ip=server.server_id) for server in group.servers)) for group in model.groups)
+    return hccl.build(model._replace(groups=groups))
+
+
+WRITERS: Mapping[str, Writer] = {
+    "hccl": Writer((hccl.VERSION, hccl.SUPER_POD_VERSION, rank_list.VERSION), _hccl, ("hccl",)),
+    "global": Writer((hccl.VERSION, hccl.SUPER_POD_VERSION), global_table.build, ("mindie_motor",)),
+    "mindie": Writer((hccl.VERSION, hccl.SUPER_POD_VERSION), _mindie, ("hccl", "mindie_llm")),
+    "vllm_pd": Writer((vllm_pd.VERSION,), vllm_pd.build, ("vllm",)),
+    "local_comm_res": Writer((hccl.VERSION, hccl.SUPER_POD_VERSION, local_comm_res.ENDPOINT_VERSION), local_comm_res.build, ("hixl",)),
+}
+
+VERSIONS = tuple(dict.fromkeys(version for writer in WRITERS.values() for version in writer.versions))
+
+_READ: Mapping[str, Callable[[Mapping[str, Any]], Model]] = {
+    HCCL: hccl.read,
+    HCCL_V2: rank_list.read,
+    GROUP_LIST: hccl.read_group_list,
+    GLOBAL: global_table.read,
+    VLLM_PD: vllm_pd.read,
+    LOCAL_COMM_RES: local_comm_res.read,
+}
+
+
+def read(document: Mapping[str, Any]) -> Model:
+    """The model of a table of any format. Raises ParseError for what is no such table."""
+    found = recognise(document)
+    if found.name not in _READ:
+        raise ParseError("this is %s" % found.title)
+    return _READ[found.name](document)
+
+
+def build(name: str, model: Model) -> Dict[str, Any]:
+    """The document of a format. Raises InputError for a model that the format cannot hold."""
+    return WRITERS[name].build(model)
+
+
+def version_of(name: str, wanted: str, products: Iterable[Optional[str]], in_super_pod: bool) -> str:
+    """The version to write. ``products``: those of the hosts; ``in_super_pod``: is any of them known to be in one?
+
+    Raises InputError for a version that the format does not have, and for NPUs that no version of it is for.
+    """
+    versions: Sequence[str] = WRITERS[name].versions
+    if wanted != AUTO:
+        if wanted not in versions:
+            raise InputError("format %s has no version %s: give %s, or auto" % (name, wanted, ", ".join(versions)))
+        return wanted
+    known = {product for product in products if product}
+    if known == {"950"}:
+        newest = versions[-1]
+        if newest not in (rank_list.VERSION, local_comm_res.ENDPOINT_VERSION):
+            raise InputError("format %s has no version for Ascend 950" % name)
+        return newest
+    if hccl.SUPER_POD_VERSION in versions and in_super_pod and known <= {"A3"}:
+        return hccl.SUPER_POD_VERSION
+    return versions[0]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping
 
-from .model import COMPLETED, Device, Model, Server, needed, numbered, objects, one_group, read_device, rest, super_pod_list, super_pods
-from .view import text_of
+from .fields import text_of
+from .model import Device, Model, Server, numbered, object_list, one_group, other_keys, read_device, required_text, super_pod_list, super_pods
 
 VERSION = "1.0"
 SUPER_POD_VERSION = "1.2"
@@ -25,6 +25,7 @@ DEVICE_KEYS = ("device_id", "device_ip", "device_port", "host_port", "device_vni
 
 _MODEL_KEYS = KEYS + ("server_list", "super_pod_list")
 _MODEL_SERVER_KEYS = SERVER_KEYS + ("container_ip", "device")
+_GROUP_LIST_DEVICE_KEYS = ("device_id", "device_ip", "rank_id")
 _MODEL_DEVICE_KEYS = ("device_id", "device_ip", "super_device_id", "rank_id", "device_logical_id")
 
 
@@ -66,19 +67,23 @@ def read(document: Mapping[str, Any]) -> Model:
     """The model of a table. Raises ParseError for a document that has not the shape of one."""
     pods = super_pods(document)
     servers: List[Server] = []
-    for index, fields in enumerate(objects(document, "server_list")):
+    for index, fields in enumerate(object_list(document, "server_list")):
         where = "server_list[%d]" % index
-        server_id = needed(fields, "server_id", where)
+        server_id = required_text(fields, "server_id", where)
         devices = tuple(read_device(device, "%s.device[%d]" % (where, place), _MODEL_DEVICE_KEYS)
-                        for place, device in enumerate(objects(fields, "device", where + ".")))
+                        for place, device in enumerate(object_list(fields, "device", where + ".")))
         servers.append(Server(server_id, server_id, devices, text_of(fields, "host_ip"), text_of(fields, "container_ip"), pods.get(server_id),
-                              rest(fields, _MODEL_SERVER_KEYS)))
-    return one_group(servers, text_of(document, "version") or "", text_of(document, "status") or "", rest(document, _MODEL_KEYS))
+                              other_keys(fields, _MODEL_SERVER_KEYS)))
+    return one_group(servers, text_of(document, "version") or "", text_of(document, "status") or "", other_keys(document, _MODEL_KEYS))
 
 
-def rank_count(table: Mapping[str, Any]) -> int:
-    """How many ranks a table has that passed its checks."""
-    return sum(len(server["device"]) for server in table["server_list"])
-
-
-__all__ = ("COMPLETED", "DEVICE_KEYS", "KEYS", "SERVER_KEYS", "SUPER_POD_VERSION", "VERSION", "build", "rank_count", "read")
+def read_group_list(document: Mapping[str, Any]) -> Model:
+    """The model of a table: instances (pods) on one server are one server. Ranks go by the order. Raises ParseError."""
+    found: Dict[str, List[Device]] = {}
+    for index, group in enumerate(object_list(document, "group_list")):
+        for place, instance in enumerate(object_list(group, "instance_list", "group_list[%d]." % index)):
+            where = "group_list[%d].instance_list[%d]" % (index, place)
+            devices = found.setdefault(required_text(instance, "server_id", where), [])
+            devices += [read_device(device, "%s.devices[%d]" % (where, number), _GROUP_LIST_DEVICE_KEYS)
+                        for number, device in enumerate(object_list(instance, "devices", where + "."))]
+    return one_group((Server(server_id, server_id, tuple(devices)) for server_id, devices in found.items()), "", text_of(document, "status") or "")

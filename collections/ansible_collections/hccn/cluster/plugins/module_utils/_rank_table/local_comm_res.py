@@ -12,8 +12,8 @@ from typing import Any, Dict, List, Mapping
 
 from .._core.errors import InputError
 from . import hccl
-from .model import Device, Model, Server, needed, objects, one_group, rest
-from .view import text_of
+from .fields import text_of
+from .model import Device, Model, Server, object_list, one_group, other_keys, required_text
 
 ENDPOINT_VERSION = "1.3"
 """Wants HDK 25.5.0 and toolkit 9.1.0 or newer; has no limit of 512 links a card."""
@@ -60,9 +60,9 @@ def read(document: Mapping[str, Any]) -> Model:
     if text_of(document, "version") != ENDPOINT_VERSION:
         return hccl.read(document)
     devices: List[Device] = []
-    for place, fields in enumerate(objects(document, "endpoint_list")):
-        devices.append(Device(place, needed(fields, "comm_id", "endpoint_list[%d]" % place), more=rest(fields, _ENDPOINT_KEYS)))
+    for place, fields in enumerate(object_list(document, "endpoint_list")):
+        devices.append(Device(place, required_text(fields, "comm_id", "endpoint_list[%d]" % place), more=other_keys(fields, _ENDPOINT_KEYS)))
     name = text_of(document, "net_instance_id") or ""
     more = {"net_instance_id": name} if name else {}
     servers = [Server(name, name, tuple(devices), more=more)] if devices or name else []
-    return one_group(servers, ENDPOINT_VERSION, more=rest(document, _KEYS))
+    return one_group(servers, ENDPOINT_VERSION, more=other_keys(document, _KEYS))

@@ -9,19 +9,19 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from .._core.errors import InputError
 from . import global_table, hccl, local_comm_res, rank_list
+from .formats import AUTO, version_of
 from .model import Device, Group, Model, Server
 from .selection import GROUPED
-from .writers import AUTO, version_of
 
 
-class Source(NamedTuple):
+class SourceTable(NamedTuple):
     """``name``: how messages call it, for instance its path."""
 
     name: str
     model: Model
 
 
-def version_for(name: str, wanted: str, sources: Sequence[Source]) -> str:
+def version_for(name: str, wanted: str, sources: Sequence[SourceTable]) -> str:
     """The version of the merged table. Raises InputError for tables that cannot become one of it."""
     versions = {source.model.version for source in sources}
     if local_comm_res.ENDPOINT_VERSION in versions:
@@ -35,7 +35,7 @@ def version_for(name: str, wanted: str, sources: Sequence[Source]) -> str:
     return version
 
 
-def merged(sources: Sequence[Source], name: str, version: str) -> Tuple[Group, ...]:
+def merged(sources: Sequence[SourceTable], name: str, version: str) -> Tuple[Group, ...]:
     """The groups of the merged table. Entries of one server become one, devices by number. Raises InputError where two tables hold a device."""
     if not sources:
         raise InputError("no tables are given, so there is no rank table to write")
@@ -82,7 +82,7 @@ def _fresh(server: Server, version: str) -> Server:
     return server._replace(devices=devices, super_pod_id=None if single else server.super_pod_id)
 
 
-def chosen(groups: Sequence[Group], hosts: Optional[Sequence[str]], wanted: Callable[[str, Sequence[int]], List[int]]) -> Tuple[Group, ...]:
+def selected(groups: Sequence[Group], hosts: Optional[Sequence[str]], wanted: Callable[[str, Sequence[int]], List[int]]) -> Tuple[Group, ...]:
     """The groups with the servers that ``hosts`` names, in its order (None: all), and of each the devices that ``wanted`` gives.
 
     Raises InputError for a server or a device that no table has.
@@ -94,12 +94,12 @@ def chosen(groups: Sequence[Group], hosts: Optional[Sequence[str]], wanted: Call
     place = {host: index for index, host in enumerate(hosts or ())}
     found: List[Group] = []
     for group in groups:
-        servers = [_chosen(server, wanted) for server in group.servers if hosts is None or server.server_id in place]
+        servers = [_selected(server, wanted) for server in group.servers if hosts is None or server.server_id in place]
         found.append(group._replace(servers=tuple(sorted(servers, key=lambda server: place.get(server.server_id, 0)))))
     return tuple(found)
 
 
-def _chosen(server: Server, wanted: Callable[[str, Sequence[int]], List[int]]) -> Server:
+def _selected(server: Server, wanted: Callable[[str, Sequence[int]], List[int]]) -> Server:
     present = [device.id for device in server.devices]
     numbers = set(wanted(server.host, present))
     missing = sorted(numbers.difference(present))

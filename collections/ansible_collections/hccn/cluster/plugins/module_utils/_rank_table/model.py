@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.errors import ParseError
-from .view import number_of, text_of
+from .fields import number_of, text_of
 
 NO_MORE: Mapping[str, Any] = {}
 """Where an entry has no keys beside those that the model names."""
@@ -74,7 +74,7 @@ def one_group(servers: Iterable[Server], version: str, status: str = COMPLETED, 
     return Model((Group("", tuple(servers)),), version, status, more or NO_MORE)
 
 
-def objects(fields: Mapping[str, Any], key: str, where: str = "") -> List[Mapping[str, Any]]:
+def object_list(fields: Mapping[str, Any], key: str, where: str = "") -> List[Mapping[str, Any]]:
     """The objects of a list; a list that is missing has none. Raises ParseError for anything else."""
     members = fields.get(key, [])
     if not isinstance(members, list) or not all(isinstance(member, dict) for member in members):
@@ -82,7 +82,7 @@ def objects(fields: Mapping[str, Any], key: str, where: str = "") -> List[Mappin
     return members
 
 
-def needed(fields: Mapping[str, Any], key: str, where: str) -> str:
+def required_text(fields: Mapping[str, Any], key: str, where: str) -> str:
     """The value of a key as text. Raises ParseError where it is neither text nor a number."""
     text = text_of(fields, key)
     if text is None:
@@ -90,7 +90,7 @@ def needed(fields: Mapping[str, Any], key: str, where: str) -> str:
     return text
 
 
-def number(fields: Mapping[str, Any], key: str, where: str) -> Optional[int]:
+def optional_number(fields: Mapping[str, Any], key: str, where: str) -> Optional[int]:
     """The value of a key as a number; None where it is missing. Raises ParseError for another value."""
     if key not in fields:
         return None
@@ -100,7 +100,7 @@ def number(fields: Mapping[str, Any], key: str, where: str) -> Optional[int]:
     return found
 
 
-def rest(fields: Mapping[str, Any], known: Sequence[str]) -> Mapping[str, Any]:
+def other_keys(fields: Mapping[str, Any], known: Sequence[str]) -> Mapping[str, Any]:
     """The keys of an entry that are not known."""
     found = {key: value for key, value in fields.items() if key not in known}
     return found or NO_MORE
@@ -108,21 +108,21 @@ def rest(fields: Mapping[str, Any], known: Sequence[str]) -> Mapping[str, Any]:
 
 def read_device(fields: Mapping[str, Any], where: str, known: Sequence[str]) -> Device:
     """A device as formats 1.x write it."""
-    device_id = number(fields, "device_id", where)
+    device_id = optional_number(fields, "device_id", where)
     if device_id is None:
         raise ParseError("%s.device_id is missing" % where)
-    return Device(device_id, text_of(fields, "device_ip") or None, number(fields, "super_device_id", where), number(fields, "rank_id", where),
-                  number(fields, "device_logical_id", where), rest(fields, known))
+    return Device(device_id, text_of(fields, "device_ip") or None, optional_number(fields, "super_device_id", where), optional_number(fields, "rank_id", where),
+                  optional_number(fields, "device_logical_id", where), other_keys(fields, known))
 
 
 def super_pods(fields: Mapping[str, Any], where: str = "") -> Dict[str, str]:
     """From ``super_pod_list``: the super_pod_id of each server_id."""
     pods: Dict[str, str] = {}
-    for index, pod in enumerate(objects(fields, "super_pod_list", where)):
+    for index, pod in enumerate(object_list(fields, "super_pod_list", where)):
         place = "%ssuper_pod_list[%d]" % (where, index)
-        name = needed(pod, "super_pod_id", place)
-        for member, server in enumerate(objects(pod, "server_list", place + ".")):
-            pods[needed(server, "server_id", "%s.server_list[%d]" % (place, member))] = name
+        name = required_text(pod, "super_pod_id", place)
+        for member, server in enumerate(object_list(pod, "server_list", place + ".")):
+            pods[required_text(server, "server_id", "%s.server_list[%d]" % (place, member))] = name
     return pods
 
 

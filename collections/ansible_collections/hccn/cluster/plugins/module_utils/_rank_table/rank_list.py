@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional, Set
 
 from .._core.errors import ParseError
-from .model import Device, Model, Server, number, objects, one_group, rest
-from .view import text_of
+from .fields import text_of
+from .model import Device, Model, Server, object_list, one_group, optional_number, other_keys
 
 VERSION = "2.0"
 LEVELS = "level_list"
@@ -37,7 +37,7 @@ def build(model: Model) -> Dict[str, Any]:
 
 def _instance(device: Mapping[str, Any], where: str) -> Optional[str]:
     """The network instance of the lowest layer: what this format has for a server."""
-    levels = objects(device, LEVELS, where + ".")
+    levels = object_list(device, LEVELS, where + ".")
     return text_of(levels[0], "net_instance_id") if levels else None
 
 
@@ -46,12 +46,12 @@ def read(document: Mapping[str, Any]) -> Model:
     servers: List[Server] = []
     seen: Set[int] = set()
     instance: Optional[str] = None
-    for place, fields in enumerate(objects(document, "rank_list")):
+    for place, fields in enumerate(object_list(document, "rank_list")):
         where = "rank_list[%d]" % place
-        device_id = number(fields, "device_id" if "device_id" in fields else LOCAL_ID, where)
+        device_id = optional_number(fields, "device_id" if "device_id" in fields else LOCAL_ID, where)
         if device_id is None:
             raise ParseError("%s.device_id is missing" % where)
-        device = Device(device_id, rank=number(fields, "rank_id", where), more=rest(fields, _DEVICE_KEYS))
+        device = Device(device_id, rank=optional_number(fields, "rank_id", where), more=other_keys(fields, _DEVICE_KEYS))
         found = _instance(fields, where)
         if servers and found == instance and device_id not in seen:
             servers[-1] = servers[-1]._replace(devices=servers[-1].devices + (device,))
@@ -61,4 +61,4 @@ def read(document: Mapping[str, Any]) -> Model:
             servers.append(Server(name, name, (device,)))
         seen.add(device_id)
         instance = found
-    return one_group(servers, text_of(document, "version") or "", text_of(document, "status") or "", rest(document, _KEYS))
+    return one_group(servers, text_of(document, "version") or "", text_of(document, "status") or "", other_keys(document, _KEYS))

@@ -12,7 +12,7 @@ from .._core.numbers import is_count
 from .._core.problems import Problem
 from .._core.words import natural
 from . import global_table, vllm_pd
-from .assemble import RULE, Expand, Place
+from .assemble import RULE, Expand, HostAddresses
 from .model import Device, Group, Server
 from .super_pod import sdid_parts
 
@@ -108,7 +108,7 @@ def _part(server: Server, group: Mapping[str, Any], expand: Expand) -> Server:
     return server._replace(devices=devices, container_ip=str(address) if address else server.container_ip)
 
 
-def grouped(name: str, servers: Sequence[Server], wanted: Optional[Sequence[Mapping[str, Any]]], place: Callable[[str], Place],
+def grouped(name: str, servers: Sequence[Server], wanted: Optional[Sequence[Mapping[str, Any]]], addresses_of: Callable[[str], HostAddresses],
             expand: Expand) -> Tuple[Tuple[Group, ...], List[Problem]]:
     """The groups of a table, and a warning where a server is in none. ``wanted``: the option ``groups``.
 
@@ -126,7 +126,7 @@ def grouped(name: str, servers: Sequence[Server], wanted: Optional[Sequence[Mapp
     groups: List[Group] = []
     taken: Dict[Tuple[str, int], str] = {}
     for group, title in zip(wanted, _group_names(name, wanted)):
-        members = [_without_devices(host, place, group) if name == "global" and title in _GLOBAL_IDS.values() else
+        members = [_without_devices(host, addresses_of, group) if name == "global" and title in _GLOBAL_IDS.values() else
                    _part(_known(host, known, group), group, expand) for host in group["hosts"]]
         for server in members:
             for device in server.devices:
@@ -144,8 +144,8 @@ def _known(host: str, known: Mapping[str, Server], group: Mapping[str, Any]) -> 
     return known[host]
 
 
-def _without_devices(host: str, place: Callable[[str], Place], group: Mapping[str, Any]) -> Server:
-    server_id, host_ip, container_ip = place(host)
+def _without_devices(host: str, addresses_of: Callable[[str], HostAddresses], group: Mapping[str, Any]) -> Server:
+    server_id, host_ip, container_ip = addresses_of(host)
     address = (group.get("container_ips") or {}).get(host)
     return Server(host, server_id, (), host_ip, str(address) if address else container_ip)
 

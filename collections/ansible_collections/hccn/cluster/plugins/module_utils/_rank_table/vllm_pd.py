@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Tuple
 
-from .model import Device, Group, Model, Server, needed, objects, read_device, rest
-from .view import number_of, text_of
+from .fields import number_of, text_of
+from .model import Device, Group, Model, Server, object_list, other_keys, read_device, required_text
 
 VERSION = "1.2"
 ROLES = ("prefill", "decode")
@@ -51,15 +51,15 @@ def build(model: Model) -> Dict[str, Any]:
 def read(document: Mapping[str, Any]) -> Model:
     """The model of a table: devices of one server stand together. Raises ParseError for a document that has not the shape of one."""
     groups = tuple(Group(role, _servers(document, role + "_device_list")) for role in ROLES)
-    return Model(groups, text_of(document, "version") or "", text_of(document, "status") or "", rest(document, _KEYS))
+    return Model(groups, text_of(document, "version") or "", text_of(document, "status") or "", other_keys(document, _KEYS))
 
 
 def _servers(document: Mapping[str, Any], key: str) -> Tuple[Server, ...]:
     found: Dict[str, List[Device]] = {}
     pods: Dict[str, str] = {}
-    for place, fields in enumerate(objects(document, key)):
+    for place, fields in enumerate(object_list(document, key)):
         where = "%s[%d]" % (key, place)
-        server_id = needed(fields, "server_id", where)
+        server_id = required_text(fields, "server_id", where)
         cluster = number_of(fields, "cluster_id")
         device = read_device(fields, where, _DEVICE_KEYS)
         found.setdefault(server_id, []).append(device._replace(rank=cluster - 1 if cluster else None))

@@ -16,7 +16,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import printable
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, merge, selection, writers
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, formats, merge, selection
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Group, Model, Server
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 
@@ -61,7 +61,7 @@ def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], byte
         assembly = _from_nodes(options, hosts)
         if any(problem.severity == "error" for problem in assembly.problems):
             asked = len(assembly.hosts) + len({problem.host for problem in assembly.problems if problem.severity == "error"}.difference(assembly.hosts))
-            return Composed(None, assembly.problems, failure=printable(assemble.sentence(assembly.problems, asked), LONGEST_FAILURE))
+            return Composed(None, assembly.problems, failure=printable(assemble.exclusion_message(assembly.problems, asked), LONGEST_FAILURE))
         version, product = assembly.version, assembly.product
         groups, problems = _in_groups(options, assembly.servers, hosts)
         problems = [*assembly.problems, *problems]
@@ -69,11 +69,11 @@ def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], byte
         groups, more = _logical(groups)
         problems += more
     model = Model(groups, version)
-    table = writers.build(options["format"], model)
+    table = formats.build(options["format"], model)
     found = _check(table, model, options, product)
     errors = [problem for problem in found if problem.severity == "error"]
     owner = f"{errors[0].host}: " if errors and errors[0].host else ""
-    failure = printable(f"the rank table is not written: {owner}{checks.sentence(errors)}", LONGEST_FAILURE) if errors else None
+    failure = printable(f"the rank table is not written: {owner}{checks.failure_message(errors)}", LONGEST_FAILURE) if errors else None
     servers = {server.server_id for server in model.servers}
     return Composed(table, (*problems, *found), len(servers), model.rank_count, failure)
 
@@ -84,8 +84,8 @@ def _from_nodes(options: Options, hosts: HostVars) -> assemble.Assembly:
         nodes = {host: hosts.result(host, options["register_name"]) for host in options["hosts"]}
     elif options["hosts"] is not None:
         nodes = {host: nodes.get(host) for host in options["hosts"]}
-    wishes = assemble.Wishes(options["format"], options["version"], options["devices"], _words(options["host_devices"]), options["levels"])
-    return assemble.assemble(nodes, lambda host: hosts.place(host, options), wishes, expand)
+    table_options = assemble.TableOptions(options["format"], options["version"], options["devices"], _words(options["host_devices"]), options["levels"])
+    return assemble.assemble(nodes, lambda host: hosts.addresses(host, options), table_options, expand)
 
 
 def _words(by_host: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -94,7 +94,7 @@ def _words(by_host: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _in_groups(options: Options, servers: Sequence[Server], hosts: HostVars) -> tuple[tuple[Group, ...], list[Problem]]:
-    return selection.grouped(options["format"], _ordered(options, servers, hosts), options["groups"], lambda host: hosts.place(host, options), expand)
+    return selection.grouped(options["format"], _ordered(options, servers, hosts), options["groups"], lambda host: hosts.addresses(host, options), expand)
 
 
 def _ordered(options: Options, servers: Sequence[Server], hosts: HostVars) -> tuple[Server, ...]:
@@ -106,8 +106,8 @@ def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], b
     sources = [_source(number, table, read_file) for number, table in enumerate(options["tables"], 1)]
     version = merge.version_for(options["format"], options["version"], sources)
     per_host = _words(options["host_devices"])
-    groups = merge.chosen(merge.merged(sources, options["format"], version), options["hosts"],
-                          lambda host, present: expand(per_host.get(host) or options["devices"], present))
+    groups = merge.selected(merge.merged(sources, options["format"], version), options["hosts"],
+                            lambda host, present: expand(per_host.get(host) or options["devices"], present))
     groups = tuple(group._replace(servers=tuple(_renamed(server, options) for server in group.servers)) for group in groups)
     if options["groups"] or not all(group.name for group in groups):
         groups, problems = _in_groups(options, [server for group in groups for server in group.servers], hosts)
@@ -115,17 +115,17 @@ def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], b
     return tuple(group._replace(servers=_ordered(options, group.servers, hosts)) for group in groups), version, None, []
 
 
-def _source(number: int, table: Any, read_file: Callable[[str], bytes]) -> merge.Source:
+def _source(number: int, table: Any, read_file: Callable[[str], bytes]) -> merge.SourceTable:
     """An element of the option ``tables``: a dictionary, text, or a path. Raises InputError."""
     name = f"tables[{number - 1}]"
     try:
         if isinstance(table, Mapping):
-            return merge.Source(name, writers.read(dict(table)))
+            return merge.SourceTable(name, formats.read(dict(table)))
         text = str(table)
         if text.lstrip("\ufeff").lstrip().startswith("{"):
-            return merge.Source(name, writers.read(document.parse(text)))
+            return merge.SourceTable(name, formats.read(document.parse(text)))
         name = text
-        return merge.Source(name, writers.read(document.parse(read_file(text))))
+        return merge.SourceTable(name, formats.read(document.parse(read_file(text))))
     except HccnError as error:
         raise InputError(f"{name}: {error.message}", error.hint) from error
 
@@ -151,7 +151,7 @@ def _logical(groups: Sequence[Group]) -> tuple[tuple[Group, ...], list[Problem]]
 
 def readers(options: Options) -> Sequence[str]:
     """By whose rules the table is checked."""
-    return options["readers"] if options["readers"] is not None else writers.WRITERS[options["format"]].readers
+    return options["readers"] if options["readers"] is not None else formats.WRITERS[options["format"]].readers
 
 
 def _check(table: dict[str, Any], model: Model, options: Options, product: str | None) -> list[Problem]:

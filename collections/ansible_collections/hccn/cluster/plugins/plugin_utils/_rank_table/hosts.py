@@ -15,8 +15,8 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.foreign_text import TEMPLATE_MARKS
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Place
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.view import packed
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.fields import packed
 
 
 def resolve(name: str) -> str | None:
@@ -125,14 +125,14 @@ class HostVars:
             raise InputError(f"the variable {name} cannot be read: {error}") from error
         return str(value) if value else None
 
-    def place(self, host: str, options: Mapping[str, Mapping[str, Any]]) -> Place:
+    def addresses(self, host: str, options: Mapping[str, Mapping[str, Any]]) -> HostAddresses:
         """The addresses of a host, by the options ``server_ids``, ``host_ips``, ``container_ips``. Raises InputError."""
         try:
             name = server_id(host, options["server_ids"], lambda: self.of(host))
         except AnsibleError as error:
             raise InputError(f"no server_id: {error}") from error
-        return Place(name, self._text(host, options["host_ips"], "rank_table_host_ip"),
-                     self._text(host, options["container_ips"], "rank_table_container_ip"))
+        return HostAddresses(name, self._text(host, options["host_ips"], "rank_table_host_ip"),
+                             self._text(host, options["container_ips"], "rank_table_container_ip"))
 
     def rack(self, host: str, racks: Mapping[str, Any]) -> str | None:
         return self._text(host, racks, "rank_table_rack")

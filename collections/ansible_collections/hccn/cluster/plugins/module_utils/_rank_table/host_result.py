@@ -19,7 +19,7 @@ Result = Union[Mapping[str, Any], HccnError, None]
 """What device_info returned for a host; an error where that is known not to be had; None where there is none."""
 
 
-class Unfit(Exception):
+class UnusableHost(Exception):
     """Why a host cannot be in the table: sentences without the host's name, and the device where it is one."""
 
     def __init__(self, *reasons: Tuple[Optional[int], str]) -> None:
@@ -30,21 +30,21 @@ class Unfit(Exception):
 def devices_of(result: Result) -> Sequence[Mapping[str, Any]]:
     """The list ``devices`` of a result. Raises Unfit where there is none."""
     if result is None:
-        raise Unfit((None, "no result of device_info: unreachable, or not in that play"))
+        raise UnusableHost((None, "no result of device_info: unreachable, or not in that play"))
     if isinstance(result, HccnError):
-        raise Unfit((None, result.message))
+        raise UnusableHost((None, result.message))
     if not isinstance(result, abc.Mapping):
-        raise Unfit((None, "the result is no dictionary as device_info returns it"))
+        raise UnusableHost((None, "the result is no dictionary as device_info returns it"))
     if result.get("unreachable"):
-        raise Unfit((None, "unreachable"))
+        raise UnusableHost((None, "unreachable"))
     if result.get("skipped"):
-        raise Unfit((None, "device_info was skipped"))
+        raise UnusableHost((None, "device_info was skipped"))
     devices = result.get("devices")
     if not isinstance(devices, (list, tuple)):
         failed = "device_info failed: %s" % printable(result.get("msg", "no reason given"), TEXT_SHOWN)
-        raise Unfit((None, failed if result.get("failed") else "the result has no devices"))
+        raise UnusableHost((None, failed if result.get("failed") else "the result has no devices"))
     if not devices:
-        raise Unfit((None, "has no devices"))
+        raise UnusableHost((None, "has no devices"))
     return devices
 
 
@@ -60,9 +60,9 @@ def by_id(devices: Sequence[Mapping[str, Any]], key: str = "id") -> Dict[int, Ma
         try:
             place = int(number)  # type: ignore[arg-type]
         except (OverflowError, TypeError, ValueError):
-            raise Unfit((None, "a device has no %s: %s" % (key, printable(repr(number), VALUE_SHOWN)))) from None
+            raise UnusableHost((None, "a device has no %s: %s" % (key, printable(repr(number), VALUE_SHOWN)))) from None
         if place in found:
-            raise Unfit((place, "device %d appears twice" % place))
+            raise UnusableHost((place, "device %d appears twice" % place))
         found[place] = device
     return found
 
@@ -71,11 +71,11 @@ def devices_by_id(result: Result) -> Dict[int, Mapping[str, Any]]:
     """The devices of a result. Raises InputError with the reason where there are none."""
     try:
         return by_id(devices_of(result))
-    except Unfit as unfit:
+    except UnusableHost as unfit:
         raise InputError(unfit.reasons[0][1]) from None
 
 
-def pod_of(device: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:
+def super_pod_of(device: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:
     """The topic ``super_pod`` of a device that is in one; None for others, and where it was not gathered."""
     pod = device.get("super_pod")
     return pod if pod is not None and is_mapping(pod) and pod.get("server_index") != super_pod.ALONE else None
@@ -83,16 +83,16 @@ def pod_of(device: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:
 
 def vnic_address(device: Mapping[str, Any]) -> Optional[str]:
     """The address of the virtual NIC: the topic ``vnic``, else from the place in the super pod; None outside."""
-    vnic, pod = device.get("vnic"), pod_of(device)
+    vnic, pod = device.get("vnic"), super_pod_of(device)
     if isinstance(vnic, abc.Mapping) and vnic.get("address"):
         return str(vnic["address"])
     return super_pod.vnic_of(int(pod["server_index"]), int(device["id"])) if pod else None
 
 
-def said(error: Any) -> str:
+def message_of(error: Any) -> str:
     return printable(error.get("message", error) if isinstance(error, abc.Mapping) else error, TEXT_SHOWN)
 
 
-def topic(error: Any) -> str:
+def topic_of(error: Any) -> str:
     """An error that names no topic is taken as one about the address."""
     return str(error.get("topic", "address")) if isinstance(error, abc.Mapping) else "address"

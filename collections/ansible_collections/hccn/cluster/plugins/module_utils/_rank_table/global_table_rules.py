@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from .._core.numbers import is_count
-from .finding import Finding, Rule, no_objects, repeated, shortened
+from .fields import NOTHING, entries, number_of, packed, text_of
 from .global_table import COORDINATOR, FIRST_INSTANCE
-from .super_pod_rules import sdid_findings
-from .view import NOTHING, Device, Server, number_of, objects, packed, servers_of, text_of
+from .hccl_super_pod_rules import sdid_findings
+from .rule import Rule, Violation, duplicates, not_objects, shortened
+from .server_list import DeviceEntry, ServerEntry, server_entries
 
 GROUPS = (2, 98)
 """Coordinators, controllers and 96 instances (MIN_GROUP_LIST_NUM, MAX_MULTI_SERVER_GROUP_NUM); 3 where an instance is one host."""
@@ -35,92 +36,92 @@ _ID_KEYS = ("device_id", "device_logical_id", "rank_id")
 _PORT_KEYS = ("predict_port", "mgmt_port", "metric_port", "inter_comm_port")
 
 
-class Group(NamedTuple):
+class ServerGroup(NamedTuple):
     """``number``: its group_id, None where that is none."""
 
     place: int
     fields: Mapping[str, Any]
     number: Optional[int]
-    servers: List[Server]
+    servers: List[ServerEntry]
 
     @property
     def where(self) -> str:
         return "server_group_list[%d]" % self.place
 
 
-class Global(NamedTuple):
+class GlobalTable(NamedTuple):
     fields: Mapping[str, Any]
-    groups: List[Group]
+    groups: List[ServerGroup]
 
     @property
-    def instances(self) -> List[Tuple[str, Group]]:
+    def instances(self) -> List[Tuple[str, ServerGroup]]:
         """The groups of instances with the severity of what is wrong in them."""
         groups = [group for group in self.groups if group.number is not None and group.number >= FIRST_INSTANCE]
         return [("warning" if place else "error", group) for place, group in enumerate(groups)]
 
     @property
-    def servers(self) -> List[Tuple[str, Server]]:
+    def servers(self) -> List[Tuple[str, ServerEntry]]:
         return [(severity, server) for severity, group in self.instances for server in group.servers]
 
     @property
-    def devices(self) -> List[Tuple[str, Device]]:
+    def devices(self) -> List[Tuple[str, DeviceEntry]]:
         return [(severity, device) for severity, server in self.servers for device in server.devices]
 
 
-def global_of(document: Mapping[str, Any], _product: Optional[str] = None) -> Global:
+def view(document: Mapping[str, Any], _product: Optional[str] = None) -> GlobalTable:
     """Any JSON object as a global rank table."""
-    return Global(document, [Group(place, fields, number_of(fields, "group_id"), servers_of(fields, "server_group_list[%d]." % place))
-                             for place, fields in enumerate(objects(document, "server_group_list"))])
+    return GlobalTable(document, [ServerGroup(place, fields, number_of(fields, "group_id"), server_entries(fields, "server_group_list[%d]." % place))
+                                  for place, fields in enumerate(entries(document, "server_group_list"))])
 
 
-def _status(table: Global) -> Iterator[Finding]:
+def _status(table: GlobalTable) -> Iterator[Violation]:
     status = text_of(table.fields, "status")
     if status is not None and status != "completed":
-        yield Finding("status", "status is %s: the table is not finished" % shortened(status), severity="warning")
+        yield Violation("status", "status is %s: the table is not finished" % shortened(status), severity="warning")
 
 
-def _group_list(table: Global) -> Iterator[Finding]:
+def _group_list(table: GlobalTable) -> Iterator[Violation]:
     members = table.fields.get("server_group_list")
     if not isinstance(members, list):
-        yield Finding("server_group_list", "server_group_list is %s" % ("no list" if "server_group_list" in table.fields else "missing"))
+        yield Violation("server_group_list", "server_group_list is %s" % ("no list" if "server_group_list" in table.fields else "missing"))
     elif not GROUPS[0] <= len(members) <= GROUPS[1]:
-        yield Finding("server_group_list", "the number of groups is %d: MindIE-Motor takes %d to %d" % ((len(members),) + GROUPS))
-    yield from no_objects(table.fields, "server_group_list", "")
+        yield Violation("server_group_list", "the number of groups is %d: MindIE-Motor takes %d to %d" % ((len(members),) + GROUPS))
+    yield from not_objects(table.fields, "server_group_list", "")
 
 
-def _group_id(table: Global) -> Iterator[Finding]:
+def _group_id(table: GlobalTable) -> Iterator[Violation]:
     names = []
     for group in table.groups:
         value = group.fields.get("group_id")
         if group.number is None and group.fields is not NOTHING:
-            yield Finding(group.where + ".group_id", "group_id is %s" % ("no number but %s" % shortened(value) if "group_id" in group.fields else "missing"))
+            yield Violation(group.where + ".group_id", "group_id is %s" % ("no number but %s" % shortened(value) if "group_id" in group.fields else "missing"))
         elif group.number is not None and not isinstance(value, str):
-            yield Finding(group.where + ".group_id", "group_id is no string but %s" % shortened(value), hint='write "%d"' % group.number)
+            yield Violation(group.where + ".group_id", "group_id is no string but %s" % shortened(value), hint='write "%d"' % group.number)
         else:
             names.append((group.number, group))
-    for group, first in repeated(names):
-        yield Finding(group.where + ".group_id", "group_id %s is also that of %s" % (group.number, first.where), severity="warning")
+    for group, first in duplicates(names):
+        yield Violation(group.where + ".group_id", "group_id %s is also that of %s" % (group.number, first.where), severity="warning")
 
 
-def _roles(table: Global) -> Iterator[Finding]:
+def _roles(table: GlobalTable) -> Iterator[Violation]:
     numbers = {group.number for group in table.groups}
     if not isinstance(table.fields.get("server_group_list"), list):
         return
     if int(COORDINATOR) not in numbers:
-        yield Finding("server_group_list", "no group has group_id '0', that of the coordinators")
+        yield Violation("server_group_list", "no group has group_id '0', that of the coordinators")
     if not table.instances:
-        yield Finding("server_group_list", "no group has a group_id from '%d' up: there is no instance" % FIRST_INSTANCE)
+        yield Violation("server_group_list", "no group has a group_id from '%d' up: there is no instance" % FIRST_INSTANCE)
 
 
-def _coordinators(table: Global) -> Iterator[Finding]:
+def _coordinators(table: GlobalTable) -> Iterator[Violation]:
     for group in table.groups:
         if group.number != int(COORDINATOR):
             continue
         if len(group.servers) > MAX_COORDINATORS:
-            yield Finding(group.where + ".server_list", "the number of coordinators is %d: MindIE-Motor takes %d" % (len(group.servers), MAX_COORDINATORS))
+            yield Violation(group.where + ".server_list", "the number of coordinators is %d: MindIE-Motor takes %d" % (len(group.servers), MAX_COORDINATORS))
         for server in group.servers:
             if packed(_string(server.fields, "server_ip")) is None:
-                yield Finding(server.where + ".server_ip", "server_ip %s is no IP address" % shortened(server.fields.get("server_ip")))
+                yield Violation(server.where + ".server_ip", "server_ip %s is no IP address" % shortened(server.fields.get("server_ip")))
 
 
 def _string(fields: Mapping[str, Any], key: str) -> str:
@@ -134,139 +135,139 @@ def _number(fields: Mapping[str, Any], key: str) -> Optional[int]:
     return number_of(fields, key) if isinstance(fields.get(key), str) else None
 
 
-def _server_list(table: Global) -> Iterator[Finding]:
+def _server_list(table: GlobalTable) -> Iterator[Violation]:
     for group in table.groups:
         if group.fields is not NOTHING and not isinstance(group.fields.get("server_list"), list):
-            yield Finding(group.where + ".server_list", "server_list is %s" % ("no list" if "server_list" in group.fields else "missing"))
-        yield from no_objects(group.fields, "server_list", group.where + ".")
+            yield Violation(group.where + ".server_list", "server_list is %s" % ("no list" if "server_list" in group.fields else "missing"))
+        yield from not_objects(group.fields, "server_list", group.where + ".")
     for severity, group in table.instances:
         if len(group.servers) > MAX_SERVERS:
-            yield Finding(group.where + ".server_list", "the number of servers is %d: MindIE-Motor takes %d" % (len(group.servers), MAX_SERVERS),
-                          severity=severity)
+            yield Violation(group.where + ".server_list", "the number of servers is %d: MindIE-Motor takes %d" % (len(group.servers), MAX_SERVERS),
+                            severity=severity)
     total = len(table.servers)
     if total > MAX_SERVERS:
-        yield Finding("server_group_list", "the number of servers in all instance groups is %d: MindIE-Motor takes %d" % (total, MAX_SERVERS))
+        yield Violation("server_group_list", "the number of servers in all instance groups is %d: MindIE-Motor takes %d" % (total, MAX_SERVERS))
 
 
-def _server_count(table: Global) -> Iterator[Finding]:
+def _server_count(table: GlobalTable) -> Iterator[Violation]:
     """MindIE-Motor does not read it."""
     for group in table.groups:
         count = group.fields.get("server_count", NOTHING)
         if count is NOTHING:
             continue
         if not isinstance(count, str):
-            yield Finding(group.where + ".server_count", "server_count is no string but %s" % shortened(count), severity="warning")
+            yield Violation(group.where + ".server_count", "server_count is no string but %s" % shortened(count), severity="warning")
         elif number_of(group.fields, "server_count") != len(group.servers):
-            yield Finding(group.where + ".server_count", "server_count is %s, but the length of server_list %d" % (shortened(count), len(group.servers)),
-                          severity="warning")
+            yield Violation(group.where + ".server_count", "server_count is %s, but the length of server_list %d" % (shortened(count), len(group.servers)),
+                            severity="warning")
 
 
-def _server_addresses(table: Global) -> Iterator[Finding]:
+def _server_addresses(table: GlobalTable) -> Iterator[Violation]:
     for severity, server in table.servers:
         for key in ("server_id", "server_ip"):
             if packed(_string(server.fields, key)) is None:
                 # Both are read of every server: one that is no string ends the reading wherever it stands.
                 missing = not isinstance(server.fields.get(key), str)
-                yield Finding("%s.%s" % (server.where, key), "%s is missing" % key if key not in server.fields else
-                              "%s %s is no IP address" % (key, shortened(server.fields[key])), severity="error" if missing else severity)
+                yield Violation("%s.%s" % (server.where, key), "%s is missing" % key if key not in server.fields else
+                                "%s %s is no IP address" % (key, shortened(server.fields[key])), severity="error" if missing else severity)
 
 
-def _server_unique(table: Global) -> Iterator[Finding]:
+def _server_unique(table: GlobalTable) -> Iterator[Violation]:
     """MindIE-Motor knows an instance by server_ip and mgmt_port."""
     ends = [((_string(server.fields, "server_ip"), text_of(server.fields, "mgmt_port")), server) for _severity, server in table.servers
             if server.fields.get("server_ip")]
-    for server, first in repeated(ends):
-        yield Finding(server.where + ".server_ip", "server_ip %s is also that of %s" % (shortened(server.fields["server_ip"]), first.where))
+    for server, first in duplicates(ends):
+        yield Violation(server.where + ".server_ip", "server_ip %s is also that of %s" % (shortened(server.fields["server_ip"]), first.where))
     for _severity, group in table.instances:
         names = [(text_of(server.fields, "server_id"), server) for server in group.servers if text_of(server.fields, "server_id")]
-        for server, first in repeated(names):
-            yield Finding(server.where + ".server_id", "server_id %s is also that of %s" % (shortened(server.fields["server_id"]), first.where),
-                          severity="warning")
+        for server, first in duplicates(names):
+            yield Violation(server.where + ".server_id", "server_id %s is also that of %s" % (shortened(server.fields["server_id"]), first.where),
+                            severity="warning")
 
 
-def _ports(table: Global) -> Iterator[Finding]:
+def _ports(table: GlobalTable) -> Iterator[Violation]:
     for severity, server in table.servers:
         for key in _PORT_KEYS:
             if key in server.fields:
                 number = _number(server.fields, key)
                 if number is None or not PORTS[0] <= number <= PORTS[1]:
-                    yield Finding("%s.%s" % (server.where, key), "%s %s is no port from %d to %d as a string" % ((key, shortened(server.fields[key])) + PORTS),
-                                  severity=severity)
+                    yield Violation("%s.%s" % (server.where, key), "%s %s is no port from %d to %d as a string" % (
+                        (key, shortened(server.fields[key])) + PORTS), severity=severity)
 
 
-def _device_count(table: Global) -> Iterator[Finding]:
+def _device_count(table: GlobalTable) -> Iterator[Violation]:
     for severity, server in table.servers:
         if not DEVICES[0] <= len(server.devices) <= DEVICES[1]:
-            yield Finding(server.where + ".device", "the number of devices is %d: MindIE-Motor takes %d to %d in each server" % (
+            yield Violation(server.where + ".device", "the number of devices is %d: MindIE-Motor takes %d to %d in each server" % (
                 (len(server.devices),) + DEVICES), severity=severity)
-        yield from no_objects(server.fields, "device", server.where + ".")
+        yield from not_objects(server.fields, "device", server.where + ".")
 
 
-def _device_values(table: Global) -> Iterator[Finding]:
+def _device_values(table: GlobalTable) -> Iterator[Violation]:
     for severity, device in table.devices:
         fields = device.fields
         for key in _ID_KEYS:
             number = _number(fields, key)
             if number is None or number > MAX_ID:
-                yield Finding("%s.%s" % (device.where, key), "%s %s is no number from 0 to %d as a string" % (key, shortened(fields.get(key)), MAX_ID)
-                              if key in fields else "%s is missing" % key, severity="error" if number is None else severity, device=device.id)
+                yield Violation("%s.%s" % (device.where, key), "%s %s is no number from 0 to %d as a string" % (key, shortened(fields.get(key)), MAX_ID)
+                                if key in fields else "%s is missing" % key, severity="error" if number is None else severity, device=device.id)
         if "super_device_id" in fields:
             number = _number(fields, "super_device_id")
             if number is None or number > MAX_SUPER_DEVICE_ID:
-                yield Finding(device.where + ".super_device_id", "super_device_id %s is no number from 0 to %d as a string" % (
+                yield Violation(device.where + ".super_device_id", "super_device_id %s is no number from 0 to %d as a string" % (
                     shortened(fields["super_device_id"]), MAX_SUPER_DEVICE_ID), severity=severity, device=device.id)
 
 
-def _device_ip(table: Global) -> Iterator[Finding]:
+def _device_ip(table: GlobalTable) -> Iterator[Violation]:
     for severity, device in table.devices:
         address = _string(device.fields, "device_ip")
         if not address or len(device.addresses) != 1 or device.addresses[0][1] is None:
-            yield Finding(device.where + ".device_ip", "device_ip is missing" if "device_ip" not in device.fields else
-                          "%s is no IP address" % shortened(device.fields["device_ip"]), severity=severity if address else "error", device=device.id)
+            yield Violation(device.where + ".device_ip", "device_ip is missing" if "device_ip" not in device.fields else
+                            "%s is no IP address" % shortened(device.fields["device_ip"]), severity=severity if address else "error", device=device.id)
 
 
-def _device_ip_unique(table: Global) -> Iterator[Finding]:
+def _device_ip_unique(table: GlobalTable) -> Iterator[Violation]:
     """MindIE-Motor does not compare them, and a host may serve two groups; within one group an address is one NPU's."""
     for _severity, group in table.instances:
         ends = [(found, device) for server in group.servers for device in server.devices for _address, found in device.addresses if found]
-        for device, first in repeated(ends):
-            yield Finding(device.where + ".device_ip", "the address %s is also that of %s" % (shortened(device.fields["device_ip"]), first.where),
-                          severity="warning", device=device.id)
+        for device, first in duplicates(ends):
+            yield Violation(device.where + ".device_ip", "the address %s is also that of %s" % (shortened(device.fields["device_ip"]), first.where),
+                            severity="warning", device=device.id)
 
 
-def _super_pods(table: Global) -> Iterator[Finding]:
+def _super_pods(table: GlobalTable) -> Iterator[Violation]:
     """MindIE-Motor reads the list with any version, and takes servers that are not in it for servers without a super pod."""
     for group in table.groups:
         if "super_pod_list" not in group.fields:
             continue
         where = group.where + ".super_pod_list"
         if text_of(table.fields, "version") == "1.0":
-            yield Finding(where, "super_pod_list in a table of version 1.0: HCCL reads it with version 1.2 only", severity="warning")
+            yield Violation(where, "super_pod_list in a table of version 1.0: HCCL reads it with version 1.2 only", severity="warning")
         members: Dict[Optional[str], bool] = {}
-        for place, pod in enumerate(objects(group.fields, "super_pod_list")):
+        for place, pod in enumerate(entries(group.fields, "super_pod_list")):
             if not isinstance(pod.get("super_pod_id"), str):
-                yield Finding("%s[%d].super_pod_id" % (where, place), "super_pod_id is %s" % ("no string" if "super_pod_id" in pod else "missing"))
-            members.update((text_of(member, "server_id"), True) for member in objects(pod, "server_list"))
+                yield Violation("%s[%d].super_pod_id" % (where, place), "super_pod_id is %s" % ("no string" if "super_pod_id" in pod else "missing"))
+            members.update((text_of(member, "server_id"), True) for member in entries(pod, "server_list"))
         for server in group.servers:
             if text_of(server.fields, "server_id") not in members:
-                yield Finding(server.where + ".server_id", "server_id %s is in no super pod of its group" % shortened(server.fields.get("server_id")),
-                              severity="warning")
+                yield Violation(server.where + ".server_id", "server_id %s is in no super pod of its group" % shortened(server.fields.get("server_id")),
+                                severity="warning")
 
 
-def _deploy_server(table: Global) -> Iterator[Finding]:
+def _deploy_server(table: GlobalTable) -> Iterator[Violation]:
     for _severity, group in table.instances:
         value = group.fields.get("deploy_server", "0")
         if not isinstance(value, str) or not is_count(value):
-            yield Finding(group.where + ".deploy_server", "deploy_server %s is no number as a string" % shortened(value))
+            yield Violation(group.where + ".deploy_server", "deploy_server %s is no number as a string" % shortened(value))
 
 
-def _sdid(table: Global) -> Iterator[Finding]:
+def _sdid(table: GlobalTable) -> Iterator[Violation]:
     for _severity, group in table.instances:
         if text_of(table.fields, "version") == "1.2":
             yield from sdid_findings(group.servers)
 
 
-MINDIE_MOTOR: Tuple[Rule, ...] = (
+RULES: Tuple[Rule, ...] = (
     Rule("status", None, _status),
     Rule("group_list", None, _group_list),
     Rule("group_id", None, _group_id),

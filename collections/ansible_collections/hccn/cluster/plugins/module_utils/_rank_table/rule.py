@@ -11,7 +11,7 @@ _MAX_REPR = 60
 _STRINGS = {str}
 
 
-class Finding(NamedTuple):
+class Violation(NamedTuple):
     """``where`` is a path such as ``server_list[0].device[1].device_ip``; empty for the whole document."""
 
     where: str
@@ -26,7 +26,7 @@ class Rule(NamedTuple):
 
     name: str
     code: Optional[str]
-    find: Callable[[Any], Iterator[Finding]]
+    check: Callable[[Any], Iterator[Violation]]
 
 
 def shortened(value: Any) -> str:
@@ -44,35 +44,35 @@ def only_strings(fields: Mapping[str, Any]) -> bool:
     return set(map(type, fields.values())) <= _STRINGS
 
 
-def not_strings(fields: Mapping[str, Any], keys: Iterable[str], where: str, then: str, device: Optional[int] = None) -> Iterator[Finding]:
+def not_strings(fields: Mapping[str, Any], keys: Iterable[str], where: str, then: str, device: Optional[int] = None) -> Iterator[Violation]:
     """The keys whose values are there but no strings; ``then`` says what follows from it."""
     for key in keys:
         if key in fields and not isinstance(fields[key], str):
             value = shortened(fields[key])
-            yield Finding(where + key, "%s is no string but %s: %s" % (key, value, then), device=device,
-                          hint='write "%s"' % value if is_number(fields[key]) else None)
+            yield Violation(where + key, "%s is no string but %s: %s" % (key, value, then), device=device,
+                            hint='write "%s"' % value if is_number(fields[key]) else None)
 
 
-def absent(fields: Mapping[str, Any], keys: Iterable[str], where: str, device: Optional[int] = None) -> Iterator[Finding]:
+def missing_keys(fields: Mapping[str, Any], keys: Iterable[str], where: str, device: Optional[int] = None) -> Iterator[Violation]:
     """The keys that are not there."""
     for key in keys:
         if key not in fields:
-            yield Finding(where + key, "%s is missing" % key, device=device)
+            yield Violation(where + key, "%s is missing" % key, device=device)
 
 
-def no_objects(fields: Mapping[str, Any], key: str, where: str) -> Iterator[Finding]:
+def not_objects(fields: Mapping[str, Any], key: str, where: str) -> Iterator[Violation]:
     """The members of a list that are no objects."""
     members = fields.get(key)
     for index, member in enumerate(members if isinstance(members, list) else ()):
         if not isinstance(member, dict):
-            yield Finding("%s%s[%d]" % (where, key, index), "no object but %s" % shortened(member))
+            yield Violation("%s%s[%d]" % (where, key, index), "no object but %s" % shortened(member))
 
 
-Block = Tuple[int, int, str]
+RankBlock = Tuple[int, int, str]
 """The lowest and the highest rank of a server or super pod, and where it stands."""
 
 
-def interleaved(blocks: Sequence[Block]) -> Iterator[Tuple[Block, Block]]:
+def interleaved_blocks(blocks: Sequence[RankBlock]) -> Iterator[Tuple[RankBlock, RankBlock]]:
     """Each block that begins before an earlier one ends, with that one."""
     ordered = sorted(blocks, key=lambda block: block[:2])
     widest = ordered[0] if ordered else None
@@ -83,7 +83,7 @@ def interleaved(blocks: Sequence[Block]) -> Iterator[Tuple[Block, Block]]:
             widest = block
 
 
-def repeated(values: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:
+def duplicates(values: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:
     """Of (key, item) pairs: each item whose key came before, with the first item of that key."""
     first: Dict[Any, Any] = {}
     for key, item in values:
