@@ -114,23 +114,23 @@ class Channel:
             answer: Dict[str, Any] = self._callable(file, method)(values, timeout=self._timeout)
             return answer
         except grpc.RpcError as error:
-            raise self._told(error, schema.path_of(file, method), self._timeout) from None
+            raise self._error(error, schema.path_of(file, method), self._timeout) from None
 
     def stream(self, file: str, method: str, values: Mapping[str, Any], seconds: float) -> "Stream":
         """The messages of a stream that lives ``seconds`` at most."""
         call = self._callable(file, method)(values, timeout=seconds)
-        return Stream(call, lambda error: self._told(error, schema.path_of(file, method), seconds))
+        return Stream(call, lambda error: self._error(error, schema.path_of(file, method), seconds))
 
-    def _told(self, error: Any, path: str, seconds: float) -> HccnError:
-        return _sentence(error.code(), error.details() or "", path, self._server.target, self._secure, seconds)
+    def _error(self, error: Any, path: str, seconds: float) -> HccnError:
+        return _error_of_status(error.code(), error.details() or "", path, self._server.target, self._secure, seconds)
 
 
 class Stream:
     """An open stream. ``close`` ends it from this side, from any thread; then the iteration ends, too, and ``closed`` is true."""
 
-    def __init__(self, call: Any, tell: Callable[[Any], HccnError]) -> None:
+    def __init__(self, call: Any, make_error: Callable[[Any], HccnError]) -> None:
         self._call = call
-        self._tell = tell
+        self._make_error = make_error
         self.closed = False
         self.started = time.monotonic()
 
@@ -145,7 +145,7 @@ class Stream:
         except grpc.RpcError as error:
             if self.closed:
                 return
-            raise self._tell(error) from None
+            raise self._make_error(error) from None
         finally:
             self._call.cancel()
 
@@ -178,7 +178,7 @@ def _unavailable(text: str, target: str, secure: bool) -> HccnError:
     return HccnError("server_unreachable", "ClusterD at %s cannot be reached or closed the connection: %s" % (target, text), hint)
 
 
-def _sentence(code: Any, text: str, path: str, target: str, secure: bool, seconds: float) -> HccnError:
+def _error_of_status(code: Any, text: str, path: str, target: str, secure: bool, seconds: float) -> HccnError:
     """What a gRPC status means here."""
     status = grpc.StatusCode
     if code == status.UNAVAILABLE:

@@ -25,7 +25,7 @@ _IMPORT = re.compile(r"^\s*(?:import|from)\s+mindx_elastic\b")
 _LIMIT = 1024 * 1024
 
 
-class Found(NamedTuple):
+class InstalledPackage(NamedTuple):
     """``version`` None: the package lies there without metadata."""
 
     path: str
@@ -49,7 +49,7 @@ def _version(metadata: str) -> Optional[str]:
     return None
 
 
-def installed(folder: str) -> Optional[Found]:
+def installed(folder: str) -> Optional[InstalledPackage]:
     """The package in a folder of packages; None where there is none."""
     try:
         names = sorted(os.listdir(folder))
@@ -57,8 +57,8 @@ def installed(folder: str) -> Optional[Found]:
         return None
     for name in names:
         if _METADATA.match(name):
-            return Found(os.path.join(folder, name), _version(os.path.join(folder, name)))
-    return Found(os.path.join(folder, PACKAGE), None) if PACKAGE in names else None
+            return InstalledPackage(os.path.join(folder, name), _version(os.path.join(folder, name)))
+    return InstalledPackage(os.path.join(folder, PACKAGE), None) if PACKAGE in names else None
 
 
 def imports(folder: str) -> Iterator[Dict[str, Any]]:
@@ -69,7 +69,7 @@ def imports(folder: str) -> Iterator[Dict[str, Any]]:
             yield {"path": path, "line": number, "text": line.strip()}
 
 
-def _problems(packages: Sequence[Found], lines: Sequence[Dict[str, Any]]) -> Iterator[Problem]:
+def _problems(packages: Sequence[InstalledPackage], lines: Sequence[Dict[str, Any]]) -> Iterator[Problem]:
     for package in packages:
         yield Problem("elastic_agent_retired", "warning", "Elastic-Agent %s is installed, which is retired: TaskD takes its place" % (
             package.version or "of an unknown version"), where=package.path, hint="move the training image to TaskD, then remove the package")
@@ -80,7 +80,7 @@ def _problems(packages: Sequence[Found], lines: Sequence[Dict[str, Any]]) -> Ite
             hint="remove this line, or install torch anew")
 
 
-def look(params: Dict[str, Any]) -> Dict[str, Any]:
+def inspect(params: Dict[str, Any]) -> Dict[str, Any]:
     """The return values of elastic_agent_info. Raises InputError."""
     folders: List[str] = params["paths"] or [path for path in sys.path if path and os.path.isdir(path)]
     absent = [path for path in params["paths"] or () if not os.path.isdir(path)]

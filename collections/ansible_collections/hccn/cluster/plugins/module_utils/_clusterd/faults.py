@@ -13,7 +13,7 @@ import re
 from typing import Any, Dict, List, Mapping
 
 from .._core.errors import HccnError, InputError
-from . import codes, options
+from . import server_codes, options
 from .channel import Channel
 
 MAX_SIGNALS = 100
@@ -47,16 +47,16 @@ def query(channel: Channel, job_id: str, role: str) -> List[Dict[str, Any]]:
     if job_id and not MIN_JOB_ID <= len(job_id) <= MAX_JOB_ID:
         raise InputError("job_id: ClusterD takes ids of %d to %d characters, %r is none" % (MIN_JOB_ID, MAX_JOB_ID, job_id))
     answer = channel.call("fault", "GetFaultMsgSignal", {"jobId": job_id, "role": role})
-    if answer["code"] != codes.SUCCESS:
-        raise HccnError("refused", "ClusterD does not tell of faults: %s" % codes.sentence(answer["code"], answer["info"]))
+    if answer["code"] != server_codes.SUCCESS:
+        raise HccnError("refused", "ClusterD does not tell of faults: %s" % server_codes.describe(answer["code"], answer["info"]))
     return _nodes(answer["faultSignal"])
 
 
 def watch(channel: Channel, job_id: str, role: str, seconds: float) -> List[Dict[str, Any]]:
     """Signals of a subscription, as they came within ``seconds``: ``signal_type`` and ``faults``. Raises HccnError."""
     status = channel.call("fault", "Register", {"jobId": job_id, "role": role})
-    if status["code"] != codes.OK:
-        raise HccnError("refused", "ClusterD does not register for faults: %s" % codes.sentence(status["code"], status["info"]))
+    if status["code"] != server_codes.OK:
+        raise HccnError("refused", "ClusterD does not register for faults: %s" % server_codes.describe(status["code"], status["info"]))
     stream = channel.stream("fault", "SubscribeFaultMsgSignal", {"jobId": job_id, "role": role}, seconds)
     found: List[Dict[str, Any]] = []
     try:

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from .._core.errors import HccnError
 from .._core.numbers import is_count
-from . import codes, kube, options, topology
+from . import server_codes, kube, options, topology
 from .channel import Channel
 
 SUMMARY_LABEL = "outside-job-info=true"
@@ -87,8 +87,8 @@ def _from_signal(signal: Mapping[str, str]) -> Dict[str, Any]:
 def over_grpc(channel: Channel, role: str, seconds: float) -> List[Dict[str, Any]]:
     """All jobs: the first messages of a subscription. A client of its own is registered, so nobody else's stream ends. Raises HccnError."""
     status = channel.call("job", "Register", {"role": role})
-    if status["code"] != codes.SUCCESS:
-        raise HccnError("refused", "ClusterD does not register %s: %s" % (role, codes.sentence(status["code"], status["info"])))
+    if status["code"] != server_codes.SUCCESS:
+        raise HccnError("refused", "ClusterD does not register %s: %s" % (role, server_codes.describe(status["code"], status["info"])))
     stream = channel.stream("job", "SubscribeJobSummarySignalList", {"role": role, "clientId": status["clientId"]}, seconds)
     found: Dict[str, Dict[str, Any]] = {}
     try:

@@ -39,7 +39,7 @@ _RIGHTS = "the account needs the verbs get and list on it"
 _NARROW = "name a namespace, or raise timeout where the cluster is that large; is it the right kubeconfig and context?"
 
 
-class _Stream(io.RawIOBase):
+class _DeadlineStream(io.RawIOBase):
     """What a socket sends until a moment of the monotonic clock, and then socket.timeout; a socket's own timeout begins anew with each byte."""
 
     def __init__(self, sock: socket.socket, until: float) -> None:
@@ -88,7 +88,7 @@ class Api:
             connection = http.client.HTTPConnection(host, self._parts.port or 80, timeout=timeout)
 
         def response(sock: socket.socket, *args: Any, **others: Any) -> http.client.HTTPResponse:
-            return http.client.HTTPResponse(_Stream(sock, until), *args, **others)  # type: ignore[arg-type]
+            return http.client.HTTPResponse(_DeadlineStream(sock, until), *args, **others)  # type: ignore[arg-type]
 
         connection.response_class = response  # type: ignore[assignment]
         return connection

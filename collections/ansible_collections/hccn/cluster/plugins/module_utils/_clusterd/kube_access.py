@@ -58,7 +58,7 @@ def _named(entries: Any, name: str, kind: str, path: str) -> Mapping[str, Any]:
     raise InputError("the kubeconfig %s has no %s named %r" % (path, kind, name))
 
 
-class _Files:
+class _CredentialFiles:
     """Paths in a kubeconfig are relative to it; data in base64 goes to files, since ssl takes certificates from files only."""
 
     def __init__(self, folder: str, kept: List[str]) -> None:
@@ -100,7 +100,7 @@ def _credential(plugin: Mapping[str, Any], timeout: float) -> Dict[str, Any]:
                     "log in as it wants, then try kubectl get pods")
 
 
-def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], files: _Files, credential: Mapping[str, Any]) -> ssl.SSLContext:
+def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], files: _CredentialFiles, credential: Mapping[str, Any]) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=files.path(cluster, "certificate-authority"))
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname = False
@@ -128,7 +128,7 @@ def _from_kubeconfig(path: str, wanted: str, timeout: float, kept: List[str]) ->
     for fields, key in ((cluster, "proxy-url"), (user, "auth-provider")):
         if fields.get(key):
             raise InputError("the kubeconfig %s has %s, which is not supported here" % (path, key))
-    files = _Files(os.path.dirname(os.path.abspath(path)), kept)
+    files = _CredentialFiles(os.path.dirname(os.path.abspath(path)), kept)
     credential = _credential(user["exec"], timeout) if user.get("exec") else {}
     token = credential.get("token") or user.get("token") or ""
     token_file = user.get("tokenFile")

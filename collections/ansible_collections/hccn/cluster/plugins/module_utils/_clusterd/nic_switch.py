@@ -13,8 +13,9 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, Mapping, NamedTuple, Optional
 
-from .._core.errors import HccnError
-from . import codes
+from .._core.errors import HccnError, InputError
+from .._core.problems import as_dicts
+from . import kube, kube_access, options, precheck, server_codes, topology
 from .channel import Channel
 from .topology import Nics
 
@@ -30,6 +31,7 @@ NOT_CONNECTED = "failed to connect"
 """How gRPC begins where not even a connection came about."""
 
 FINISHED, FAILED, REFUSED, UNKNOWN = "finished", "failed", "refused", "unknown"
+STOPPED, FORESEEN = "stopped", "foreseen"
 
 
 class Outcome(NamedTuple):
@@ -50,10 +52,10 @@ class Outcome(NamedTuple):
         if self.status == FINISHED:
             return ""
         if self.status == REFUSED and self.code is not None:
-            hint = codes.explain(self.code).get("hint")
-            return "ClusterD refused, nothing was switched: %s%s" % (codes.sentence(self.code, self.info), " (%s)" % hint if hint else "")
+            hint = server_codes.explain(self.code).get("hint")
+            return "ClusterD refused, nothing was switched: %s%s" % (server_codes.describe(self.code, self.info), " (%s)" % hint if hint else "")
         if self.status == FAILED:
-            return "the switch failed: %s: %s" % (self.result, codes.explain_result(self.result))
+            return "the switch failed: %s: %s" % (self.result, server_codes.explain_switch_failure(self.result))
         return ("the switch was %s, and how it went is not known: %s. Look at the job and at ClusterD's log before anything else: it is not to be "
                 "sent again" % ("sent" if self.code is None else "handed out", self.why))
 
@@ -80,15 +82,15 @@ def _result(channel: Channel, job_id: str, seconds: float) -> str:
             time.sleep(_PAUSE_S)
 
 
-_NOT_COME = ("tls_failed", "not_implemented", "rate_limited", "refused", "too_large")
+_NOT_RECEIVED = ("tls_failed", "not_implemented", "rate_limited", "refused", "too_large")
 """Errors with which a request was turned away before the switch began."""
 
 
-def _may_have_come(error: HccnError) -> bool:
+def _may_have_been_received(error: HccnError) -> bool:
     """May ClusterD have the request, although no answer came?"""
     if error.code == "server_unreachable":
         return NOT_CONNECTED not in error.message
-    return error.code not in _NOT_COME
+    return error.code not in _NOT_RECEIVED
 
 
 def switch(channel: Channel, message: Mapping[str, Any], seconds: float) -> Outcome:
@@ -96,15 +98,50 @@ def switch(channel: Channel, message: Mapping[str, Any], seconds: float) -> Outc
     try:
         answer = channel.call("recover", "SwitchNicTrack", message)
     except HccnError as error:
-        if not _may_have_come(error):
+        if not _may_have_been_received(error):
             raise
         return Outcome(UNKNOWN, None, "", "", error.message)
     code, info = answer["code"], answer["info"]
-    if code != codes.OK:
+    if code != server_codes.OK:
         return Outcome(REFUSED, code, info, "")
     try:
         text = _result(channel, message["jobID"], seconds)
     except HccnError as error:
         why = "no result within %g s" % seconds if error.code == "deadline" else error.message
         return Outcome(UNKNOWN, code, info, "", why)
-    return Outcome(FINISHED if text == codes.FINISHED else FAILED, code, info, text)
+    return Outcome(FINISHED if text == server_codes.SWITCH_FINISHED else FAILED, code, info, text)
+
+
+def _api(params: Mapping[str, Any]) -> kube.Api:
+    """Raises HccnError also where a package lacks: a switch may be asked for without Kubernetes."""
+    if kube_access.YAML_ERROR is not None:
+        raise HccnError("no_kubernetes", "PyYAML is not installed, so no kubeconfig can be read")
+    return options.api_of(params)
+
+
+def change(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
+    """The return values, ``failed`` and ``msg`` among them where it did not go well. Raises HccnError where nothing was sent."""
+    nics = topology.select(params["nics"], params["topology"])
+    if not params["job_id"]:
+        raise InputError("job_id is empty")
+    message = request(params["job_id"], nics, params["direction"])
+    prechecks = precheck.run(nics, params["nodes"], lambda: _api(params), params["namespace"] or "", params["job_id"])
+    result: Dict[str, Any] = {"changed": False, "request": message, "checked": prechecks.checked, "unchecked": prechecks.unchecked,
+                              "problems": as_dicts(prechecks.problems)}
+    if prechecks.problems:
+        first = prechecks.problems[0]
+        more = len(prechecks.problems) - 1
+        return dict(result, failed=True, status=STOPPED, msg="nothing was switched: %s (%s)%s" % (
+            first.message, first.hint, "" if not more else ", and %d more" % more))
+    if check_mode:
+        return dict(result, changed=True, status=FORESEEN)
+    if not params["confirm"]:
+        raise InputError("nothing was switched: a switch that fails can end the training job. Set confirm to true if that may be")
+    with Channel(options.server_of(params), params["timeout"]) as channel:
+        outcome = switch(channel, message, params["wait"])
+    result.update(changed=outcome.distributed, status=outcome.status, info=outcome.info, result=outcome.result)
+    if outcome.code is not None:
+        result.update(code=outcome.code, code_explained=server_codes.explain(outcome.code))
+    if outcome.status != FINISHED:
+        result.update(failed=True, msg=outcome.sentence())
+    return result

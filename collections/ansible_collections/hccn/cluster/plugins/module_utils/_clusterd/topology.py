@@ -39,7 +39,7 @@ class Leaf(NamedTuple):
         return [device for qdd in self.qdds for _port, device in qdd.ports]
 
 
-def whole(value: Any, what: str) -> int:
+def device_id(value: Any, what: str) -> int:
     """A physical id. Raises InputError."""
     text = str(value).strip()
     if isinstance(value, bool) or not is_count(text):
@@ -62,7 +62,7 @@ def _qdd(entry: Any, where: str) -> Qdd:
     ports = fields.get("ports")
     if not isinstance(ports, dict) or not ports or not set(ports) <= set(PORTS):
         raise InputError("%s.ports is to be the NPU of each port, such as {A: 0, B: 8}" % where)
-    return Qdd(str(fields["qdd"]), tuple((port, whole(ports[port], "%s.ports.%s" % (where, port))) for port in PORTS if port in ports),
+    return Qdd(str(fields["qdd"]), tuple((port, device_id(ports[port], "%s.ports.%s" % (where, port))) for port in PORTS if port in ports),
                str(fields.get("backup") or ""))
 
 
@@ -126,17 +126,17 @@ def _by_leaf(leaves: Sequence[Leaf], node: str, name: str, where: str) -> List[i
     return found[0].devices
 
 
-_WAYS = ("devices", "leaf", "qdd")
+_SELECTORS = ("devices", "leaf", "qdd")
 
 
-def _one(entry: Mapping[str, Any], leaves: Sequence[Leaf], where: str) -> List[int]:
-    ways = [way for way in _WAYS if entry.get(way) is not None]
+def _selected_devices(entry: Mapping[str, Any], leaves: Sequence[Leaf], where: str) -> List[int]:
+    selectors = [selector for selector in _SELECTORS if entry.get(selector) is not None]
     node = str(entry["node"])
-    if ways == ["devices"]:
-        return [whole(device, where + ".devices") for device in entry["devices"]]
-    if ways == ["leaf"]:
+    if selectors == ["devices"]:
+        return [device_id(device, where + ".devices") for device in entry["devices"]]
+    if selectors == ["leaf"]:
         return _by_leaf(leaves, node, str(entry["leaf"]), where)
-    if ways == ["qdd"]:
+    if selectors == ["qdd"]:
         return _by_qdd(leaves, node, str(entry["qdd"]), str(entry.get("port") or ""), where)
     raise InputError("%s: name the NPUs of node %s by one of devices, leaf and qdd" % (where, node))
 
@@ -154,7 +154,7 @@ def select(entries: Sequence[Mapping[str, Any]], topology: Any) -> Nics:
             raise InputError("%s has no node: the name that Kubernetes has for it" % where)
         if entry.get("port") and not entry.get("qdd"):
             raise InputError("%s: a port is one of a qdd" % where)
-        devices = _one(entry, leaves, where)
+        devices = _selected_devices(entry, leaves, where)
         if not devices:
             raise InputError("%s.devices is empty" % where)
         found.setdefault(node, []).extend(devices)

@@ -5,20 +5,41 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 from typing import Any, Dict, List, Mapping, Sequence
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts, fails
 from .._rank_table.checks import bounded
-from . import host_rules, plan_rules, ports
-from .plan import parse
+from . import host_rules, link_plan_rules
+from .link_plan import parse
+
+FREE, USED, NO_ADDRESS = "free", "used", "no_address"
+
+
+def port_state(ip: str, port: int) -> str:
+    """``free``, ``used``, or ``no_address`` where the host does not have the address. Raises OSError for all else."""
+    family = socket.AF_INET6 if ":" in ip else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        # Connections that are closing do not count, listeners do.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((ip, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return USED
+            if error.errno in (errno.EADDRNOTAVAIL, errno.EINVAL) or isinstance(error, socket.gaierror):
+                return NO_ADDRESS
+            raise
+    return FREE
 
 
 def _probe(entries: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
     found = []
     for entry in entries:
         try:
-            found.append(ports.probe(entry["ip"], entry["port"]))
+            found.append({"ip": entry["ip"], "port": entry["port"], "state": port_state(entry["ip"], entry["port"])})
         except (OSError, OverflowError) as error:
             raise HccnError("port_not_probed", "%s port %d cannot be tried: %s" % (entry["ip"], entry["port"], error),
                             "ports below 1024 are root's" if isinstance(error, PermissionError) else "") from error
@@ -43,7 +64,7 @@ def check(params: Mapping[str, Any]) -> Dict[str, Any]:
     hosts = list(dict.fromkeys(cluster.host for cluster in plan.clusters))
     product_of = {host: facts.product(host) for host in hosts}
     tls = {npu: facts.tls(npu) for npu in plan.npus}
-    problems: List[Problem] = bounded(host_rules.all_of(plan, facts) + plan_rules.all_of(plan, product_of, tls))
+    problems: List[Problem] = bounded(host_rules.all_of(plan, facts) + link_plan_rules.all_of(plan, product_of, tls))
     result: Dict[str, Any] = {
         "problems": as_dicts(problems),
         "planned": {"clusters": len(plan.clusters), "devices": len(plan.npus), "calls": len(plan.calls), "links": sum(1 for _pair in plan.pairs())},

@@ -13,8 +13,8 @@ import importlib
 from typing import Any, Dict, List, Mapping, Sequence
 
 from .._core.errors import HccnError
-from .codes import LINKED, UNLINKED, explain
-from .plan import MAX_CLUSTERS, PREFILL
+from .link_codes import LINKED, UNLINKED, explain
+from .link_plan import MAX_CLUSTERS, PREFILL
 
 PACKAGE = "llm_datadist"
 _FAILED = "LLM_FAILED"

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from .._core.errors import InputError
 from .._core.problems import Problem
-from .plan import Cluster, Npu, Plan
+from .link_plan import Cluster, Npu, LinkPlan
 
 SUPPORTED = ("A3", "800I A2", "A200I A2 Box")
 UNSUPPORTED = ("A2 training", "200I A2", "500 A2", "910A", "310P")
@@ -77,7 +77,7 @@ def supported(facts: Facts, host: str) -> Optional[bool]:
     return _TELLS.get(str(facts.product(host)))
 
 
-def product(plan: Plan, facts: Facts) -> Iterator[Problem]:
+def product(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     for host, devices in _by_host(plan.npus).items():
         known, npu = supported(facts, host), (host, devices[0])
         if known is None:
@@ -87,7 +87,7 @@ def product(plan: Plan, facts: Facts) -> Iterator[Problem]:
             yield _of(npu, "product", "LLM-DataDist does not support %s (%s)" % (host, facts.product(host)), "it supports %s" % ", ".join(SUPPORTED))
 
 
-def looked_at(plan: Plan, facts: Facts) -> Iterator[Problem]:
+def looked_at(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     for host, devices in _by_host(plan.npus).items():
         gone = [device for device in devices if facts.device((host, device)) is None]
         if gone:
@@ -95,7 +95,7 @@ def looked_at(plan: Plan, facts: Facts) -> Iterator[Problem]:
                       "has the host these NPUs, and was it reached?")
 
 
-def link(plan: Plan, facts: Facts) -> Iterator[Problem]:
+def link(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     for npu in plan.npus:
         entry = facts.device(npu)
         if entry is not None and entry.get("link") != "up":
@@ -103,7 +103,7 @@ def link(plan: Plan, facts: Facts) -> Iterator[Problem]:
             yield _of(npu, "link", "the link of NPU %d of %s %s" % (npu[1], npu[0], "is " + str(state) if state else "could not be read"), _DOWN)
 
 
-def address(plan: Plan, facts: Facts) -> Iterator[Problem]:
+def address(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     first: Dict[str, Npu] = {}
     for npu in plan.npus:
         entry = facts.device(npu)
@@ -118,7 +118,7 @@ def address(plan: Plan, facts: Facts) -> Iterator[Problem]:
             yield _of(npu, "address", "NPU %d of %s has the address %s of NPU %d of %s" % (npu[1], npu[0], own, other[1], other[0]), "give each its own")
 
 
-def tls(plan: Plan, facts: Facts) -> Iterator[Problem]:
+def tls(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     """Equal on all that are concerned, whatever it is: told of the fewer."""
     states = {npu: facts.tls(npu) for npu in plan.npus if facts.device(npu) is not None}
     on = [npu for npu, state in states.items() if state is True]
@@ -147,7 +147,7 @@ _STATES = {"missing": "nothing is there", "stale": "it has another content, most
            "unreadable": "it cannot be read", "copy": "it is a copy, which will not follow a change"}
 
 
-def conf(plan: Plan, facts: Facts) -> Iterator[Problem]:
+def conf(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     """Where local_comm_res is empty, the addresses come from /etc/hccn.conf, also in a container."""
     for host, devices in _by_host([cluster.npu for cluster in plan.clusters if not cluster.local_comm_res]).items():
         result = facts.mounts.get(host)
@@ -162,7 +162,7 @@ def conf(plan: Plan, facts: Facts) -> Iterator[Problem]:
             yield from _container(host, devices, entry)
 
 
-def ports_used(plan: Plan, facts: Facts) -> Iterator[Problem]:
+def ports_used(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     """Of clusters that listen: somebody else does already."""
     used: Dict[Tuple[str, str, int], str] = {}
     for host, result in facts.ports.items():
@@ -179,6 +179,6 @@ def ports_used(plan: Plan, facts: Facts) -> Iterator[Problem]:
                     "take another port" if state == "used" else "give an address of the host")
 
 
-def all_of(plan: Plan, facts: Facts) -> List[Problem]:
+def all_of(plan: LinkPlan, facts: Facts) -> List[Problem]:
     rules = (product, looked_at, address, link, tls, conf, ports_used)
     return [problem for rule in rules for problem in rule(plan, facts)]

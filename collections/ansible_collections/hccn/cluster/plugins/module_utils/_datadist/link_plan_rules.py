@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 from .._core.problems import Problem
 from .._rank_table import checks
 from .._rank_table.super_pod import DIES
-from .plan import MAX_CLUSTERS, Cluster, Npu, Plan
+from .link_plan import MAX_CLUSTERS, Cluster, Npu, LinkPlan
 
 MAX_LINKS = 512
 """Links a card, without a local_comm_res of version 1.3 (kMaxLinkNum)."""
@@ -25,14 +25,14 @@ def _problem(rule: str, cluster: Cluster, message: str, hint: str, severity: str
     return Problem(rule, severity, message, host=cluster.host, device=cluster.device, where=where, hint=hint, reader="llm_datadist")
 
 
-def clusters_a_call(plan: Plan) -> Iterator[Problem]:
+def clusters_a_call(plan: LinkPlan) -> Iterator[Problem]:
     for place, call in enumerate(plan.calls):
         if len(call.remotes) > MAX_CLUSTERS:
             yield _problem("clusters_a_call", call.caller, "cluster %d links %d clusters in one call: %d are too many (LLM_CLUSTER_NUM_EXCEED_LIMIT)" % (
                 call.caller.id, len(call.remotes), len(call.remotes)), "link %d a call" % MAX_CLUSTERS, where="calls[%d]" % place)
 
 
-def links_a_device(plan: Plan) -> Iterator[Problem]:
+def links_a_device(plan: LinkPlan) -> Iterator[Problem]:
     links: Dict[Npu, int] = {}
     some: Dict[Npu, Cluster] = {}
     for pair in plan.pairs():
@@ -47,7 +47,7 @@ def links_a_device(plan: Plan) -> Iterator[Problem]:
                 "(HDK 25.5.0 and toolkit 9.1.0 or newer), which has no limit")
 
 
-def ip_infos(plan: Plan) -> Iterator[Problem]:
+def ip_infos(plan: LinkPlan) -> Iterator[Problem]:
     """One for who listens and, where there is no local_comm_res, for who calls."""
     callers = {call.caller.id for call in plan.calls}
     remotes = {remote.id for call in plan.calls for remote in call.remotes}
@@ -58,7 +58,7 @@ def ip_infos(plan: Plan) -> Iterator[Problem]:
             yield _problem("ip_infos", cluster, "cluster %d has %d ip_infos: it is to be one" % (cluster.id, count), "give one ip with its port")
 
 
-def sibling_dies(plan: Plan, product_of: Mapping[str, Optional[str]]) -> Iterator[Problem]:
+def sibling_dies(plan: LinkPlan, product_of: Mapping[str, Optional[str]]) -> Iterator[Problem]:
     for one, other in plan.pairs():
         same = one.host == other.host and one.device != other.device and one.device // DIES == other.device // DIES
         if same and product_of.get(one.host) == "A3":
@@ -68,7 +68,7 @@ def sibling_dies(plan: Plan, product_of: Mapping[str, Optional[str]]) -> Iterato
             yield _problem("same_device", one, "clusters %d and %d are on one device" % (one.id, other.id), "link clusters of two devices")
 
 
-def timeouts(plan: Plan, tls: Mapping[Npu, Optional[bool]]) -> Iterator[Problem]:
+def timeouts(plan: LinkPlan, tls: Mapping[Npu, Optional[bool]]) -> Iterator[Problem]:
     for place, call in enumerate(plan.calls):
         secure = any(tls.get(cluster.npu) for cluster in (call.caller,) + call.remotes)
         least = MIN_TIMEOUT_TLS_MS if secure else MIN_TIMEOUT_MS
@@ -77,7 +77,7 @@ def timeouts(plan: Plan, tls: Mapping[Npu, Optional[bool]]) -> Iterator[Problem]
                 call.caller.id, call.timeout_ms, least, " where TLS is on" if secure else ""), "raise timeout_ms", "warning", "calls[%d]" % place)
 
 
-def ports_twice(plan: Plan) -> Iterator[Problem]:
+def ports_twice(plan: LinkPlan) -> Iterator[Problem]:
     first: Dict[Tuple[str, str, int], Cluster] = {}
     for cluster in plan.clusters:
         for ip, port in cluster.ip_infos:
@@ -87,7 +87,7 @@ def ports_twice(plan: Plan) -> Iterator[Problem]:
                                "give each a port of its own")
 
 
-def local_comm_res(plan: Plan) -> Iterator[Problem]:
+def local_comm_res(plan: LinkPlan) -> Iterator[Problem]:
     """What HIXL would refuse of the option."""
     for cluster in plan.clusters:
         if cluster.local_comm_res:
@@ -96,7 +96,7 @@ def local_comm_res(plan: Plan) -> Iterator[Problem]:
                                found.hint or "see the manual of LLM-DataDist", found.severity, found.where)
 
 
-def all_of(plan: Plan, product_of: Mapping[str, Optional[str]], tls: Mapping[Npu, Optional[bool]]) -> List[Problem]:
+def all_of(plan: LinkPlan, product_of: Mapping[str, Optional[str]], tls: Mapping[Npu, Optional[bool]]) -> List[Problem]:
     rules: Tuple[Any, ...] = (clusters_a_call(plan), links_a_device(plan), ip_infos(plan), sibling_dies(plan, product_of), timeouts(plan, tls),
                               ports_twice(plan), local_comm_res(plan))
     return [problem for rule in rules for problem in rule]

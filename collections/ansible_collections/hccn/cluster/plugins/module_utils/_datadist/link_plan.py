@@ -53,7 +53,7 @@ class Call(NamedTuple):
     timeout_ms: int
 
 
-class Plan(NamedTuple):
+class LinkPlan(NamedTuple):
     clusters: Tuple[Cluster, ...]
     calls: Tuple[Call, ...]
 
@@ -122,8 +122,8 @@ def _default_calls(clusters: Mapping[int, Cluster], timeout_ms: int) -> Iterator
                 yield Call(cluster, tuple(prefill[start:start + MAX_CLUSTERS]), timeout_ms)
 
 
-def parse(clusters: Sequence[Mapping[str, Any]], calls: Any, timeout_ms: int) -> Plan:
+def parse(clusters: Sequence[Mapping[str, Any]], calls: Any, timeout_ms: int) -> LinkPlan:
     """The options of datadist_check. ``calls`` None: every decode cluster links every prefill cluster. Raises InputError."""
     found = _clusters(clusters)
     made = _default_calls(found, timeout_ms) if calls is None else _calls(calls, found)
-    return Plan(tuple(found.values()), tuple(made))
+    return LinkPlan(tuple(found.values()), tuple(made))

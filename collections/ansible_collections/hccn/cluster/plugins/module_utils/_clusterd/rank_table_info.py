@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping
 from .._core.errors import InputError
 from .._core.problems import Problem, as_dicts, fails
 from .._rank_table import checks
-from . import options, rank_stream, rings
+from . import options, rank_table_config_maps, rank_table_stream
 from .channel import Channel
 
 NOT_ASKED = "the rank table itself: ClusterD is not asked in check mode, since that ends the stream of the job's subscriber; source configmap foresees it"
@@ -19,8 +19,8 @@ NOT_ASKED = "the rank table itself: ClusterD is not asked in check mode, since t
 def _from_config_maps(params: Mapping[str, Any]) -> Dict[str, Any]:
     api = options.api_of(params)
     namespace = params["namespace"] or api.namespace
-    found = rings.instances(api, namespace, params["job_id"] or "", params["job_name"] or "")
-    table, problems = rings.global_of(api, namespace, params["job_id"], found) if params["job_id"] else rings.single_of(found)
+    found = rank_table_config_maps.instances(api, namespace, params["job_id"] or "", params["job_name"] or "")
+    table, problems = rank_table_config_maps.global_of(api, namespace, params["job_id"], found) if params["job_id"] else rank_table_config_maps.single_of(found)
     return {"rank_table": table, "instances": [one.as_dict() for one in found], "problems": problems}
 
 
@@ -34,9 +34,9 @@ def _over_grpc(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     with Channel(options.server_of(params), params["timeout"]) as channel:
         if check_mode:
             return {"messages": [], "received": 0, "preempted": False, "problems": [], "unchecked": [NOT_ASKED]}
-        heard = rank_stream.subscribe(channel, params["job_id"], params["role"], params["wait"], params["settle"])
-    return {"rank_table": heard.table, "messages": heard.messages, "received": heard.received, "preempted": heard.preempted,
-            "problems": checks.check(heard.table, ["mindie_motor"])}
+        received = rank_table_stream.subscribe(channel, params["job_id"], params["role"], params["wait"], params["settle"])
+    return {"rank_table": received.table, "messages": received.messages, "received": received.received, "preempted": received.preempted,
+            "problems": checks.check(received.table, ["mindie_motor"])}
 
 
 def read(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:

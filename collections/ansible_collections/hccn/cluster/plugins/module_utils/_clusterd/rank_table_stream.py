@@ -17,14 +17,14 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 from .._core.errors import HccnError, ParseError
 from .._rank_table import document, global_table
-from . import codes
+from . import server_codes
 from .channel import Channel
 
 MAX_MESSAGES = 100
 """Messages told of one by one; all are counted."""
 
 
-class Heard(NamedTuple):
+class Received(NamedTuple):
     """``table``: the last one that came. ``messages``: of the first ones, ``received`` in all. ``preempted``: the server ended the stream."""
 
     table: Dict[str, Any]
@@ -33,7 +33,7 @@ class Heard(NamedTuple):
     preempted: bool
 
 
-def content(table: Mapping[str, Any]) -> str:
+def comparable_content(table: Mapping[str, Any]) -> str:
     """What a table says, without the numbers of instances and the order of servers, which change from message to message."""
     groups = table.get("server_group_list")
     if not isinstance(groups, list):
@@ -76,19 +76,19 @@ class _Listener:
         self.table: Optional[Dict[str, Any]] = None
         self.messages: List[Dict[str, Any]] = []
         self.received = 0
-        self._content = ""
+        self._last_content = ""
 
     def take(self, message: Mapping[str, Any], after: float) -> None:
         try:
             table = document.parse(message["rankTable"])
         except ParseError as error:
             raise HccnError("unexpected_output", "ClusterD sent no rank table for job %s: %s" % (self._job_id, error.message)) from None
-        said = content(table)
+        said = comparable_content(table)
         self.received += 1
         if self.received <= MAX_MESSAGES:
-            self.messages.append(_summary(table, after, said == self._content))
-        if said != self._content:
-            self.table, self._content = table, said
+            self.messages.append(_summary(table, after, said == self._last_content))
+        if said != self._last_content:
+            self.table, self._last_content = table, said
 
     def listen(self, stream: Any, seconds: float) -> bool:
         """Was it the server that ended the stream? Raises HccnError."""
@@ -115,14 +115,14 @@ class _Listener:
         return not stream.closed
 
 
-def subscribe(channel: Channel, job_id: str, role: str, seconds: float, settle: float) -> Heard:
+def subscribe(channel: Channel, job_id: str, role: str, seconds: float, settle: float) -> Received:
     """The table of a job. ``settle``: seconds to go on listening after the first, for instances that become complete. Raises HccnError."""
     request = {"jobId": job_id, "role": role}
     status = channel.call("config", "Register", request)
-    if status["code"] != codes.OK:
-        raise HccnError("refused", "ClusterD does not register for job %s: %s" % (job_id, codes.sentence(status["code"], status["info"])))
+    if status["code"] != server_codes.OK:
+        raise HccnError("refused", "ClusterD does not register for job %s: %s" % (job_id, server_codes.describe(status["code"], status["info"])))
     listener = _Listener(job_id, settle)
     ended = listener.listen(channel.stream("config", "SubscribeRankTable", request, seconds), seconds)
     if listener.table is None:
         raise _preempted(job_id)
-    return Heard(listener.table, listener.messages, listener.received, ended)
+    return Received(listener.table, listener.messages, listener.received, ended)
