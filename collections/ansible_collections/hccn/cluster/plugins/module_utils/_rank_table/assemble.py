@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""From results of device_info to the servers of a rank table, whatever its format.
+"""Assemble the servers of a rank table of any format from results of device_info.
 
-A host that cannot be in the table is a problem with its name; all hosts are looked at before anything is said.
+A host that cannot be in the table is reported as a problem with its name. All hosts are read first, so one call reports all such hosts.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .host_result import Result, UnusableHost, by_id, devices_of, is_mapping, me
 from .model import Device, Server
 
 RULE = "node"
-"""The rule of all problems about hosts that do not fit into a table."""
+"""The rule of all problems with hosts that cannot be in a table."""
 
 Expand = Callable[[Sequence[str], Sequence[int]], List[int]]
-"""From the option ``devices`` and the ids that a host has to the ids wanted. Raises InputError."""
+"""Maps the option ``devices`` and the ids of a host to the requested ids. Raises InputError."""
 
 
 class HostAddresses(NamedTuple):
@@ -36,7 +36,7 @@ class HostAddresses(NamedTuple):
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the table is to be. ``devices`` as the option; ``host_devices`` instead of it, by host; ``levels`` by host, for version 2.0."""
+    """The options of a table. ``host_devices`` overrides ``devices`` by host; ``levels`` holds the addresses of each host for version 2.0."""
 
     format: str = "hccl"
     version: str = AUTO
@@ -44,13 +44,13 @@ class TableOptions:
     host_devices: Optional[Mapping[str, Sequence[str]]] = None
     levels: Optional[Mapping[str, Any]] = None
 
-    def of(self, host: str) -> Sequence[str]:
+    def devices_of(self, host: str) -> Sequence[str]:
         return (self.host_devices or {}).get(host, self.devices)
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """``problems`` of severity error: hosts that are missing in ``servers``. ``product``: None where unknown or mixed."""
+    """The servers of a table. Hosts with a problem of severity error are missing in ``servers``. ``product`` is None if unknown or mixed."""
 
     servers: Tuple[Server, ...]
     problems: Tuple[Problem, ...]
@@ -64,7 +64,7 @@ class Assembly:
 
 
 class _Requirements:
-    """What the version wants of every device."""
+    """What a format and version require of every device."""
 
     def __init__(self, options: TableOptions, version: str) -> None:
         self.layers = version == rank_list.VERSION
@@ -76,12 +76,12 @@ class _Requirements:
             self._needed.add("address")
 
     def rank(self, number: int, device: Optional[Mapping[str, Any]]) -> Device:
-        """The device as the table has it. Raises Unfit with the reason why it cannot be a rank."""
+        """Return the device as a rank of the table. Raises UnusableHost with the reason if it cannot be one."""
         if device is None:
             raise UnusableHost((number, "has no device %d" % number))
         address = str(device["address"]) if device.get("address") else None
         vnic = vnic_address(device) if self.vnic else None
-        # Errors of other topics (link, tls, ...) leave the table possible: they are warnings, see _remarks.
+        # Errors of other topics (link, tls, ...) do not prevent a table. They become warnings, see _other_errors.
         if not isinstance(device.get("errors") or [], (list, tuple)):
             raise UnusableHost((number, "device %d: its errors are no list" % number))
         for error in _errors(device):
@@ -101,7 +101,7 @@ def _errors(device: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _selected(found: Mapping[int, Mapping[str, Any]], wanted: Sequence[str], expand: Expand, requirements: _Requirements) -> Tuple[Device, ...]:
-    """The wanted devices of one host, ascending by id. Raises Unfit."""
+    """Return the requested devices of one host, ascending by id. Raises UnusableHost."""
     devices: List[Device] = []
     faults: List[Tuple[Optional[int], str]] = []
     for number in sorted(expand(wanted, sorted(found))):
@@ -115,7 +115,7 @@ def _selected(found: Mapping[int, Mapping[str, Any]], wanted: Sequence[str], exp
 
 
 def _pod_id(devices: Sequence[Device], found: Mapping[int, Mapping[str, Any]]) -> Optional[str]:
-    """The super pod of a host. Raises Unfit where its devices name several."""
+    """Return the super pod of a host. Raises UnusableHost if its devices name several."""
     pods = sorted({str(found[device.id]["super_pod"]["super_pod_id"]) for device in devices if device.sdid is not None})
     if len(pods) > 1:
         raise UnusableHost((None, "its devices name several super pods: %s" % ", ".join(pods)))
@@ -123,7 +123,7 @@ def _pod_id(devices: Sequence[Device], found: Mapping[int, Mapping[str, Any]]) -
 
 
 def _devices_of_levels(host: str, levels: Optional[Mapping[str, Any]], wanted: Sequence[str], expand: Expand, present: Mapping[int, Any]) -> Tuple[Device, ...]:
-    """The devices of one host for version 2.0, from the addresses supplied. Raises Unfit."""
+    """Return the devices of one host for version 2.0, from the option ``levels``. Raises UnusableHost."""
     given = (levels or {}).get(host)
     given = given.get("rank_list") if isinstance(given, abc.Mapping) else given
     if not isinstance(given, (list, tuple)) or not given:
@@ -140,11 +140,11 @@ def _devices_of_levels(host: str, levels: Optional[Mapping[str, Any]], wanted: S
 
 
 def _other_errors(host: str, result: Result, devices: Sequence[Device], found: Mapping[int, Mapping[str, Any]]) -> List[Problem]:
-    """Errors that device_info met beside what the table needs."""
+    """Return warnings for errors of device_info that do not concern the table."""
     product = result.get("product") if isinstance(result, abc.Mapping) else None
     return [Problem(RULE, "warning", "device %d: %s" % (device.id, message_of(error)), host=host, device=device.id)
             for device in devices for error in _errors(found[device.id])
-            # Only A3 has super pods in this sense; that another product cannot tell of one is no news.
+            # Only A3 has super pods in this sense, so the error is expected for other products.
             if not (topic_of(error) == "super_pod" and product not in ("A3", None))]
 
 
@@ -152,15 +152,15 @@ def _server(host: str, result: Result, addresses_of: Callable[[str], HostAddress
             requirements: _Requirements) -> Tuple[Server, List[Problem]]:
     found = by_id(devices_of(result))
     if requirements.layers:
-        devices = _devices_of_levels(host, options.levels, options.of(host), expand, found)
+        devices = _devices_of_levels(host, options.levels, options.devices_of(host), expand, found)
     else:
-        devices = _selected(found, options.of(host), expand, requirements)
+        devices = _selected(found, options.devices_of(host), expand, requirements)
     server_id, host_ip, container_ip = addresses_of(host)
     return Server(host, server_id, devices, host_ip, container_ip, _pod_id(devices, found)), _other_errors(host, result, devices, found)
 
 
 def _without_address(servers: Sequence[Server]) -> List[Problem]:
-    """Devices without an address in a table of super pods: good inside one super pod, not between several."""
+    """Return a problem for each device without an address. HCCL accepts that inside one super pod, but not between several."""
     pods = {server.super_pod_id for server in servers}
     severity = "warning" if len(pods) == 1 else "error"
     why = "HCCL can go without one inside a super pod, but not where RoCE is forced" if len(pods) == 1 else "between super pods HCCL needs one"
@@ -169,7 +169,7 @@ def _without_address(servers: Sequence[Server]) -> List[Problem]:
 
 
 def _unknown_pods(nodes: Mapping[str, Result]) -> List[Problem]:
-    """The version went by super pods, and nobody looked for them."""
+    """Return a warning if the version depends on super pods but device_info did not gather them."""
     for result in nodes.values():
         if isinstance(result, abc.Mapping) and result.get("product") == "A3":
             devices = result.get("devices")
@@ -180,9 +180,9 @@ def _unknown_pods(nodes: Mapping[str, Result]) -> List[Problem]:
 
 
 def assemble(nodes: Mapping[str, Result], addresses_of: Callable[[str], HostAddresses], options: TableOptions, expand: Expand) -> Assembly:
-    """The servers in the order of ``nodes``.
+    """Return the servers in the order of ``nodes``, which are results of device_info by host.
 
-    ``place`` gives the addresses of a host, or raises HccnError. Raises InputError for what concerns no single host.
+    ``addresses_of`` returns the addresses of a host, or raises HccnError. Raises InputError for errors that do not concern a single host.
     """
     if not nodes:
         raise InputError("no hosts are given, so there is no rank table to write")
@@ -218,7 +218,7 @@ def _in_super_pod(nodes: Mapping[str, Result]) -> bool:
 
 
 def exclusion_message(problems: Sequence[Problem], hosts: int) -> str:
-    """All hosts that do not fit, in one sentence; hosts with the same reason stand together."""
+    """Return one sentence that names all hosts that cannot be in the table, grouped by reason."""
     groups: Dict[Tuple[str, ...], List[str]] = {}
     reasons: Dict[str, List[str]] = {}
     for problem in problems:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Who would refuse a rank table, and why: all rules of all readers asked for; none stops at the first problem."""
+"""Check a rank table by the rules of the programs that read it, and report all problems, not only the first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RULES: Mapping[str, Mapping[str, Tuple[Rule, ...]]] = {
     "vllm": {formats.VLLM_PD: vllm_pd_rules.RULES},
     "hixl": {formats.LOCAL_COMM_RES: local_comm_res_rules.ENDPOINT_RULES, formats.HCCL: local_comm_res_rules.ONE_DEVICE_RULES},
 }
-"""By reader and format. The first format of a reader is the one that a document is taken for which says nothing of its own."""
+"""The rules by reader and format. A document of unknown format is checked as the first format of the reader."""
 READERS = tuple(RULES)
 TITLES = {"hccl": "HCCL", "mindie_llm": "MindIE-LLM", "mindie_motor": "MindIE-Motor", "clusterd": "ClusterD", "vllm": "the vLLM connector", "hixl": "HIXL"}
 
@@ -51,9 +51,9 @@ Source: hcomm docs/zh/error_codes; for EI0001 the line of its log. Some refusals
 """
 
 MAX_PER_RULE = 50
-"""Problems told of one rule and reader; the rest is counted, so that a result stays small."""
+"""Problems reported per rule and reader; the others are counted, to keep the result small."""
 MAX_PROBLEMS = 300
-"""Where there are more in all, FEW of each rule and reader are told: a result stays below 256 kB."""
+"""If there are more in total, only FEW per rule and reader are reported, so that the result stays below 256 kB."""
 FEW = 5
 
 _YAML = re.compile(r"\s*(?:---|(?:apiVersion|kind|data|metadata):)")
@@ -62,7 +62,7 @@ _HEAD = 4096
 
 
 class Verdict(NamedTuple):
-    """``document``: the table, None where there is none to be had. ``format``: empty where it is unknown. ``job``: of a ConfigMap."""
+    """``document`` is the table, None if it could not be read. ``format`` is empty if unknown. ``job`` is the job name in a ConfigMap."""
 
     problems: List[Problem]
     document: Optional[Mapping[str, Any]] = None
@@ -76,7 +76,7 @@ def _problem(reader: str, rule: str, code: Optional[str], violation: Violation) 
 
 
 def bounded(problems: Iterable[Problem]) -> List[Problem]:
-    """The problems in their order, those beyond the limits of a rule and reader counted instead."""
+    """Return the problems grouped by reader and rule; problems beyond the limits are only counted."""
     groups: Dict[Tuple[Optional[str], str], List[Problem]] = {}
     for problem in problems:
         groups.setdefault((problem.reader, problem.rule), []).append(problem)
@@ -115,9 +115,9 @@ def _violations(document: Mapping[str, Any], readers: Sequence[str], product: Op
 
 
 def check(document: Mapping[str, Any], readers: Sequence[str] = ("hccl",), product: Optional[str] = None) -> List[Problem]:
-    """The problems of a table that is already parsed, by reader and rule.
+    """Return the problems of a parsed table, by reader and rule.
 
-    ``product``: 910A, A2, A3, 950, 310P; where it is None, rules of single products are left out or told as warnings.
+    ``product`` is 910A, A2, A3, 950 or 310P. If it is None, rules of single products are skipped or reported as warnings.
     """
     return bounded(_violations(document, readers, product))
 
@@ -143,7 +143,7 @@ def _check_size(size: int, document: Mapping[str, Any], readers: Sequence[str]) 
 
 
 def examine_document(document: Mapping[str, Any], readers: Sequence[str], product: Optional[str] = None, size: int = 0) -> Verdict:
-    """The verdict on a parsed document: a table, or a ConfigMap with one."""
+    """Check a parsed document: a table, or a ConfigMap that contains one."""
     try:
         packed = config_map.unpack(document)
     except ParseError as error:
@@ -162,7 +162,7 @@ def examine_document(document: Mapping[str, Any], readers: Sequence[str], produc
 
 
 def examine_text(content: Union[str, bytes], readers: Sequence[str], product: Optional[str] = None) -> Verdict:
-    """The verdict on a text."""
+    """Check the text of a table or of a ConfigMap."""
     size = len(content) if isinstance(content, bytes) else len(content.encode("utf-8", "surrogatepass"))
     try:
         document = parse(content)
@@ -172,12 +172,12 @@ def examine_text(content: Union[str, bytes], readers: Sequence[str], product: Op
 
 
 def check_text(content: Union[str, bytes], readers: Sequence[str] = ("hccl",), product: Optional[str] = None) -> List[Problem]:
-    """The problems of a table as text: its size and JSON, then ``check``."""
+    """Return the problems of a table as text: size and JSON syntax, then the rules."""
     return examine_text(content, readers, product).problems
 
 
 def check_name(path: str) -> List[Problem]:
-    """HCCL takes a file by its name: ``.json`` must stand at the end, and nowhere before (hcomm CheckFilePath)."""
+    """Check a path as HCCL does: ``.json`` must be at the end and nowhere else (hcomm CheckFilePath)."""
     if path.find(".json") + len(".json") == len(path):
         return []
     message = "%s does not end in .json" if not path.endswith(".json") else "%s has .json also before its end"
@@ -185,13 +185,13 @@ def check_name(path: str) -> List[Problem]:
 
 
 def check_mode(mode: int, readers: Sequence[str]) -> List[Problem]:
-    """The problems of a file's mode."""
+    """Return the problems of the mode of a file."""
     return [_problem(reader, "file_mode", None, Violation("", "the mode is %04o: %s wants %04o at most" % (mode, TITLES[reader], MAX_MODES[reader])))
             for reader in readers if mode & ~MAX_MODES.get(reader, mode)]
 
 
 def _too_long(size: int, head: bytes, readers: Sequence[str]) -> List[Problem]:
-    """A file beyond MAX_TEXT is not read: of version 2.0 HCCL reads 1 GB, and of other readers no limit is known."""
+    """Return the problems of a file larger than MAX_TEXT, which is not read. HCCL reads 1 GB of version 2.0; for the other readers no limit is known."""
     problems: List[Problem] = []
     for reader in readers:
         refused = reader == "hixl" or (reader == "hccl" and not _V2.search(head))
@@ -202,7 +202,7 @@ def _too_long(size: int, head: bytes, readers: Sequence[str]) -> List[Problem]:
 
 
 def examine_file(path: str, readers: Sequence[str], product: Optional[str] = None) -> Verdict:
-    """The verdict on a file: its name, its mode, its text. Raises InputError where it cannot be read."""
+    """Check the name, the mode and the text of a file. Raises InputError if it cannot be read."""
     try:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
@@ -218,7 +218,7 @@ def examine_file(path: str, readers: Sequence[str], product: Optional[str] = Non
 
 
 def against_hosts(verdict: Verdict, nodes: Mapping[str, Result], server_ids: Optional[Mapping[str, str]] = None) -> Verdict:
-    """The verdict with what differs from the hosts. ``nodes``: results of device_info by host; ``server_ids``: by host, where they do not tell it."""
+    """Add what differs from the hosts. ``nodes`` are results of device_info by host; ``server_ids`` maps a host to its server_id in the table."""
     if verdict.document is None:
         return verdict
     try:
@@ -229,7 +229,7 @@ def against_hosts(verdict: Verdict, nodes: Mapping[str, Result], server_ids: Opt
 
 
 def failure_message(problems: Sequence[Problem]) -> str:
-    """The first problem, and how many there are: for the message of a failure. Errors come first."""
+    """Return the first problem, errors before warnings, and the number of the others, as the message of a failure."""
     ordered = sorted(problems, key=lambda problem: problem.severity != "error")
     first = ordered[0]
     code = ", " + first.error_code if first.error_code else ""

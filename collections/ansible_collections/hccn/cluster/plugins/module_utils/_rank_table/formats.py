@@ -21,11 +21,11 @@ LOCAL_COMM_RES = "local_comm_res"
 HETEROGENEOUS = "hccl_1.1"
 TOPOLOGY = "topology"
 UNKNOWN = ""
-"""Nothing of any format is there yet, as in ``{"status": "initializing"}``."""
+"""The document has no key of any format yet, as in ``{"status": "initializing"}``."""
 
 
 class Format(NamedTuple):
-    """``title``: for a sentence that says what the document is."""
+    """``title`` describes the document in messages."""
 
     name: str
     title: str
@@ -50,7 +50,7 @@ _UNKNOWN = Format(UNKNOWN, "no rank table of any known format")
 
 
 def recognise(document: Mapping[str, Any]) -> Format:
-    """The format; UNKNOWN where no key of any is there."""
+    """Return the format of a document, by its content alone; UNKNOWN if it has no key of any format."""
     for key, found in _BY_KEY:
         if key in document:
             return found
@@ -64,7 +64,7 @@ AUTO = "auto"
 
 
 class Writer(NamedTuple):
-    """``versions``: what can be written, by itself the first. ``readers``: by whose rules a written table is checked."""
+    """``versions`` can be written, the first by default. ``readers`` are those by whose rules a written table is checked."""
 
     versions: Tuple[str, ...]
     build: Callable[[Model], Dict[str, Any]]
@@ -76,7 +76,7 @@ def _hccl(model: Model) -> Dict[str, Any]:
 
 
 def _mindie(model: Model) -> Dict[str, Any]:
-    """MindIE-LLM wants a container_ip for each server. A container on the host's network has the address of its host.
+    """Build a table of HCCL with a container_ip for each server. A container on the host's network has the address of its host.
 
     Source: Ascend/MindIE-LLM docs/zh/user_guide/user_manual/rank_table_file_configuration.md.
     """
@@ -106,7 +106,7 @@ _READ: Mapping[str, Callable[[Mapping[str, Any]], Model]] = {
 
 
 def read(document: Mapping[str, Any]) -> Model:
-    """The model of a table of any format. Raises ParseError for what is no such table."""
+    """Return the model of a table of any format. Raises ParseError for other documents."""
     found = recognise(document)
     if found.name not in _READ:
         raise ParseError("this is %s" % found.title)
@@ -114,14 +114,14 @@ def read(document: Mapping[str, Any]) -> Model:
 
 
 def build(name: str, model: Model) -> Dict[str, Any]:
-    """The document of a format. Raises InputError for a model that the format cannot hold."""
+    """Return the document of a format. Raises InputError for a model that the format cannot represent."""
     return WRITERS[name].build(model)
 
 
 def version_of(name: str, wanted: str, products: Iterable[Optional[str]], in_super_pod: bool) -> str:
-    """The version to write. ``products``: those of the hosts; ``in_super_pod``: is any of them known to be in one?
+    """Return the version to write. ``products`` are those of the hosts; ``in_super_pod`` is True if any host is known to be in a super pod.
 
-    Raises InputError for a version that the format does not have, and for NPUs that no version of it is for.
+    Raises InputError for a version that the format does not have, and for NPUs that the format does not support.
     """
     versions: Sequence[str] = WRITERS[name].versions
     if wanted != AUTO:

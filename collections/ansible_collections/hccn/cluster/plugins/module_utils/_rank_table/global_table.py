@@ -4,7 +4,7 @@
 """The global rank table (server_group_list) of MindIE-Motor, as ClusterD writes it: version 1.0, and 1.2 for super pods. All values are strings.
 
 Source: Ascend/mind-cluster component/clusterd/pkg/domain/epranktable, and docs/zh/scheduling/06_api/04_clusterd/05_service_configuration_apis.md.
-Ranks count from 0 in each group. Group 0 holds the coordinators, 1 the controllers, both without devices; instances follow.
+Ranks start at 0 in each group. Group 0 holds the coordinators and group 1 the controllers, both without devices; the instances follow.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def _group(group: Group, version: str) -> Dict[str, Any]:
 
 
 def build(model: Model) -> Dict[str, Any]:
-    """The table, its groups in their order."""
+    """Return the table, with the groups in the order of the model."""
     return {"version": model.version, "status": model.status, "server_group_list": [_group(group, model.version) for group in model.groups], **model.more}
 
 
 def read(document: Mapping[str, Any]) -> Model:
-    """The model of a table. Raises ParseError for a document that has not the shape of one."""
+    """Return the model of a table. Raises ParseError for a malformed document."""
     groups: List[Group] = []
     for index, fields in enumerate(object_list(document, "server_group_list")):
         where = "server_group_list[%d]" % index

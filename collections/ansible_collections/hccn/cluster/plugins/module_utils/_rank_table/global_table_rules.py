@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What MindIE-Motor refuses in a global rank table (server_group_list).
+"""Rules of MindIE-Motor for a global rank table (server_group_list).
 
 Source: Ascend/MindIE-Motor mindie_motor/src/controller/node_scheduler/rank_table_loader/RankTableLoader.cpp. It validates the first
-instance group only: what it would refuse there is a warning in the others, where it fails later or not at all.
+instance group only, so the same violation is a warning in the other groups, where it fails later or not at all.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from .rule import Rule, Violation, duplicates, not_objects, shortened
 from .server_list import DeviceEntry, ServerEntry, server_entries
 
 GROUPS = (2, 98)
-"""Coordinators, controllers and 96 instances (MIN_GROUP_LIST_NUM, MAX_MULTI_SERVER_GROUP_NUM); 3 where an instance is one host."""
+"""Coordinators, controllers and 96 instances (MIN_GROUP_LIST_NUM, MAX_MULTI_SERVER_GROUP_NUM); 3 if an instance is one host."""
 MAX_SERVERS = 96
-"""6 groups of 16 nodes (MAX_SERVER_NODES)."""
+"""6 groups of 16 hosts (MAX_SERVER_NODES)."""
 MAX_COORDINATORS = 2
 DEVICES = (1, 128)
-"""NPUs a server."""
+"""NPUs per server."""
 MAX_ID = 2048
 """device_id, device_logical_id and rank_id (MAX_DEVICE_ID)."""
 MAX_SUPER_DEVICE_ID = 2 ** 30
 PORTS = (1024, 65535)
 MAX_MODE = 0o640
-"""Mode of the file, where check_mounted_files is on."""
+"""Mode of the file if check_mounted_files is enabled."""
 
 _ID_KEYS = ("device_id", "device_logical_id", "rank_id")
 _PORT_KEYS = ("predict_port", "mgmt_port", "metric_port", "inter_comm_port")
 
 
 class ServerGroup(NamedTuple):
-    """``number``: its group_id, None where that is none."""
+    """``number`` is the group_id; None if it is not a number."""
 
     place: int
     fields: Mapping[str, Any]
@@ -55,7 +55,7 @@ class GlobalTable(NamedTuple):
 
     @property
     def instances(self) -> List[Tuple[str, ServerGroup]]:
-        """The groups of instances with the severity of what is wrong in them."""
+        """The instance groups, each with the severity of its violations."""
         groups = [group for group in self.groups if group.number is not None and group.number >= FIRST_INSTANCE]
         return [("warning" if place else "error", group) for place, group in enumerate(groups)]
 
@@ -69,7 +69,7 @@ class GlobalTable(NamedTuple):
 
 
 def view(document: Mapping[str, Any], _product: Optional[str] = None) -> GlobalTable:
-    """Any JSON object as a global rank table."""
+    """Return any JSON object as a GlobalTable."""
     return GlobalTable(document, [ServerGroup(place, fields, number_of(fields, "group_id"), server_entries(fields, "server_group_list[%d]." % place))
                                   for place, fields in enumerate(entries(document, "server_group_list"))])
 
@@ -125,13 +125,13 @@ def _coordinators(table: GlobalTable) -> Iterator[Violation]:
 
 
 def _string(fields: Mapping[str, Any], key: str) -> str:
-    """The value where it is a string; empty for all that MindIE-Motor reads as none."""
+    """Return a string value; an empty string for other values, as MindIE-Motor reads them."""
     value = fields.get(key)
     return value if isinstance(value, str) else ""
 
 
 def _number(fields: Mapping[str, Any], key: str) -> Optional[int]:
-    """The number in a string; None where the value is no string."""
+    """Return the number in a string; None if the value is not a string."""
     return number_of(fields, key) if isinstance(fields.get(key), str) else None
 
 
@@ -166,14 +166,14 @@ def _server_addresses(table: GlobalTable) -> Iterator[Violation]:
     for severity, server in table.servers:
         for key in ("server_id", "server_ip"):
             if packed(_string(server.fields, key)) is None:
-                # Both are read of every server: one that is no string ends the reading wherever it stands.
+                # MindIE-Motor reads both keys of every server and stops at a value that is not a string, in whatever group.
                 missing = not isinstance(server.fields.get(key), str)
                 yield Violation("%s.%s" % (server.where, key), "%s is missing" % key if key not in server.fields else
                                 "%s %s is no IP address" % (key, shortened(server.fields[key])), severity="error" if missing else severity)
 
 
 def _server_unique(table: GlobalTable) -> Iterator[Violation]:
-    """MindIE-Motor knows an instance by server_ip and mgmt_port."""
+    """MindIE-Motor identifies an instance by server_ip and mgmt_port."""
     ends = [((_string(server.fields, "server_ip"), text_of(server.fields, "mgmt_port")), server) for _severity, server in table.servers
             if server.fields.get("server_ip")]
     for server, first in duplicates(ends):
@@ -227,7 +227,7 @@ def _device_ip(table: GlobalTable) -> Iterator[Violation]:
 
 
 def _device_ip_unique(table: GlobalTable) -> Iterator[Violation]:
-    """MindIE-Motor does not compare them, and a host may serve two groups; within one group an address is one NPU's."""
+    """MindIE-Motor does not compare addresses. A host may be in two groups, but within one group an address belongs to one NPU."""
     for _severity, group in table.instances:
         ends = [(found, device) for server in group.servers for device in server.devices for _address, found in device.addresses if found]
         for device, first in duplicates(ends):
@@ -236,7 +236,7 @@ def _device_ip_unique(table: GlobalTable) -> Iterator[Violation]:
 
 
 def _super_pods(table: GlobalTable) -> Iterator[Violation]:
-    """MindIE-Motor reads the list with any version, and takes servers that are not in it for servers without a super pod."""
+    """MindIE-Motor reads the list in any version. It treats servers that are not in it as servers without a super pod."""
     for group in table.groups:
         if "super_pod_list" not in group.fields:
             continue

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What HCCL on 910A refuses in an old group_list table, which has no version: the cloud form, and with deploy_mode the laboratory form.
+"""Rules of HCCL on 910A for an old group_list table, which has no version: the cloud form and, with deploy_mode, the laboratory form.
 
 Source: hcomm topo/topoinfo_ranktableStandard.cc. The cloud form has no ranks: HCCL numbers the devices of the pods in their order.
 """
@@ -47,7 +47,7 @@ class GroupListGroup(NamedTuple):
 
 
 class GroupListTable(NamedTuple):
-    """``laboratory``: with deploy_mode; there each instance is a rank and says which."""
+    """``laboratory`` is True for tables with deploy_mode, in which each instance is a rank with a rank_id."""
 
     fields: Mapping[str, Any]
     groups: List[GroupListGroup]
@@ -67,7 +67,7 @@ def _instance(where: str, fields: Mapping[str, Any]) -> GroupListInstance:
 
 
 def view(document: Mapping[str, Any], product: Optional[str] = None) -> GroupListTable:
-    """Any JSON object as a group_list table."""
+    """Return any JSON object as a GroupListTable."""
     groups = []
     for index, fields in enumerate(entries(document, "group_list")):
         where = "group_list[%d]" % index
@@ -144,7 +144,7 @@ def _device_id(table: GroupListTable) -> Iterator[Violation]:
 
 
 def _rank_ids(table: GroupListTable) -> Iterator[Violation]:
-    """Of the laboratory form only."""
+    """Only the laboratory form has ranks."""
     instances = [instance for group in table.groups for instance in group.instances] if table.laboratory else []
     known = [(number_of(instance.fields, "rank_id"), instance) for instance in instances]
     for number, instance in known:

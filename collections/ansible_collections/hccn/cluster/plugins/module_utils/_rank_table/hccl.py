@@ -15,13 +15,13 @@ from .model import Device, Model, Server, numbered, object_list, one_group, othe
 
 VERSION = "1.0"
 SUPER_POD_VERSION = "1.2"
-"""The only version with which HCCL reads super_pod_list (hcomm topoinfo_ranktableParser.cc); it ignores the list with any other."""
+"""The only version with which HCCL reads super_pod_list (hcomm topoinfo_ranktableParser.cc); it ignores the list in other versions."""
 
 KEYS = ("status", "version", "server_count")
 SERVER_KEYS = ("server_id", "host_ip")
 DEVICE_KEYS = ("device_id", "device_ip", "device_port", "host_port", "device_vnic_port", "super_device_id", "backup_device_ip",
                "backup_device_port", "rank_id")
-"""The scalars that HCCL reads (hcomm topoinfo_ranktableConcise.cc). It does not look at others."""
+"""The scalars that HCCL reads (hcomm topoinfo_ranktableConcise.cc). It ignores others."""
 
 _MODEL_KEYS = KEYS + ("server_list", "super_pod_list")
 _MODEL_SERVER_KEYS = SERVER_KEYS + ("container_ip", "device")
@@ -55,7 +55,7 @@ def _server(server: Server, first_rank: int) -> Dict[str, Any]:
 
 
 def build(model: Model) -> Dict[str, Any]:
-    """The table: ranks count up over the servers in their order, and within a server over its devices in their order."""
+    """Return the table. Ranks are numbered over the servers in their order, and within a server over its devices in their order."""
     server_list: List[Dict[str, Any]] = [_server(server, rank) for server, rank in numbered(model.servers)]
     table = {"status": model.status, "version": model.version, "server_count": str(len(server_list)), "server_list": server_list, **model.more}
     if model.version == SUPER_POD_VERSION:
@@ -64,7 +64,7 @@ def build(model: Model) -> Dict[str, Any]:
 
 
 def read(document: Mapping[str, Any]) -> Model:
-    """The model of a table. Raises ParseError for a document that has not the shape of one."""
+    """Return the model of a table. Raises ParseError for a malformed document."""
     pods = super_pods(document)
     servers: List[Server] = []
     for index, fields in enumerate(object_list(document, "server_list")):
@@ -78,7 +78,11 @@ def read(document: Mapping[str, Any]) -> Model:
 
 
 def read_group_list(document: Mapping[str, Any]) -> Model:
-    """The model of a table: instances (pods) on one server are one server. Ranks go by the order. Raises ParseError."""
+    """Return the model of a table of the old format without a version, which HCCL reads on 910A only. Raises ParseError.
+
+    Instances (pods) on one server become one server, and ranks follow the order. The format is read only, to convert such tables.
+    Source: hicann/hccl docs/zh/user_guide/cluster_info_config/rank_table_config_910.md.
+    """
     found: Dict[str, List[Device]] = {}
     for index, group in enumerate(object_list(document, "group_list")):
         for place, instance in enumerate(object_list(group, "instance_list", "group_list[%d]." % index)):

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What HCCL refuses in the addresses of a rank table with server_list. Sources as in hccl_rules."""
+"""Rules of HCCL for the addresses in a rank table with server_list. Sources as in hccl_rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HINTS = {
 
 
 def _address_needed(table: ServerListTable, server: ServerEntry) -> Optional[Tuple[str, str]]:
-    """Severity and reason where a device of this server cannot go without device_ip."""
+    """Return severity and reason if the devices of this server need device_ip; otherwise None."""
     if len(table.servers) < 2:
         return None
     if table.product == "A3":
@@ -62,7 +62,7 @@ def device_ip_unique(table: ServerListTable) -> Iterator[Violation]:
 
 
 def device_ip_count(table: ServerListTable) -> Iterator[Violation]:
-    """A device without an address counts as one (hcomm pushes an invalid address then)."""
+    """HCCL counts a device without an address as one address, since it adds an invalid one."""
     expected = max(1, len(table.devices[0].addresses)) if table.devices else 1
     for device in table.devices:
         number = len(device.addresses) or 1
@@ -72,7 +72,7 @@ def device_ip_count(table: ServerListTable) -> Iterator[Violation]:
 
 
 def ip_family(table: ServerListTable) -> Iterator[Violation]:
-    """HCCL compares the families of the devices with each other, and those of the hosts."""
+    """HCCL compares the address families of all devices, and those of all hosts."""
     devices: Dict[int, List[DeviceEntry]] = {}
     for device in table.devices:
         for _address, found in device.addresses:
@@ -98,7 +98,7 @@ def host_ip(table: ServerListTable) -> Iterator[Violation]:
 
 
 def _are_vnics(server: ServerEntry) -> Optional[str]:
-    """The severity where each device of the server has the address of its own virtual NIC. 192.168 may be an ordinary network."""
+    """Return a severity if each device of the server has the address of its own virtual NIC: a warning for 192.168, which may be an ordinary network."""
     severity = None
     for device in server.devices:
         place = vnic_place(device.addresses[0][0]) if len(device.addresses) == 1 else None
@@ -109,7 +109,7 @@ def _are_vnics(server: ServerEntry) -> Optional[str]:
 
 
 def vnic_address(table: ServerListTable) -> Iterator[Violation]:
-    """HCCL then finds that the address is not the one of the network adapter."""
+    """HCCL fails if the address is not that of the network adapter."""
     if table.product not in ("A3", None):
         return
     for server in table.servers:
@@ -120,7 +120,7 @@ def vnic_address(table: ServerListTable) -> Iterator[Violation]:
 
 
 def backup_device(table: ServerListTable) -> Iterator[Violation]:
-    """Read on A3 only, where operator retry between super pods is on; refused there."""
+    """HCCL reads these keys on A3 only, if operator retry between super pods is enabled."""
     if table.product not in ("A3", None):
         return
     owners: Dict[bytes, Tuple[ServerEntry, DeviceEntry]] = {
@@ -137,7 +137,7 @@ def backup_device(table: ServerListTable) -> Iterator[Violation]:
 
 def _backup(server: ServerEntry, device: DeviceEntry, found: Optional[bytes], owners: Dict[bytes, Tuple[ServerEntry, DeviceEntry]],
             used: Dict[bytes, DeviceEntry]) -> Optional[Tuple[str, str, str]]:
-    """Key, message with a place for the address, and severity of what is wrong with one backup address."""
+    """Return key, message with a placeholder for the address, and severity of the error in one backup address; None if it is correct."""
     if found is None:
         return "backup_device_ip", "'%s' is no IP address of an NPU", "error"
     if used.setdefault(found, device) is not device:

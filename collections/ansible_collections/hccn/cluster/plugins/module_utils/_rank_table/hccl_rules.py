@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What HCCL refuses in a rank table with server_list (version 1.0 or 1.2), and what its manual forbids.
+"""Rules of HCCL and of its manual for a rank table with server_list (version 1.0 or 1.2).
 
 Source of all: hcomm src/framework/common/src/config.cc and topo/topoinfo_ranktable{Parser,Concise}.cc; the manual: hicann/hccl
-docs/zh/user_guide/cluster_info_config. The code beside each rule in RULES is the one of the nearest report call; some refusals only
+docs/zh/user_guide/cluster_info_config. The code of each rule in RULES is that of the nearest report call; some refusals only
 write a line to the log and return an error.
 """
 
@@ -20,14 +20,14 @@ from .rule import RankBlock, Rule, Violation, interleaved_blocks, not_objects, n
 from .server_list import DeviceEntry, ServerEntry, ServerListTable
 
 MAX_SERVER_ID = 64
-"""Bytes of server_id (the manual; SERVERID_MAX_LENGTH)."""
+"""Bytes of server_id (manual, SERVERID_MAX_LENGTH)."""
 MAX_PORT = 65535
 MAX_RESERVED_PORT = 1023
 """Ports that the manual advises against."""
 MAX_DEVICE_IDS: Mapping[str, int] = {"910A": 7, "A2": 15, "A3": 15, "310P": 31}
 """The largest device_id by product (GetSingleDevice, GetMaxDevNum)."""
 AVERAGE_DEVICES = (1, 2, 4, 8, 16)
-"""Devices a server on 910A (CheckAverageDev)."""
+"""Devices per server on 910A (CheckAverageDev)."""
 
 MAX_SHOWN = 10
 """Missing ranks, or device ids, that a message lists."""
@@ -94,7 +94,7 @@ def _server_list(table: ServerListTable) -> Iterator[Violation]:
 
 
 def _server_count(table: ServerListTable) -> Iterator[Violation]:
-    """Optional for HCCL, though the manual calls it required."""
+    """HCCL treats it as optional, although the manual calls it required."""
     text = text_of(table.fields, "server_count")
     length = len(table.servers)
     if text is not None and length and number_of(table.fields, "server_count") != length:
@@ -163,7 +163,7 @@ def _ports(table: ServerListTable) -> Iterator[Violation]:
 
 
 def _device_count(table: ServerListTable) -> Iterator[Violation]:
-    """Only 910A refuses it; said as a warning where the product is not known."""
+    """Only 910A refuses it, so it is a warning if the product is unknown."""
     counts = [len(server.devices) for server in table.servers]
     if not counts or table.product not in ("910A", None):
         return
@@ -195,7 +195,7 @@ def _rank_ids(table: ServerListTable) -> Iterator[Violation]:
 
 
 def _rank_order(table: ServerListTable) -> Iterator[Violation]:
-    """The manual: the rank ids of one server form one block. No code of HCCL looks at it."""
+    """According to the manual, the rank ids of one server form one block. HCCL does not check it."""
     blocks: List[RankBlock] = []
     for server in table.servers:
         ranks = [device.rank for device in server.devices if device.rank is not None]
@@ -207,7 +207,7 @@ def _rank_order(table: ServerListTable) -> Iterator[Violation]:
 
 
 def _device_order(table: ServerListTable) -> Iterator[Violation]:
-    """Ranks that follow the device ids as text (0, 1, 10, 11, 2): legal, and what a generator writes that sorts strings."""
+    """Ranks that follow the device ids sorted as text (0, 1, 10, 11, 2) are valid, but come from a generator that sorts strings by mistake."""
     for server in table.servers:
         ranked = sorted((device.rank, device.id) for device in server.devices if device.rank is not None and device.id is not None)
         ids = [number for _rank, number in ranked]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What HCCL refuses in the super pods of a rank table, and SDIDs that cannot be.
+"""Rules of HCCL for the super pods of a rank table, and checks for impossible SDIDs.
 
 Source: hcomm topo/topoinfo_ranktableConcise.cc (GetSuperPodList, CheckSuperPodInfo, GetSingleSuperDeviceId).
 """
@@ -19,7 +19,7 @@ from .super_pod import Sdid, sdid_parts
 NO_SDID = 0xFFFFFFFF
 """HCCL's own value for "not configured" (INVALID_UINT)."""
 MAX_PLACEHOLDER = 0xFFFF
-"""An SDID up to here would be of die 0 of chip 0 of server 0."""
+"""SDIDs up to this value have die 0 of chip 0 of server 0."""
 
 _SPOD_INFO = "npu-smi info -t spod-info -i NPU -c CHIP prints the SDID; hccn.cluster.device_info returns it with gather super_pod"
 
@@ -34,19 +34,19 @@ class _Pod(NamedTuple):
 
 
 def _pods(table: ServerListTable) -> List[_Pod]:
-    """Those that HCCL reads."""
+    """Return the super pods that HCCL reads."""
     if table.fields.get("version") != VERSION:
         return []
     return [_Pod(place, fields) for place, fields in enumerate(entries(table.fields, "super_pod_list"))]
 
 
 def _pod_of(table: ServerListTable) -> Dict[str, str]:
-    """By server_id: where the super pod stands that has the server last."""
+    """Return the path of the super pod of each server_id; the last one counts if several list it."""
     return {name: pod.where for pod in _pods(table) for name in (text_of(member, "server_id") for member in entries(pod.fields, "server_list")) if name}
 
 
 def super_pod_list(table: ServerListTable) -> Iterator[Violation]:
-    """HCCL refuses nothing of this, but reads no super pod then."""
+    """HCCL accepts these tables, but does not see a super pod."""
     version = text_of(table.fields, "version")
     if "super_pod_list" in table.fields and version == "1.0":
         yield Violation("super_pod_list", "HCCL ignores super_pod_list, since it reads it with version 1.2 only", severity="warning",
@@ -98,7 +98,7 @@ def super_pod_servers(table: ServerListTable) -> Iterator[Violation]:
 
 
 def super_device_id(table: ServerListTable) -> Iterator[Violation]:
-    """Needed where super pods are read; unique in each."""
+    """Required if HCCL reads super pods, and unique in each super pod."""
     if table.fields.get("version") != VERSION:
         yield from _twice_in_a_server(table)
         return
@@ -117,7 +117,7 @@ def super_device_id(table: ServerListTable) -> Iterator[Violation]:
 
 
 def _twice_in_a_server(table: ServerListTable) -> Iterator[Violation]:
-    """HCCL reads no SDID with another version, but one that two devices of a server have is wrong whoever reads it."""
+    """In other versions HCCL reads no SDID, but two devices of a server with the same SDID are always wrong."""
     keys = [((server.place, number_of(device.fields, "super_device_id")), device)
             for server in table.servers for device in server.devices if "super_device_id" in device.fields]
     for device, first in duplicates(pair for pair in keys if pair[0][1] is not None):
@@ -126,7 +126,7 @@ def _twice_in_a_server(table: ServerListTable) -> Iterator[Violation]:
 
 
 def _no_sdid(device: DeviceEntry, needed: bool) -> Iterator[Violation]:
-    """Of values that are no strings, string_values tells."""
+    """Values that are not strings are reported by string_values."""
     value = device.fields.get("super_device_id", NOTHING)
     if isinstance(value, str) or value == NO_SDID:
         hint = "-2 is what the device plugin writes when it cannot read the SDID" if value == "-2" else _SPOD_INFO
@@ -136,7 +136,7 @@ def _no_sdid(device: DeviceEntry, needed: bool) -> Iterator[Violation]:
 
 
 def _sdids(server: ServerEntry) -> List[Tuple[DeviceEntry, Sdid]]:
-    """The devices of a server with what their SDIDs say."""
+    """Return the devices of a server with the parts of their SDIDs."""
     found = []
     for device in server.devices:
         number = number_of(device.fields, "super_device_id") if "super_device_id" in device.fields else None
@@ -147,7 +147,7 @@ def _sdids(server: ServerEntry) -> List[Tuple[DeviceEntry, Sdid]]:
 
 
 def sdid_findings(servers: List[ServerEntry]) -> Iterator[Violation]:
-    """SDIDs that contradict the device ids, or each other within a server."""
+    """Report SDIDs that contradict the device ids, or each other within a server."""
     sdids = [_sdids(server) for server in servers]
     every = [pair for pairs in sdids for pair in pairs]
     if len(every) > 1 and all((parts.server_index, parts.chip, parts.die) == (0, 0, 0) for _device, parts in every):
@@ -170,13 +170,13 @@ def sdid_findings(servers: List[ServerEntry]) -> Iterator[Violation]:
 
 
 def sdid(table: ServerListTable) -> Iterator[Violation]:
-    """HCCL takes any number that is unique."""
+    """HCCL accepts any unique number."""
     if table.fields.get("version") == VERSION:
         yield from sdid_findings(table.servers)
 
 
 def super_pod_order(table: ServerListTable) -> Iterator[Violation]:
-    """The manual: the rank ids of one super pod form one block. No code of HCCL looks at it."""
+    """According to the manual, the rank ids of one super pod form one block. HCCL does not check it."""
     pod_of = _pod_of(table)
     ranks: Dict[str, List[int]] = {}
     for server in table.servers:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What HIXL and LLM-DataDist refuse in a local_comm_res: of version 1.3, or of 1.0 and 1.2 in the shape of a table with one device.
+"""Rules of HIXL and LLM-DataDist for a local_comm_res: of version 1.3, or of 1.0 and 1.2, which look like a table with one device.
 
 Source: hicann/hixl docs/zh/api/cpp/HIXL-interface.md, docs/zh/api/python/LLMConfig.md.
 """
@@ -32,7 +32,7 @@ class EndpointTable(NamedTuple):
 
 
 def view(document: Mapping[str, Any], _product: Optional[str] = None) -> EndpointTable:
-    """Any JSON object as a local_comm_res of version 1.3."""
+    """Return any JSON object as a local_comm_res of version 1.3."""
     return EndpointTable(document, [("endpoint_list[%d]" % place, fields) for place, fields in enumerate(entries(document, "endpoint_list"))])
 
 
@@ -86,7 +86,7 @@ def _one_device(table: ServerListTable) -> Iterator[Violation]:
 
 
 def _only(table: ServerListTable) -> List[DeviceEntry]:
-    """The one device; none where it is a table of many, of which one_device says all there is to say."""
+    """Return the only device; an empty list for a table of several, which the rule one_device reports."""
     return table.devices if len(table.devices) == 1 else []
 
 

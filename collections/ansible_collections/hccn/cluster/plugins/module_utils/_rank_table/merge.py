@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Several tables as one, or one in another format: the servers of all, ranks counted anew."""
+"""Merge rank tables, or convert one to another format: all servers, with new ranks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .selection import GROUPED
 
 
 class SourceTable(NamedTuple):
-    """``name``: how messages call it, for instance its path."""
+    """A table to merge. ``name`` identifies it in messages, for instance its path."""
 
     name: str
     model: Model
 
 
 def version_for(name: str, wanted: str, sources: Sequence[SourceTable]) -> str:
-    """The version of the merged table. Raises InputError for tables that cannot become one of it."""
+    """Return the version of the merged table. Raises InputError for tables that cannot be merged."""
     versions = {source.model.version for source in sources}
     if local_comm_res.ENDPOINT_VERSION in versions:
         raise InputError("a local_comm_res of version %s names no NPU: it cannot be merged" % local_comm_res.ENDPOINT_VERSION)
@@ -36,7 +36,7 @@ def version_for(name: str, wanted: str, sources: Sequence[SourceTable]) -> str:
 
 
 def merged(sources: Sequence[SourceTable], name: str, version: str) -> Tuple[Group, ...]:
-    """The groups of the merged table. Entries of one server become one, devices by number. Raises InputError where two tables hold a device."""
+    """Return the groups of the merged table. Entries of one server become one, with devices by id. Raises InputError if two tables have the same device."""
     if not sources:
         raise InputError("no tables are given, so there is no rank table to write")
     if version == rank_list.VERSION:
@@ -76,16 +76,16 @@ def _united(parts: Sequence[Tuple[str, Sequence[Server]]], version: str) -> Tupl
 
 
 def _fresh(server: Server, version: str) -> Server:
-    """Without its old ranks, and without what only super pods have where the version has none: HCCL ignores it there, other readers do not."""
+    """Remove the old ranks and, for version 1.0, the keys of super pods: HCCL ignores these keys there, but other readers do not."""
     single = version == hccl.VERSION
     devices: Tuple[Device, ...] = tuple(device._replace(rank=None, sdid=None if single else device.sdid) for device in server.devices)
     return server._replace(devices=devices, super_pod_id=None if single else server.super_pod_id)
 
 
 def selected(groups: Sequence[Group], hosts: Optional[Sequence[str]], wanted: Callable[[str, Sequence[int]], List[int]]) -> Tuple[Group, ...]:
-    """The groups with the servers that ``hosts`` names, in its order (None: all), and of each the devices that ``wanted`` gives.
+    """Return the groups with only the servers that ``hosts`` names, in that order (None: all), and only the devices that ``wanted`` returns.
 
-    Raises InputError for a server or a device that no table has.
+    Raises InputError for a server or a device that is in no table.
     """
     present = {server.server_id for group in groups for server in group.servers}
     missing = [host for host in hosts or () if host not in present]

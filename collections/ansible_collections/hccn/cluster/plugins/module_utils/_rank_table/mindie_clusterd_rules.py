@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What other readers of a table with server_list refuse: MindIE-LLM, ClusterD.
+"""Rules of MindIE-LLM for a table with server_list, and of ClusterD for the tables that it collects.
 
 Sources: Ascend/MindIE-LLM src/config_manager/ranktable_config.cpp; Ascend/mind-cluster component/clusterd/pkg/domain/epranktable.
 """
@@ -19,7 +19,7 @@ from .server_list import ServerListTable
 
 MINDIE_SERVERS = (2, 60)
 MINDIE_DEVICES = (1, 32)
-"""Devices a server."""
+"""Devices per server."""
 MINDIE_MAX_DEVICE_ID = 63
 MINDIE_MAX_RANK = 511
 MINDIE_MAX_MODE = 0o640
@@ -80,7 +80,7 @@ def _server_id(table: ServerListTable) -> Iterator[Violation]:
 
 
 def _master(table: ServerListTable) -> Iterator[Violation]:
-    """Nothing is refused, but without a master each server waits for one."""
+    """MindIE-LLM accepts the table, but without a master each server waits for one."""
     if table.devices and not any(device.fields.get("rank_id") == "0" for device in table.devices):
         yield Violation("server_list", "no device has rank_id '0', so no server is the master", severity="warning")
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What HCCL on Ascend 950 refuses in a rank table of version 2.0. Here numbers are numbers, unlike in versions 1.x.
+"""Rules of HCCL on Ascend 950 for a rank table of version 2.0, in which numbers are JSON numbers, unlike in versions 1.x.
 
-Source: hcomm, RankTableInfo and its parts (Deserialize, Check); the manual: rank_table_config_a5.md.
+Sources: hcomm, RankTableInfo and its parts (Deserialize, Check); the manual rank_table_config_a5.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .rule import Rule, Violation, duplicates, missing_keys, not_objects, not_st
 
 MAX_RANKS = 65536
 MAX_LOCAL_ID = 64
-"""Also the id of a backup NPU, which says by replaced_local_id whom it stands for."""
+"""Also the id of a backup NPU, whose replaced_local_id names the NPU that it replaces."""
 MAX_DEVICE_ID = 64
 MAX_LEVELS = 8
 MAX_LAYER = 7
@@ -67,7 +67,7 @@ def _level(where: str, fields: Mapping[str, Any]) -> LevelEntry:
 
 
 def view(document: Mapping[str, Any], product: Optional[str] = None) -> RankListTable:
-    """Any JSON object as a table of version 2.0."""
+    """Return any JSON object as a table of version 2.0."""
     found = []
     for place, fields in enumerate(entries(document, "rank_list")):
         where = "rank_list[%d]" % place
@@ -162,7 +162,7 @@ def _limits(table: RankListTable) -> Iterator[Violation]:
 
 
 def _replaced(table: RankListTable) -> Iterator[Violation]:
-    """A backup NPU (local_id 64) says whom it replaces; nobody else does, and only one replaces."""
+    """A backup NPU (local_id 64) names the NPU that it replaces. HCCL accepts one backup NPU."""
     backups = []
     for rank in table.ranks:
         local, replaced = integer(rank.fields, "local_id"), integer(rank.fields, "replaced_local_id")
@@ -233,7 +233,7 @@ def _rank_addresses(table: RankListTable) -> Iterator[Violation]:
 
 
 def _address_unique(table: RankListTable) -> Iterator[Violation]:
-    """HCCL does not compare them; an address at two levels of one rank is no mistake."""
+    """HCCL does not compare addresses. The same address at two levels of one rank is valid."""
     first: Dict[str, RankEntry] = {}
     for rank in table.ranks:
         for level in rank.levels:
@@ -260,7 +260,7 @@ def _instance_sizes(table: RankListTable) -> Iterator[Violation]:
 
 
 def _local_ids(table: RankListTable) -> Iterator[Violation]:
-    """HCCL finds the NPU in the topology file by it, in the lowest net instance."""
+    """HCCL finds the NPU in the topology file by local_id, within the lowest net instance."""
     keys = []
     for rank in table.ranks:
         local = integer(rank.fields, "local_id")

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a rule is, and what it finds."""
+"""Rules for rank tables, the violations that they report, and checks that several rules share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STRINGS = {str}
 
 
 class Violation(NamedTuple):
-    """``where`` is a path such as ``server_list[0].device[1].device_ip``; empty for the whole document."""
+    """One violation of a rule. ``where`` is a path such as ``server_list[0].device[1].device_ip``, empty for the whole document."""
 
     where: str
     message: str
@@ -22,7 +22,7 @@ class Violation(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """``code``: what HCCL reports then; None where it reports nothing, and for other readers. ``find`` takes the view of the format."""
+    """``code`` is what HCCL reports; None if it reports nothing, and for other readers. ``check`` takes the view of the format."""
 
     name: str
     code: Optional[str]
@@ -30,7 +30,7 @@ class Rule(NamedTuple):
 
 
 def shortened(value: Any) -> str:
-    """The repr of a value of the document, cut where it is long."""
+    """Return the repr of a value of the document, truncated if it is long."""
     text = repr(value)
     return text if len(text) <= _MAX_REPR else text[:_MAX_REPR] + "..."
 
@@ -40,12 +40,12 @@ def is_number(value: Any) -> bool:
 
 
 def only_strings(fields: Mapping[str, Any]) -> bool:
-    """Quickly, for the devices of large tables."""
+    """Return True if all values are strings. Fast, since it is called for every device of large tables."""
     return set(map(type, fields.values())) <= _STRINGS
 
 
 def not_strings(fields: Mapping[str, Any], keys: Iterable[str], where: str, then: str, device: Optional[int] = None) -> Iterator[Violation]:
-    """The keys whose values are there but no strings; ``then`` says what follows from it."""
+    """Report the keys whose values are present but not strings; ``then`` is the consequence."""
     for key in keys:
         if key in fields and not isinstance(fields[key], str):
             value = shortened(fields[key])
@@ -54,14 +54,14 @@ def not_strings(fields: Mapping[str, Any], keys: Iterable[str], where: str, then
 
 
 def missing_keys(fields: Mapping[str, Any], keys: Iterable[str], where: str, device: Optional[int] = None) -> Iterator[Violation]:
-    """The keys that are not there."""
+    """Report the keys that are missing."""
     for key in keys:
         if key not in fields:
             yield Violation(where + key, "%s is missing" % key, device=device)
 
 
 def not_objects(fields: Mapping[str, Any], key: str, where: str) -> Iterator[Violation]:
-    """The members of a list that are no objects."""
+    """Report the members of a list that are not objects."""
     members = fields.get(key)
     for index, member in enumerate(members if isinstance(members, list) else ()):
         if not isinstance(member, dict):
@@ -69,11 +69,11 @@ def not_objects(fields: Mapping[str, Any], key: str, where: str) -> Iterator[Vio
 
 
 RankBlock = Tuple[int, int, str]
-"""The lowest and the highest rank of a server or super pod, and where it stands."""
+"""The lowest and the highest rank of a server or super pod, and its path."""
 
 
 def interleaved_blocks(blocks: Sequence[RankBlock]) -> Iterator[Tuple[RankBlock, RankBlock]]:
-    """Each block that begins before an earlier one ends, with that one."""
+    """Yield each block that begins before an earlier one ends, together with that earlier block."""
     ordered = sorted(blocks, key=lambda block: block[:2])
     widest = ordered[0] if ordered else None
     for block in ordered[1:]:
@@ -84,7 +84,7 @@ def interleaved_blocks(blocks: Sequence[RankBlock]) -> Iterator[Tuple[RankBlock,
 
 
 def duplicates(values: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:
-    """Of (key, item) pairs: each item whose key came before, with the first item of that key."""
+    """Yield each item of (key, item) pairs whose key occurred before, together with the first item of that key."""
     first: Dict[Any, Any] = {}
     for key, item in values:
         if first.setdefault(key, item) is not item:

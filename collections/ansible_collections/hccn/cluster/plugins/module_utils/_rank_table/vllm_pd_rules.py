@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What the LLMDataDist connector of vLLM refuses in a prefill and decode table, and with what its links fail.
+"""Rules of the LLMDataDist connector of vLLM for a prefill and decode table, including errors with which its links fail.
 
 Source: vllm-project/vllm-ascend v0.11.0-dev vllm_ascend/distributed/llmdatadist_c_mgr_connector.py. It reads both lists, and finds its
-own entry by server_id (its address) and device_id (a word of ASCEND_RT_VISIBLE_DEVICES).
+own entry by server_id (its address) and device_id (an element of ASCEND_RT_VISIBLE_DEVICES).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class VllmTable(NamedTuple):
 
 
 def view(document: Mapping[str, Any], _product: Optional[str] = None) -> VllmTable:
-    """Any JSON object as a prefill and decode table."""
+    """Return any JSON object as a prefill and decode table."""
     return VllmTable(document, [VllmDevice("%s[%d]" % (key, place), fields, number_of(fields, "device_id"), addresses_of(fields, "device_ip"))
                                 for key in LISTS for place, fields in enumerate(entries(document, key))])
 
@@ -78,7 +78,7 @@ def _device_id(table: VllmTable) -> Iterator[Violation]:
 
 
 def _device_unique(table: VllmTable) -> Iterator[Violation]:
-    """Two processes on one NPU need two ports; the second cannot listen (EI0006)."""
+    """Two processes on one NPU need two ports, otherwise the second cannot listen (EI0006)."""
     keys = [((text_of(entry.fields, "server_id"), entry.id), entry) for entry in table.devices if entry.id is not None]
     for entry, first in duplicates(keys):
         yield Violation(entry.where + ".device_id", "device_id %d of this server is also %s" % (entry.id, first.where), severity="warning", device=entry.id)
@@ -106,7 +106,7 @@ def _device_ip(table: VllmTable) -> Iterator[Violation]:
 
 
 def _is_super_pod(entry: VllmDevice) -> bool:
-    """Virtual NICs of different super pods have the same addresses."""
+    """Return True for an entry in a super pod, where addresses are those of virtual NICs, which repeat in other super pods."""
     return "super_device_id" in entry.fields
 
 
@@ -114,7 +114,7 @@ def _device_ip_unique(table: VllmTable) -> Iterator[Violation]:
     ends = [((found, text_of(entry.fields, "super_pod_id") if _is_super_pod(entry) else None), entry) for entry in table.devices
             for _address, found in entry.addresses if found is not None]
     for entry, first in duplicates(ends):
-        # The same NPU in both lists is the finding of device_unique.
+        # The same NPU in both lists is reported by device_unique.
         if (entry.fields.get("server_id"), entry.id) != (first.fields.get("server_id"), first.id):
             yield Violation(entry.where + ".device_ip", "the address %s is also that of %s" % (shortened(entry.fields["device_ip"]), first.where),
                             device=entry.id)
@@ -137,7 +137,7 @@ def _super_device_id(table: VllmTable) -> Iterator[Violation]:
 
 
 def _sdid(table: VllmTable) -> Iterator[Violation]:
-    """On A3 the table holds the SDID and the address of the virtual NIC; both tell the device and its server."""
+    """On A3 the SDID and the address of the virtual NIC both contain the device and its server."""
     for entry in table.devices:
         number = number_of(entry.fields, "super_device_id") if _is_super_pod(entry) else None
         parts = sdid_parts(number) if number is not None else None
