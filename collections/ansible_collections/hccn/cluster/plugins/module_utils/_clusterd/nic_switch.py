@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""SwitchNicTrack: NPUs of a running job to their backup link, or back, and the one message that tells how it went.
+"""The logic of clusterd_nic_switch: switch NPUs of a running job to their backup links, or back (SwitchNicTrack).
 
-Code 0 means that the order was handed out, no more. The result is a single message of another stream, which only opens while the job is being switched.
-Nothing is ever sent twice: a switch is not idempotent, and a failed one can end the job.
+Code 0 only means that ClusterD accepted the request. The result is a single message of another stream, which can only be opened during the switch.
+Nothing is sent twice, since a switch is not idempotent and a failed switch can end the job.
 Source: Ascend/mind-cluster component/clusterd/pkg/application/recover/{om_service,om_controller}.go.
 """
 
@@ -20,22 +20,22 @@ from .channel import Channel
 from .topology import Nics
 
 OPERATIONS: Mapping[str, bool] = {"failover": True, "switchback": False}
-"""``op``: true is the backup link."""
+"""The value of ``op``, which is true for the backup link."""
 SERVER_WAIT_S = 900
-"""ClusterD gives up on a result after 15 min."""
+"""ClusterD waits 15 min for a result."""
 EVENT_S = 5.0
-"""Code 0 comes before the state machine has begun. Until then the result is refused with ``NOT_SWITCHING``; it is asked for anew for so long."""
+"""ClusterD returns code 0 before its state machine has started, and until then refuses the stream with NOT_SWITCHING. Opening is retried this long."""
 NOT_SWITCHING = "is not swtiching nic"
 _PAUSE_S = 0.2
 NOT_CONNECTED = "failed to connect"
-"""How gRPC begins where not even a connection came about."""
+"""The beginning of gRPC's message if there was no connection."""
 
 FINISHED, FAILED, REFUSED, UNKNOWN = "finished", "failed", "refused", "unknown"
 STOPPED, FORESEEN = "stopped", "foreseen"
 
 
 class Outcome(NamedTuple):
-    """``status``: finished, failed, refused or unknown. ``code`` and ``info`` of the answer, if there was one; ``result``: the text of the one message."""
+    """The outcome of a switch. ``code`` and ``info`` are those of the answer, if there was one; ``result`` is the text of the result message."""
 
     status: str
     code: Optional[int]
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
         return self.status != REFUSED
 
     def sentence(self) -> str:
-        """For the message of a failure; empty for a switch that went well."""
+        """Return the message of a failure; empty for a successful switch."""
         if self.status == FINISHED:
             return ""
         if self.status == REFUSED and self.code is not None:
@@ -61,14 +61,14 @@ class Outcome(NamedTuple):
 
 
 def request(job_id: str, nics: Nics, direction: str) -> Dict[str, Any]:
-    """The message SwitchNics: on the wire a device is "0" or "8"."""
+    """Return the message SwitchNics, in which devices are strings such as "0" or "8"."""
     operation = OPERATIONS[direction]
     return {"jobID": job_id, "nicOps": {node: {"dev": [str(device) for device in devices], "op": [operation] * len(devices)}
                                         for node, devices in nics.items()}}
 
 
 def _result(channel: Channel, job_id: str, seconds: float) -> str:
-    """The one message. Raises HccnError."""
+    """Return the text of the result message. Raises HccnError."""
     until = time.monotonic() + EVENT_S
     while True:
         try:
@@ -83,18 +83,18 @@ def _result(channel: Channel, job_id: str, seconds: float) -> str:
 
 
 _NOT_RECEIVED = ("tls_failed", "not_implemented", "rate_limited", "refused", "too_large")
-"""Errors with which a request was turned away before the switch began."""
+"""Errors that mean that ClusterD did not start the switch."""
 
 
 def _may_have_been_received(error: HccnError) -> bool:
-    """May ClusterD have the request, although no answer came?"""
+    """Return True if ClusterD may have received the request although it did not answer."""
     if error.code == "server_unreachable":
         return NOT_CONNECTED not in error.message
     return error.code not in _NOT_RECEIVED
 
 
 def switch(channel: Channel, message: Mapping[str, Any], seconds: float) -> Outcome:
-    """Sends the request and waits for its result for ``seconds``. Raises HccnError where the request did not reach ClusterD for sure."""
+    """Send the request and wait ``seconds`` for its result. Raises HccnError if the request certainly did not reach ClusterD."""
     try:
         answer = channel.call("recover", "SwitchNicTrack", message)
     except HccnError as error:
@@ -113,14 +113,14 @@ def switch(channel: Channel, message: Mapping[str, Any], seconds: float) -> Outc
 
 
 def _api(params: Mapping[str, Any]) -> kube.Api:
-    """Raises HccnError also where a package lacks: a switch may be asked for without Kubernetes."""
+    """Return the Kubernetes API. Raises HccnError also if PyYAML is missing, since a switch does not need Kubernetes."""
     if kube_access.YAML_ERROR is not None:
         raise HccnError("no_kubernetes", "PyYAML is not installed, so no kubeconfig can be read")
     return options.api_of(params)
 
 
 def change(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
-    """The return values, ``failed`` and ``msg`` among them where it did not go well. Raises HccnError where nothing was sent."""
+    """Return the values of clusterd_nic_switch, with ``failed`` and ``msg`` if the switch failed. Raises HccnError if nothing was sent."""
     nics = topology.select(params["nics"], params["topology"])
     if not params["job_id"]:
         raise InputError("job_id is empty")

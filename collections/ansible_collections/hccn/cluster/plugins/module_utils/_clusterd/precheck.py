@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What is looked at before NPUs of a job are switched, and what cannot be looked at from here.
+"""Check the preconditions of a switch of NPUs, and list those that cannot be checked from here.
 
 Sources: the description of link failover (seed of SwitchNicTrack), Ascend/mind-cluster component/clusterd/pkg/domain/podgroup/pg_util.go.
 """
@@ -25,11 +25,11 @@ ALWAYS_UNCHECKED = (
     "the framework started MindIO when it was initialised",
     "MindSpore: TASKD_PROCESS_ENABLE=on was set before TaskD Manager started",
 )
-"""What only the training process knows."""
+"""Preconditions that only the training process knows."""
 
 
 class Prechecks(NamedTuple):
-    """``checked`` and ``unchecked``: sentences; ``problems``: what forbids the switch."""
+    """``problems`` forbid the switch; ``checked`` and ``unchecked`` are sentences."""
 
     problems: List[Problem]
     checked: List[str]
@@ -54,7 +54,7 @@ def _first_line(message: Any) -> str:
 
 
 def links(nics: Nics, nodes: Mapping[str, Any]) -> Prechecks:
-    """``nodes``: results of device_info by node. One that failed, or whose host was lost, forbids the switch; without any it is unchecked."""
+    """Check the links. ``nodes`` are results of device_info by node. A failed result or a lost host forbids the switch; no result leaves it unchecked."""
     prechecks = Prechecks([], [], [])
     for node, devices in nics.items():
         names = "the links of NPU %s on node %s" % (", ".join(map(str, devices)), node)
@@ -80,7 +80,7 @@ def _of_job(item: Dict[str, Any], job_id: str) -> bool:
 
 
 def job(api: kube.Api, namespace: str, job_id: str) -> Prechecks:
-    """Process-level recovery and the phase of the job's PodGroup. Raises HccnError."""
+    """Check process-level recovery and the phase of the PodGroup of the job. Raises HccnError."""
     prechecks = Prechecks([], [], [])
     groups = [item for item in api.items(POD_GROUPS, "podgroups", namespace) if _of_job(item, job_id)]
     if not groups:
@@ -103,7 +103,7 @@ def job(api: kube.Api, namespace: str, job_id: str) -> Prechecks:
 
 
 def run(nics: Nics, nodes: Mapping[str, Any], reach: Any, namespace: str, job_id: str) -> Prechecks:
-    """All of it. ``reach`` gives the Api; where there is none, what it would tell is unchecked. Raises HccnError."""
+    """Run all checks. ``reach`` returns the Kubernetes API; if it raises HccnError, the checks of the job are unchecked."""
     found = links(nics, nodes)
     try:
         of_job = job(reach(), namespace, job_id)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The logic of clusterd_rank_table_info: a job's rank table, from its ConfigMaps or from ClusterD, and what is wrong with it."""
+"""The logic of clusterd_rank_table_info: read the rank table of a job, from its ConfigMaps or from ClusterD, and check it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _over_grpc(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
                          "or use source configmap")
     if params["wait"] < 1 or params["settle"] < 0:
         raise InputError("wait is to be 1 s or more, settle 0 s or more")
-    # The files of TLS are read here; a connection is made by the first call.
+    # Opening the channel reads the TLS files; only the first call connects.
     with Channel(options.server_of(params), params["timeout"]) as channel:
         if check_mode:
             return {"messages": [], "received": 0, "preempted": False, "problems": [], "unchecked": [NOT_ASKED]}
@@ -40,7 +40,7 @@ def _over_grpc(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
 
 
 def read(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
-    """The return values, ``failed`` and ``msg`` among them where ``fail_on`` says so. Raises HccnError."""
+    """Return the values of clusterd_rank_table_info, with ``failed`` and ``msg`` according to ``fail_on``. Raises HccnError."""
     result = _over_grpc(params, check_mode) if params["source"] == "grpc" else _from_config_maps(params)
     problems: List[Problem] = result["problems"]
     if fails(problems, params["fail_on"]):

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A job's rank table over gRPC: Register, SubscribeRankTable, the first complete table.
+"""Receive the rank table of a job over gRPC: Register, SubscribeRankTable, then the first complete table.
 
-ClusterD registers by job alone: a second Register ends the stream of whoever subscribed before, without an error. It sends only complete tables, the first
-after 2 s at the earliest, the same again at every event, and nothing at all, on an open stream, as long as there is none. Groups are numbered anew each time.
+ClusterD registers by job only, so a second Register ends the stream of the previous subscriber, without an error. It sends only complete tables: the first
+after 2 s at the earliest, the same table again at every event, and nothing while there is no complete table. Each message numbers the groups differently.
 Source: Ascend/mind-cluster component/clusterd/pkg/application/config/{grpc_service,publisher}.go.
 """
 
@@ -21,11 +21,11 @@ from . import server_codes
 from .channel import Channel
 
 MAX_MESSAGES = 100
-"""Messages told of one by one; all are counted."""
+"""Messages that are reported one by one; all are counted."""
 
 
 class Received(NamedTuple):
-    """``table``: the last one that came. ``messages``: of the first ones, ``received`` in all. ``preempted``: the server ended the stream."""
+    """``table`` is the last one. ``messages`` describes the first ones; ``received`` counts all. ``preempted`` is True if the server ended the stream."""
 
     table: Dict[str, Any]
     messages: List[Dict[str, Any]]
@@ -34,7 +34,7 @@ class Received(NamedTuple):
 
 
 def comparable_content(table: Mapping[str, Any]) -> str:
-    """What a table says, without the numbers of instances and the order of servers, which change from message to message."""
+    """Return the content of a table without the numbers of instances and the order of servers, which differ between messages."""
     groups = table.get("server_group_list")
     if not isinstance(groups, list):
         return json.dumps(table, sort_keys=True)
@@ -68,7 +68,7 @@ def _preempted(job_id: str) -> HccnError:
 
 
 class _Listener:
-    """Reads one stream until its first table and ``settle`` seconds more."""
+    """Reads one stream until its first table, then for ``settle`` seconds more."""
 
     def __init__(self, job_id: str, settle: float) -> None:
         self._job_id = job_id
@@ -91,7 +91,7 @@ class _Listener:
             self.table, self._last_content = table, said
 
     def listen(self, stream: Any, seconds: float) -> bool:
-        """Was it the server that ended the stream? Raises HccnError."""
+        """Read the stream; return True if the server ended it. Raises HccnError."""
         timer: Optional[threading.Timer] = None
         try:
             for message in stream:
@@ -116,7 +116,7 @@ class _Listener:
 
 
 def subscribe(channel: Channel, job_id: str, role: str, seconds: float, settle: float) -> Received:
-    """The table of a job. ``settle``: seconds to go on listening after the first, for instances that become complete. Raises HccnError."""
+    """Return the table of a job. ``settle`` seconds are spent listening after the first one, for instances that complete later. Raises HccnError."""
     request = {"jobId": job_id, "role": role}
     status = channel.call("config", "Register", request)
     if status["code"] != server_codes.OK:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Return codes and result texts of ClusterD in words, and which of them may be tried again.
+"""The return codes and result texts of ClusterD, their meaning, and which codes may be retried.
 
 Sources: Ascend/mind-cluster component/clusterd/pkg/domain/common/code.go and pkg/application/recover/om_controller.go, and the document of Elastic-Agent, which
-shares the codes. Where both name a code differently, the server's name stands here. By the server's own comment 4xx is final and 5xx may be tried again.
+shares the codes. If the two names of a code differ, the name in the server is used. According to a comment in the server, 4xx is final and 5xx may be retried.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Dict, Mapping, NamedTuple, Optional
 
 
 class ServerCode(NamedTuple):
-    """``hint``: what to do; empty where nothing but what the server said helps."""
+    """``hint`` says what to do; it is empty if only the message of the server helps."""
 
     name: str
     meaning: str
@@ -62,7 +62,7 @@ SUCCESS = 200
 
 
 def explain(code: int) -> Dict[str, object]:
-    """``name``, ``meaning``, ``retryable``, and ``hint`` where there is one; also of a code that is not in the table."""
+    """Return ``name``, ``meaning``, ``retryable`` and, if there is one, ``hint`` of a code, even if it is unknown."""
     found = CODES.get(code)
     if found is None:
         return {"name": "unknown", "meaning": "a code that neither the document nor the server's source has", "retryable": False}
@@ -73,13 +73,13 @@ def explain(code: int) -> Dict[str, object]:
 
 
 def describe(code: int, info: str) -> str:
-    """``413 OMParamInvalid: the request does not fit the job: job:x is not running``."""
+    """Return a text such as ``413 OMParamInvalid: the request does not fit the job: job:x is not running``."""
     found = explain(code)
     return "%d %s: %s%s" % (code, found["name"], found["meaning"], ": " + info if info else "")
 
 
 SWITCH_FINISHED = "switch nic finish"
-"""The only text of a switch that went well."""
+"""The text of a successful switch."""
 
 _INSPECT_JOB = "look at the job before anything else: a failed switch can end it, and each saves a checkpoint"
 
@@ -101,11 +101,11 @@ SWITCH_FAILURES: Mapping[str, str] = {
     "send switch nic signal failed, please check manually": "ClusterD could not tell the job to switch, so what was done is not known",
     "report switch nic result timeout, please check manually": "no result within the time that ClusterD waits, so what was done is not known",
 }
-"""Texts of failed switches, as ClusterD sends them, and what they mean."""
+"""The texts that ClusterD sends for failed switches, with their meaning."""
 
 
 def explain_switch_failure(text: str) -> Optional[str]:
-    """What a failed switch means and what to do; None for one that went well."""
+    """Return what the text of a failed switch means and what to do; None for a successful switch."""
     if text == SWITCH_FINISHED:
         return None
     return "%s; %s" % (SWITCH_FAILURES.get(text, "a text that the server's source does not have"), _INSPECT_JOB)

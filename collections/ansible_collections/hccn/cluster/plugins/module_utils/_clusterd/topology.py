@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which NPUs hang on which leaf and which QDD, told by the user, and the NPUs that a word such as "leaf 1" means.
+"""The user's description of which NPUs are connected to which leaf and QDD, and the selection of NPUs by it.
 
-A QDD is a module (QSFP-DD) with ports A and B, each of one NPU. Failed over, an NPU goes through the port of the same letter of the backup QDD.
+A QDD is a module (QSFP-DD) with ports A and B, each for one NPU. After a failover, an NPU uses the port of the same letter of the backup QDD.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Nics = Dict[str, List[int]]
 
 
 class Qdd(NamedTuple):
-    """``ports``: NPUs by port. ``backup``: the QDD that takes over; only for people."""
+    """``ports`` are NPUs by port. ``backup`` is the QDD that takes over; it is informational."""
 
     name: str
     ports: Tuple[Tuple[str, int], ...]
@@ -27,7 +27,7 @@ class Qdd(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """``nodes``: on which it is so; None for all."""
+    """``nodes`` are those with this wiring; None for all."""
 
     name: str
     backup: str
@@ -40,7 +40,7 @@ class Leaf(NamedTuple):
 
 
 def device_id(value: Any, what: str) -> int:
-    """A physical id. Raises InputError."""
+    """Return the physical id of an NPU. Raises InputError."""
     text = str(value).strip()
     if isinstance(value, bool) or not is_count(text):
         raise InputError("%s: %r is no id of an NPU such as 0 or 8" % (what, value))
@@ -67,7 +67,7 @@ def _qdd(entry: Any, where: str) -> Qdd:
 
 
 def parse(topology: Any) -> List[Leaf]:
-    """The option ``topology``. Raises InputError."""
+    """Parse the option ``topology``. Raises InputError."""
     leaves = []
     for place, entry in enumerate(topology or ()):
         where = "topology[%d]" % place
@@ -85,7 +85,7 @@ def parse(topology: Any) -> List[Leaf]:
 
 
 def _check_once(leaves: Sequence[Leaf]) -> None:
-    """An NPU hangs on one port. Raises InputError."""
+    """Raise InputError if an NPU is on several ports."""
     seen: Dict[Tuple[str, int], str] = {}
     for leaf in leaves:
         for node in leaf.nodes or ("",):
@@ -98,7 +98,7 @@ def _check_once(leaves: Sequence[Leaf]) -> None:
 
 
 def leaf_named(leaves: Sequence[Leaf], name: str) -> List[Leaf]:
-    """The entries of a leaf: one, or one for each group of nodes. Raises InputError."""
+    """Return the entries of a leaf: one, or one per group of nodes. Raises InputError if there is none."""
     found = [leaf for leaf in leaves if leaf.name == name]
     if not found:
         raise InputError("topology has no leaf %r; it has %s" % (name, ", ".join(sorted({leaf.name for leaf in leaves})) or "none"))
@@ -142,7 +142,7 @@ def _selected_devices(entry: Mapping[str, Any], leaves: Sequence[Leaf], where: s
 
 
 def select(entries: Sequence[Mapping[str, Any]], topology: Any) -> Nics:
-    """The option ``nics`` as NPUs by node. Raises InputError: empty lists, a node or an NPU twice, what the topology does not have."""
+    """Return the NPUs of the option ``nics`` by node. Raises InputError for empty lists, duplicates, and names that the topology does not have."""
     leaves = parse(topology)
     if not entries:
         raise InputError("nics is empty: ClusterD would take that and do nothing")
@@ -166,7 +166,7 @@ def select(entries: Sequence[Mapping[str, Any]], topology: Any) -> Nics:
 
 
 def on_leaf(topology: Any, name: str) -> Tuple[Nics, Optional[List[int]]]:
-    """The NPUs on a leaf: by node, and those of every node that is not named. Raises InputError."""
+    """Return the NPUs on a leaf by node, and those on all other nodes. Raises InputError."""
     by_node: Nics = {}
     everywhere: Optional[List[int]] = None
     for leaf in leaf_named(parse(topology), name):
