@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The logic of datadist_check: may the planned clusters link?"""
+"""The logic of datadist_check: check whether the planned clusters can link, and probe ports."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ FREE, USED, NO_ADDRESS = "free", "used", "no_address"
 
 
 def port_state(ip: str, port: int) -> str:
-    """``free``, ``used``, or ``no_address`` where the host does not have the address. Raises OSError for all else."""
+    """Return whether a port is free, by binding it for a moment: ``free``, ``used``, or ``no_address`` if the host lacks the address.
+
+    Raises OSError for other errors.
+    """
     family = socket.AF_INET6 if ":" in ip else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
-        # Connections that are closing do not count, listeners do.
+        # Ignore connections that are closing.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((ip, port))
@@ -53,7 +56,7 @@ def _sentence(problems: Sequence[Problem]) -> str:
 
 
 def check(params: Mapping[str, Any]) -> Dict[str, Any]:
-    """The return values of datadist_check, ``failed`` and ``msg`` among them where ``fail_on`` says so. Raises HccnError."""
+    """Return the values of datadist_check, with ``failed`` and ``msg`` according to ``fail_on``. Raises HccnError."""
     if params["clusters"] is None:
         return _probe(params["probe"])
     if params["nodes"] is None:

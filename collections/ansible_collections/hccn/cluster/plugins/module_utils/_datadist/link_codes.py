@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Status codes of LLM-DataDist in words.
+"""The status codes of LLM-DataDist and their meaning.
 
 Source: hicann/hixl docs/zh/api/cpp/LLM-DataDist-error-code.md and docs/zh/api/python/LLMStatusCode.md.
 """
@@ -40,12 +40,12 @@ CODES: Mapping[str, LinkCode] = {
 }
 
 LINKED = ("LLM_SUCCESS", "LLM_ALREADY_LINK")
-"""An existing link is no failure."""
+"""An existing link is not a failure."""
 UNLINKED = ("LLM_SUCCESS", "LLM_NOT_YET_LINK")
 
 
 def explain(name: str) -> Dict[str, object]:
-    """``code`` (where it is known), ``name``, ``meaning``, and ``hint`` where there is one."""
+    """Return ``name`` and ``meaning`` of a status and, if known, ``code`` and ``hint``."""
     found = CODES.get(name)
     if found is None:
         return {"name": name, "meaning": "see LLMStatusCode in the manual of LLM-DataDist"}

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What LinkLlmClusters would refuse, or what makes it fail, that the plan alone tells.
+"""Check the plan for errors with which LinkLlmClusters refuses a call or fails.
 
 Source: the description of LinkLlmClusters, hicann/hixl docs/zh/api/cpp/LLM-DataDist-interface.md, examples/README.md.
 """
@@ -16,9 +16,9 @@ from .._rank_table.super_pod import DIES
 from .link_plan import MAX_CLUSTERS, Cluster, Npu, LinkPlan
 
 MAX_LINKS = 512
-"""Links a card, without a local_comm_res of version 1.3 (kMaxLinkNum)."""
+"""Links per card, without a local_comm_res of version 1.3 (kMaxLinkNum)."""
 MIN_TIMEOUT_MS, MIN_TIMEOUT_TLS_MS = 200, 2000
-"""Advised at least; the second where TLS is on."""
+"""Recommended minimum timeouts; the second one applies if TLS is enabled."""
 
 
 def _problem(rule: str, cluster: Cluster, message: str, hint: str, severity: str = "error", where: Optional[str] = None) -> Problem:
@@ -48,7 +48,7 @@ def links_a_device(plan: LinkPlan) -> Iterator[Problem]:
 
 
 def ip_infos(plan: LinkPlan) -> Iterator[Problem]:
-    """One for who listens and, where there is no local_comm_res, for who calls."""
+    """A cluster needs one ip_info if it listens, or if it calls without a local_comm_res."""
     callers = {call.caller.id for call in plan.calls}
     remotes = {remote.id for call in plan.calls for remote in call.remotes}
     for cluster in plan.clusters:
@@ -88,7 +88,7 @@ def ports_twice(plan: LinkPlan) -> Iterator[Problem]:
 
 
 def local_comm_res(plan: LinkPlan) -> Iterator[Problem]:
-    """What HIXL would refuse of the option."""
+    """Check the option by the rules of HIXL."""
     for cluster in plan.clusters:
         if cluster.local_comm_res:
             for found in checks.check_text(cluster.local_comm_res, ["hixl"]):
