@@ -18,8 +18,6 @@ from .channel import Channel
 
 SUMMARY_LABEL = "outside-job-info=true"
 SUMMARY_PREFIX = "job-summary-"
-ROLES = ("CCAgent", "DefaultUser1", "DefaultUser2", "FdAgent")
-"""Roles that ClusterD allows to query jobs."""
 MAX_JOBS = 10000
 """The number of jobs that ClusterD serves (MaxServeJobs)."""
 RUNNING = "running"

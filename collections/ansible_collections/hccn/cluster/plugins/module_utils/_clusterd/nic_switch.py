@@ -21,8 +21,6 @@ from .topology import Nics
 
 OPERATIONS: Mapping[str, bool] = {"failover": True, "switchback": False}
 """The value of ``op``, which is true for the backup link."""
-SERVER_WAIT_S = 900
-"""ClusterD waits 15 min for a result."""
 EVENT_S = 5.0
 """ClusterD returns code 0 before its state machine has started, and until then refuses the stream with NOT_SWITCHING. Opening is retried this long."""
 NOT_SWITCHING = "is not swtiching nic"

@@ -22,8 +22,6 @@ ALONE = 1023
 """The server index of a server outside a super pod: all 10 bits are set."""
 MAX_SERVER_INDEX = ALONE - 1
 MAX_SDID = 0xFFFFFFFF
-ABNORMAL_SDID = -2
-"""What Ascend's device plugin writes if it cannot read the SDID (Ascend/mind-cluster, SdIdAbnormal)."""
 
 MAX_VNIC_SERVER = 47
 """The last server index that an address of a virtual NIC can hold (SERVER_ID_MAX)."""

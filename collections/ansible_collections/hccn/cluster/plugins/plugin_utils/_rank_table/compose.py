@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""From the options of the action rank_table to a table and its problems."""
+"""Compose and check the rank table that the options of the action rank_table describe."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts imp
 Options = Mapping[str, Any]
 
 LONGEST_FAILURE = 10_000
-"""Characters of a sentence, which may name all hosts of a cluster."""
+"""Characters of the failure message, which may name all hosts of a cluster."""
 
 _PLACES = (re.compile(r"(?:server_group_list\[(\d+)\]\.)?server_list\[(\d+)\]"), re.compile(r"(prefill|decode)_device_list\[(\d+)\]"),
            re.compile(r"(rank_list)\[(\d+)\]"))
 _PLACE = re.compile(r"(?:server_group_list\[(\d{1,9})\]\.)?server_list\[(\d{1,9})\](?:\.device\[(\d{1,9})\])?")
-"""In the message of a rule, which names another server or NPU by its place."""
+"""A path in the message of a rule, which refers to another server or NPU."""
 
 
 @dataclass(frozen=True)
 class Composed:
-    """``failure``: the sentence why the table must not be written, else None; then ``table`` is None where there is not even a draft of it."""
+    """A table and its problems. ``failure`` says why the table must not be written, else None. ``table`` is None if it could not be assembled."""
 
     table: dict[str, Any] | None
     problems: tuple[Problem, ...]
@@ -43,8 +43,8 @@ class Composed:
 
 
 def compose(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> Composed:
-    """The table that the options ask for, checked. Raises InputError for what concerns no single host."""
-    # Nearly all that is made here is still needed at the end, and the collector would walk over all of Ansible to find that out.
+    """Return the checked table. Raises InputError for errors that do not concern a single host."""
+    # Nearly all objects that are made here are needed until the end, so garbage collection, which visits all objects of Ansible, would free little.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -89,7 +89,7 @@ def _from_nodes(options: Options, hosts: HostVars) -> assemble.Assembly:
 
 
 def _words(by_host: Mapping[str, Any]) -> dict[str, list[str]]:
-    """``host_devices``: a value that is no list is taken as its only element."""
+    """Return the option ``host_devices`` with lists of strings. A value that is not a list is its only element."""
     return {host: [str(word) for word in (words if isinstance(words, (list, tuple)) else [words])] for host, words in by_host.items()}
 
 
@@ -102,7 +102,7 @@ def _ordered(options: Options, servers: Sequence[Server], hosts: HostVars) -> tu
 
 
 def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> tuple[tuple[Group, ...], str, None, list[Problem]]:
-    """Groups, version, product and problems of tables that are merged or turned into another format."""
+    """Return groups, version, product and problems of tables that are merged or converted to another format."""
     sources = [_source(number, table, read_file) for number, table in enumerate(options["tables"], 1)]
     version = merge.version_for(options["format"], options["version"], sources)
     per_host = _words(options["host_devices"])
@@ -116,7 +116,7 @@ def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], b
 
 
 def _source(number: int, table: Any, read_file: Callable[[str], bytes]) -> merge.SourceTable:
-    """An element of the option ``tables``: a dictionary, text, or a path. Raises InputError."""
+    """Read an element of the option ``tables``: a dictionary, text, or a path. Raises InputError."""
     name = f"tables[{number - 1}]"
     try:
         if isinstance(table, Mapping):
@@ -131,7 +131,7 @@ def _source(number: int, table: Any, read_file: Callable[[str], bytes]) -> merge
 
 
 def _renamed(server: Server, options: Options) -> Server:
-    """With the addresses that the options give it; the host of a server of a table is its server_id."""
+    """Return the server with the addresses of the options, which are found by its server_id in the table."""
     def given(option: str, value: str | None) -> str | None:
         return str(options[option][server.host]) if options[option].get(server.host) else value
 
@@ -140,7 +140,7 @@ def _renamed(server: Server, options: Options) -> Server:
 
 
 def _logical(groups: Sequence[Group]) -> tuple[tuple[Group, ...], list[Problem]]:
-    """Group by group: a container is given the devices of its group."""
+    """Return the groups with device ids as containers see them. A container has the devices of its group."""
     found, problems = [], []
     for group in groups:
         servers, said = selection.logical(group.servers)
@@ -150,7 +150,7 @@ def _logical(groups: Sequence[Group]) -> tuple[tuple[Group, ...], list[Problem]]
 
 
 def readers(options: Options) -> Sequence[str]:
-    """By whose rules the table is checked."""
+    """Return the readers by whose rules the table is checked."""
     return options["readers"] if options["readers"] is not None else formats.WRITERS[options["format"]].readers
 
 
@@ -161,13 +161,13 @@ def _check(table: dict[str, Any], model: Model, options: Options, product: str |
 
 
 def with_hosts(problems: Sequence[Problem], model: Model) -> list[Problem]:
-    """The problems of a table with the inventory name of the server that they are about, and of the others that they name."""
+    """Return the problems with inventory names in place of paths to servers and NPUs."""
     return [replace(problem, host=_host(problem.where or "", model), message=_PLACE.sub(lambda found: _name(found, model), problem.message))
             for problem in problems]
 
 
 def _name(found: re.Match[str], model: Model) -> str:
-    """The host, or the NPU, of a place in the table; the place itself where there is no such one."""
+    """Return the host, or the host and NPU, for a path in the table; the path itself if it does not exist."""
     group, server, device = (None if number is None else int(number) for number in found.groups())
     try:
         owner = (model.servers if group is None else model.groups[group].servers)[server or 0]
