@@ -34,7 +34,7 @@ OF_HOSTS = ("ansible_facts", "ansible_local", "hostvars", "vars")
 
 
 def value(templar: Any, variables: Mapping[str, Any], name: str, default: Any = None) -> Any:
-    """Return the option ``name`` of the host with these variables; ``default`` if it is not set. Raises AnsibleError, also if it is not set without default."""
+    """Return the option ``name`` of the host with these variables; ``default`` if it is not set. Raises AnsibleError."""
     if name not in NAMES:
         raise AnsibleError(f"controller_option: {name} is no option of hccn.cluster that names something of the controller")
     host, facts = str(variables.get("inventory_hostname", "the host")), variables.get("ansible_facts")
