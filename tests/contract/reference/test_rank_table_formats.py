@@ -12,8 +12,8 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import document, writers
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Place, Wishes, assemble
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import document, formats
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses, TableOptions, assemble
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import one_group
 from tests.lib.project import shared
 
@@ -54,10 +54,10 @@ def test_the_same_cluster_gets_the_same_table(name: str, wanted: str, product: s
                 found["super_pod"] = {"sdid": 0, "super_pod_id": 0, "server_index": 1023}
             devices.append(found)
         nodes[f"n{number}"] = {"product": product, "devices": devices}
-        places[f"n{number}"] = Place(server["server_id"], server.get("host_ip"), server.get("container_ip"))
-    assembly = assemble(nodes, places.__getitem__, Wishes(wanted), expand)
+        places[f"n{number}"] = HostAddresses(server["server_id"], server.get("host_ip"), server.get("container_ip"))
+    assembly = assemble(nodes, places.__getitem__, TableOptions(wanted), expand)
     assert assembly.problems == ()
-    written = writers.build(wanted, one_group(assembly.servers, assembly.version))
+    written = formats.build(wanted, one_group(assembly.servers, assembly.version))
     wanted_table = derivable(table)
     # Optional for HCCL; one sample has none.
     wanted_table.setdefault("server_count", str(len(table["server_list"])))
@@ -77,14 +77,14 @@ ROUND_TRIPS = {
 @pytest.mark.parametrize("name", ROUND_TRIPS)
 def test_what_is_read_of_a_sample_is_written_again(name: str) -> None:
     table = sample(name)
-    written = writers.build(ROUND_TRIPS[name], writers.read(table))
+    written = formats.build(ROUND_TRIPS[name], formats.read(table))
     assert written == table
-    assert document.parse(document.text_of(written)) == table
+    assert document.parse(document.to_text(written)) == table
 
 
 def test_the_old_group_list_becomes_a_table_of_today() -> None:
-    model = writers.read(sample("hccl_grouplist_910_doc.json"))
-    assert writers.build("hccl", model._replace(version="1.0"))["server_list"] == [
+    model = formats.read(sample("hccl_grouplist_910_doc.json"))
+    assert formats.build("hccl", model._replace(version="1.0"))["server_list"] == [
         {"server_id": "node_0", "device": [{"device_id": "0", "device_ip": "192.168.1.8", "rank_id": "0"}]},
         {"server_id": "node_1", "device": [{"device_id": "1", "device_ip": "192.168.1.9", "rank_id": "1"}]}]
 
@@ -92,4 +92,4 @@ def test_the_old_group_list_becomes_a_table_of_today() -> None:
 @pytest.mark.parametrize("name", ["clusterd_global_ranktable_v1.0_doc.json", "motor_example_global_ranktable.json", "a5_topo_file_doc.json"])
 def test_placeholders_and_what_is_no_table_are_not_read(name: str) -> None:
     with pytest.raises(ParseError):
-        writers.read(sample(name))
+        formats.read(sample(name))

@@ -19,7 +19,7 @@ from typing import Any
 
 import grpc
 import pytest
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import faults, jobs, kube, nic_switch, rank_stream, schema
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import faults, jobs, kube, nic_switch, rank_table_stream, schema
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.channel import Channel, Server
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 
@@ -54,9 +54,9 @@ def test_tables_without_end(clusterd: Start) -> None:
     one = clusterd()
     one._served["/config.Config/SubscribeRankTable"] = endless(lambda number: {"jobId": "j", "rankTable": json.dumps({"version": str(number)})})
     with Channel(Server(one.address), 5) as channel:
-        heard = rank_stream.subscribe(channel, "j", "r", 20, 0.3)
-    assert heard.received > rank_stream.MAX_MESSAGES == len(heard.messages)
-    assert int(heard.table["version"]) >= rank_stream.MAX_MESSAGES
+        heard = rank_table_stream.subscribe(channel, "j", "r", 20, 0.3)
+    assert heard.received > rank_table_stream.MAX_MESSAGES == len(heard.messages)
+    assert int(heard.table["version"]) >= rank_table_stream.MAX_MESSAGES
 
 
 def test_faults_without_end(clusterd: Start) -> None:

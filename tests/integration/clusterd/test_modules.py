@@ -92,7 +92,7 @@ def test_all_of_them(tmp_path: Path, clusterd: Start) -> None:
 @pytest.mark.parametrize(("package", "name"), [("grpc", "grpcio"), ("google.protobuf", "protobuf"), ("yaml", "PyYAML")])
 def test_a_package_that_is_not_there_is_named(package: str, name: str) -> None:
     program = (f"import sys; sys.modules[{package!r}] = None\n"
-               "from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import options, nic_change\n"
+               "from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import options, nic_switch\n"
                "print([name for name, _ in options.missing(grpc=True, kubernetes=True)])")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env={"PYTHONPATH": str(ROOT / "collections")})
     assert done.stdout == f"['{name}']\n", done.stderr

@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import codes, nic_switch
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import nic_switch, server_codes
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.channel import Channel, Server
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 
@@ -89,7 +89,7 @@ def test_a_job_that_is_switched_already(clusterd: Start) -> None:
     assert one.paths() == [SWITCH]
 
 
-@pytest.mark.parametrize("text", [*codes.RESULTS, "something new"])
+@pytest.mark.parametrize("text", [*server_codes.SWITCH_FAILURES, "something new"])
 def test_every_other_text_is_a_failure(clusterd: Start, text: str) -> None:
     outcome = switched(clusterd(world(result=text)))
     assert (outcome.status, outcome.result) == ("failed", text)

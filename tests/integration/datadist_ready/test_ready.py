@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.module_utils._datadist import ports
+from ansible_collections.hccn.cluster.plugins.module_utils._datadist import check
 
 from tests.lab import testbed
 from tests.lib.playbook import run_playbook
@@ -102,6 +102,6 @@ def test_the_probe_links_what_is_planned(tmp_path: Path, calls: list[dict[str, A
 def test_ports_of_this_machine() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert ports.probe("127.0.0.1", port) == {"ip": "127.0.0.1", "port": port, "state": "used"}
-    assert ports.state("127.0.0.1", port) == "free"
-    assert ports.state("192.0.2.1", port) == "no_address"
+        assert check.port_state("127.0.0.1", port) == "used"
+    assert check.port_state("127.0.0.1", port) == "free"
+    assert check.port_state("192.0.2.1", port) == "no_address"

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, document, drift, selection, writers
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Place, Wishes, assemble
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, document, drift, formats, selection
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses, TableOptions, assemble
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Model, one_group
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.super_pod import sdid_of
 from ansible_collections.hccn.cluster.tests.unit.plugins.module_utils._rank_table import tables
@@ -41,15 +41,15 @@ def clusters(draw: st.DrawFn) -> Nodes:
     return {f"n{server}": node(server, ids[place % len(ids)], product) for place, server in enumerate(servers)}
 
 
-def place(host: str) -> Place:
-    return Place(f"172.{16 + int(host[1:]) // 250}.0.{int(host[1:]) % 250 + 1}")
+def place(host: str) -> HostAddresses:
+    return HostAddresses(f"172.{16 + int(host[1:]) // 250}.0.{int(host[1:]) % 250 + 1}")
 
 
 def table_of(nodes: Nodes, order: str = "given") -> tuple[dict[str, Any], Model, str | None]:
-    assembly = assemble(nodes, place, Wishes(), expand)
+    assembly = assemble(nodes, place, TableOptions(), expand)
     assert assembly.problems == ()
     model = one_group(selection.ordered(assembly.servers, order, {}.get), assembly.version)
-    return writers.build("hccl", model), model, assembly.product
+    return formats.build("hccl", model), model, assembly.product
 
 
 @FEW
@@ -68,9 +68,9 @@ def test_any_cluster_gets_a_table_that_hccl_takes(nodes: Nodes, order: str) -> N
 @given(clusters())
 def test_what_is_written_reads_back(nodes: Nodes) -> None:
     table, model, _product = table_of(nodes)
-    text = document.text_of(table)
-    again = writers.read(document.parse(text))
-    assert document.text_of(writers.build("hccl", again)) == text
+    text = document.to_text(table)
+    again = formats.read(document.parse(text))
+    assert document.to_text(formats.build("hccl", again)) == text
     assert [[(device.id, device.address, device.sdid) for device in server.devices] for server in again.servers] == [
         [(device.id, device.address, device.sdid) for device in server.devices] for server in model.servers]
     assert drift.drift(again, nodes) == []

@@ -61,7 +61,7 @@ class ActionModule(ActionBase):
 
         def write(readers=None):
             composed = compose.compose(dict(options, readers=readers), hosts.HostVars(hostvars), None)
-            return composed, document.text_of(composed.table)
+            return composed, document.to_text(composed.table)
 
         reading, _ = seconds(read)
         writing, _ = seconds(lambda: write([]))
@@ -157,15 +157,15 @@ def test_a_large_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str], pro
 LARGEST = """
 import resource
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, model, writers
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, formats, model
 
 def device(server, number):
     return {"id": number, "address": "10.%d.%d.%d" % (server // 250, server % 250, number + 1), "netmask": "255.0.0.0", "errors": []}
 
 nodes = {"n%d" % server: {"product": "A2", "devices": [device(server, number) for number in range(16)]} for server in range(4096)}
-assembly = assemble.assemble(nodes, assemble.Place, assemble.Wishes(), expand)
-table = writers.build("hccl", model.one_group(assembly.servers, assembly.version))
-text = document.text_of(table)
+assembly = assemble.assemble(nodes, assemble.HostAddresses, assemble.TableOptions(), expand)
+table = formats.build("hccl", model.one_group(assembly.servers, assembly.version))
+text = document.to_text(table)
 assert [problem.message for problem in checks.check_text(text, ["hccl"], "A2")] == []
 print(sum(len(server["device"]) for server in table["server_list"]), len(text), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """

@@ -32,7 +32,7 @@ from tests.lib.project import ROOT
 PACKAGE = "ansible_collections.hccn.cluster.plugins.module_utils"
 UTILS = ROOT / "collections" / PACKAGE.replace(".", "/")
 UNITS = ROOT / "collections/ansible_collections/hccn/cluster/tests/unit/plugins"
-DOCUMENTS_ONLY = {"_clusterd.topology.parse", "_datadist.plan.parse", "_fabric.plan.parse_plan", "_fabric.schedule.parse_schedule"}
+DOCUMENTS_ONLY = {"_clusterd.topology.parse", "_datadist.link_plan.parse", "_fabric.plan.parse_plan", "_fabric.schedule.parse_schedule"}
 
 Target = Callable[[Any], Any]
 
@@ -111,7 +111,7 @@ HOSTS = [{"host": f"n{number}", "control_address": f"10.0.0.{number}", "control_
 
 TABLE = {"version": "1.0", "server_count": "2", "status": "completed", "server_list": [
     {"server_id": f"10.0.0.{server}", "device": [{"device_id": str(device), "device_ip": f"10.1.{device}.{server}", "rank_id": str((server - 1) * 2 + device)}
-                                               for device in range(2)]} for server in (1, 2)]}
+                                                 for device in range(2)]} for server in (1, 2)]}
 SUPER = {"version": "1.2", "server_count": "1", "status": "completed", "server_list": [
     {"server_id": "10.0.0.1", "host_ip": "10.0.0.1", "device": [{"device_id": "0", "device_ip": "10.1.0.1", "super_device_id": "0", "rank_id": "0"}]}],
     "super_pod_list": [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}]}]}
@@ -133,7 +133,7 @@ def document_targets() -> dict[str, tuple[Target, list[Any]]]:
     tables = [TABLE, SUPER, RANKS, GROUPS, GLOBAL, PREFILL, ENDPOINTS]
     plans = [make_plan(HOSTS, kind, compact=compact) for kind in ("quick", "full", "leaves") for compact in (False, True)]
     records = [[_record("n1", "n2", 1), _record("n2", "n3", 2), _record("n3", "n1", 3), {**_record("n1", "n4", 4), "status": "failed", "samples": [],
-                                                                                       "error": {"code": "retry_exceeded", "message": "it broke"}}]]
+                                                                                         "error": {"code": "retry_exceeded", "message": "it broke"}}]]
     networks = [[{"host": "n1", "devices": [0, 1], "config": [{"id": 0, "address": "10.0.0.1", "netmask": "255.255.255.0"}]},
                  {"host": "n2", "devices": [0, 1]}]]
     jobs = [{"name": "check", "image": "a/b:1", "replicas": 2, "ranks_per_host": 8, "operation": "all_reduce",

@@ -17,10 +17,10 @@ from ansible.utils.hashing import checksum
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem, as_dicts
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import access, checks, document, selection, writers
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, document, formats, selection
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded import BoundedAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounds import CONNECTION_S
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import staging
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import access, staging
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.compose import Composed, compose
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
@@ -51,8 +51,8 @@ ARGUMENTS = {
     "levels": {"type": "dict", "default": {}},
     "path": {"type": "str", "required": True},
     "write": {"type": "bool", "default": True},
-    "format": {"type": "str", "choices": list(writers.WRITERS), "default": "hccl"},
-    "version": {"type": "str", "choices": [writers.AUTO, *writers.VERSIONS], "default": writers.AUTO},
+    "format": {"type": "str", "choices": list(formats.WRITERS), "default": "hccl"},
+    "version": {"type": "str", "choices": [formats.AUTO, *formats.VERSIONS], "default": formats.AUTO},
     "readers": {"type": "list", "elements": "str", "choices": list(checks.READERS)},
     "mode": {"type": "raw", "default": "0640"},
     "owner": {"type": "str"},
@@ -63,25 +63,25 @@ ARGUMENTS = {
 }
 
 ABOUT_THE_FILE = ("path", "src", "write", "mode", "owner", "group", "reader_uid", "reader_gid", "return_content")
-"""Options that do not change what the table is; of the path, what is wrong with its name counts."""
+"""Options that do not change the table. Only the problems of the name of the path affect the result."""
 
 EXCLUSIVE = [("nodes", "register_name"), *((name, other) for name in ("tables", "src") for other in ("nodes", "register_name")), ("tables", "src"),
              ("hosts", "src")]
 
 
 WRITE_S = 5 * CONNECTION_S
-"""For the few calls of a host that look at the file and its folders and write it."""
+"""For the few calls on a host that read the state of the file and its folders and write the file."""
 
 
 class ActionModule(BoundedAction):
-    """Only writing needs the host's connection (``_requires_connection``): a table that is refused makes none."""
+    """Composes, checks and writes a rank table. Only writing uses the connection, so a refused table makes none."""
 
     _supports_check_mode = True
     _supports_async = False
 
     @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Runs for one host: the one where the file goes."""
+        """Run for one host, to which the file is written."""
         result = super().run(tmp, task_vars)
         variables = task_vars or {}
         _validation, options = self.validate_argument_spec(
@@ -110,7 +110,7 @@ class ActionModule(BoundedAction):
         return result
 
     def _made(self, options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-        """``result``: what the host returns; ``staged``: the file with the table. Made once for the hosts of a task that ask for the same."""
+        """Return the ``result`` of the host and the file ``staged`` with the table, which is made once for all hosts of a task with the same options."""
         host = variables.get("inventory_hostname")
         asked = {name: value for name, value in options.items() if name not in ABOUT_THE_FILE}
         # Hosts of another batch (serial) may have other results under the same name.
@@ -121,7 +121,7 @@ class ActionModule(BoundedAction):
         def make() -> dict[str, Any]:
             return {"host": host, "staged": str(staged), "result": self._result(options, variables, staged)}
 
-        # A task that is tried again is to look again.
+        # A retried task must compose the table again.
         made, own = (make(), True) if self._task.until else staging.once(folder, key, make)
         if own:
             return made
@@ -130,7 +130,7 @@ class ActionModule(BoundedAction):
         return dict(made, result=dict(made["result"], problems=[]))
 
     def _result(self, options: Mapping[str, Any], variables: Mapping[str, Any], staged: Path) -> dict[str, Any]:
-        """Assembles, checks and stages the table."""
+        """Compose, check and stage the table."""
         if options["hosts"] is not None and not any(options[name] is not None for name in ("register_name", "nodes", "tables")):
             return {"failed": True, "msg": "hosts names no results: give register_name too, or nodes, or tables"}
         try:
@@ -139,19 +139,19 @@ class ActionModule(BoundedAction):
             return {"failed": True, "msg": printable(error.sentence(), LONGEST_TEXT), "problems": []}
         if composed.failure is not None or composed.table is None:
             return {"failed": True, "msg": composed.failure and printable(composed.failure, LONGEST_TEXT), "problems": as_dicts(composed.problems)}
-        text = document.text_of(composed.table)
+        text = document.to_text(composed.table)
         staging.write(staged, text)
         return _told(composed, hashlib.sha256(text.encode()).hexdigest())
 
     def _read(self, path: str) -> bytes:
-        """A table on the controller."""
+        """Read a table on the controller. Raises InputError."""
         try:
             return Path(self._find_needle("files", path)).read_bytes()
         except (OSError, AnsibleError) as error:
             raise InputError(f"cannot be read on the controller: {error}") from error
 
     def _foreseen(self, options: Mapping[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
-        """What the host alone tells of a write, where the table is not known before the run. Whether a file that is there would change, nobody knows."""
+        """Return the expected result of a write in check mode, when the table is not known yet. An existing file counts as unchanged."""
         if not self._task.check_mode:
             raise AnsibleActionFail("src is empty: that is for check mode, where a table may not be known yet")
         path = self._remote_expand_user(options["path"])
@@ -169,7 +169,7 @@ class ActionModule(BoundedAction):
             raise AnsibleActionFail(f"src: cannot read {staged} on the controller: {error.strerror}") from error
 
     def _write(self, staged: Path, options: Mapping[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
-        """Has the copy action put the table in place. A file with the same data keeps its content, and gets mode and owner only."""
+        """Write the table with the copy action. A file with the same data keeps its content, and only gets mode and owner."""
         path = self._remote_expand_user(options["path"])
         found = self._same_data(path, staged, variables)
         task = self._task.copy()
@@ -185,7 +185,7 @@ class ActionModule(BoundedAction):
         return {"changed": False, "path": path, **written}
 
     def _same_data(self, path: str, staged: Path, variables: dict[str, Any]) -> bytes | None:
-        """What the file holds, where that is the same table in another form."""
+        """Return the content of the file if it is the same table in another form; otherwise None."""
         status = self._execute_remote_stat(path, all_vars=variables, follow=False, checksum=True)
         if not status.get("isreg") or status.get("size", 0) > document.MAX_TEXT or status.get("checksum") == checksum(str(staged)):
             return None
@@ -197,16 +197,16 @@ class ActionModule(BoundedAction):
             return None
 
     def _barrier(self, path: str, options: Mapping[str, Any], variables: dict[str, Any]) -> list[Problem]:
-        """A problem where the reader cannot get at the file. The file may not be there yet, in check mode."""
-        def look(name: str) -> access.Entry | None:
+        """Return a problem if the reader has no access to the file, which may be missing in check mode."""
+        def path_mode(name: str) -> access.PathMode | None:
             status = self._execute_remote_stat(name, all_vars=variables, follow=True, checksum=False)
-            return access.Entry(name, int(status["mode"], 8), status["uid"], status["gid"]) if status.get("exists") else None
+            return access.PathMode(name, int(status["mode"], 8), status["uid"], status["gid"]) if status.get("exists") else None
 
-        file = look(path)
-        folders = [look(str(folder)) for folder in reversed(PurePosixPath(path).parents)]
+        file = path_mode(path)
+        folders = [path_mode(str(folder)) for folder in reversed(PurePosixPath(path).parents)]
         if file is None:
             return []
-        reason = access.barrier(file, [folder for folder in folders if folder], options["reader_uid"], options["reader_gid"])
+        reason = access.read_barrier(file, [folder for folder in folders if folder], options["reader_uid"], options["reader_gid"])
         hint = "give the file to that user or its group with owner or group, and let them into the folder"
         return [Problem("reader_access", "warning", reason, host=variables.get("inventory_hostname"), hint=hint)] if reason else []
 

@@ -206,7 +206,7 @@ error:
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import nic_change, options
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import nic_switch, options
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 
 
@@ -235,7 +235,7 @@ def main() -> None:
         message = missing_required_lib(name)
         module.fail_json(msg=message, exception=trace, error=HccnError("library_missing", message).as_dict())
     try:
-        result = nic_change.change(module.params, module.check_mode)
+        result = nic_switch.change(module.params, module.check_mode)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict())
     module.exit_json(**result)

@@ -170,7 +170,7 @@ error:
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import options, rank_table
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import options, rank_table_info
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 
 
@@ -197,7 +197,7 @@ def main() -> None:
     for name, trace in options.missing(grpc=over_grpc, kubernetes=not over_grpc):
         module.fail_json(msg=missing_required_lib(name), exception=trace)
     try:
-        result = rank_table.read(module.params, module.check_mode)
+        result = rank_table_info.read(module.params, module.check_mode)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), problems=[])
     module.exit_json(changed=False, **result)

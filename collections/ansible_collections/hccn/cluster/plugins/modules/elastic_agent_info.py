@@ -91,7 +91,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        result = elastic_agent.look(module.params)
+        result = elastic_agent.inspect(module.params)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), problems=[])
     module.exit_json(changed=False, **result)

@@ -191,7 +191,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import as_dicts, fails
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, codes
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks
 
 
 def main() -> None:
@@ -221,11 +221,11 @@ def main() -> None:
     except HccnError as error:
         module.fail_json(msg=error.message, problems=[])
     problems = verdict.problems
-    told = {"problems": as_dicts(problems), "error_codes": codes.texts_of(problems), "format": verdict.format}
+    told = {"problems": as_dicts(problems), "error_codes": checks.error_texts(problems), "format": verdict.format}
     if verdict.job is not None:
         told["job_name"] = verdict.job
     if fails(problems, options["fail_on"]):
-        module.fail_json(msg="the rank table has problems: " + checks.sentence(problems), **told)
+        module.fail_json(msg="the rank table has problems: " + checks.failure_message(problems), **told)
     module.exit_json(changed=False, **told)
 
 

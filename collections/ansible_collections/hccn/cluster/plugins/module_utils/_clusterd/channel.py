@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A gRPC channel to ClusterD: plain, TLS or mutual TLS; every call has a deadline, every failure one sentence."""
+"""A gRPC channel to ClusterD: plain, TLS or mutual TLS. Every call has a deadline, and every failure becomes one sentence."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ else:
     GRPC_ERROR = None
 
 PORT = 8899
-"""constant.GrpcPort of ClusterD; the nginx that does TLS for it listens on 9500 and is reached by the same Service and port."""
+"""constant.GrpcPort of ClusterD. The nginx that terminates TLS for it listens on 9500, but is reached through the same Service and port."""
 MAX_RECEIVE = 8 * 1024 * 1024
-"""Bytes: what ClusterD sends at most (MaxGRPCSendMsgSize). A client takes 4 MiB by itself."""
+"""The most bytes that ClusterD sends (MaxGRPCSendMsgSize). The default of a client is 4 MiB."""
 MAX_SEND = 4 * 1024 * 1024
-"""Bytes: what ClusterD takes at most (MaxGRPCRecvMsgSize)."""
+"""The most bytes that ClusterD accepts (MaxGRPCRecvMsgSize)."""
 KEEPALIVE_S, KEEPALIVE_TIMEOUT_S = 30, 10
-"""ClusterD ends the connection of a client that pings more often than every 3 s (keepalive enforcement in main.go)."""
+"""ClusterD closes the connection of a client that pings more often than every 3 s (keepalive enforcement in main.go)."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """``tls``: with the CA file, or the system's CAs where it is empty. ``certificate`` and ``key``: files, for mutual TLS."""
+    """How ClusterD is reached. If ``ca`` is empty, TLS uses the CAs of the system. ``certificate`` and ``key`` are files for mutual TLS."""
 
     address: str
     tls: bool = False
@@ -44,7 +44,7 @@ class Server:
 
     @property
     def target(self) -> str:
-        """Host and port; the port of ClusterD where none is given."""
+        """Host and port; the port of ClusterD by default."""
         host, colon, port = self.address.rpartition(":")
         if self.address.startswith("[") or self.address.count(":") < 2:
             if colon and is_count(port):
@@ -64,7 +64,7 @@ def _file(option: str, path: str) -> Optional[bytes]:
 
 
 def _credentials(server: Server) -> Any:
-    """Raises InputError where a file is missing, or only one of certificate and key is given."""
+    """Return the TLS credentials. Raises InputError if a file cannot be read, or only one of certificate and key is given."""
     if bool(server.certificate) != bool(server.key):
         raise InputError("mutual TLS wants both client_cert and client_key")
     return grpc.ssl_channel_credentials(_file("ca_cert", server.ca), _file("client_key", server.key), _file("client_cert", server.certificate))
@@ -82,10 +82,10 @@ def _options(server: Server) -> List[Tuple[str, Any]]:
 
 
 class Channel:
-    """A channel for the length of a ``with``. It connects at the first call; nothing is tried twice."""
+    """A channel, used as a context manager. It connects at the first call, and never retries a call."""
 
     def __init__(self, server: Server, timeout: float) -> None:
-        """``timeout``: seconds for a call that is answered at once. Raises InputError."""
+        """Open a channel; ``timeout`` in seconds applies to calls without a stream. Raises InputError."""
         self._server = server
         self._timeout = timeout
         secure = server.tls or bool(server.ca or server.certificate or server.key)
@@ -109,28 +109,28 @@ class Channel:
         return callable_
 
     def call(self, file: str, method: str, values: Mapping[str, Any]) -> Dict[str, Any]:
-        """The answer to one request. Raises HccnError."""
+        """Return the answer to one request. Raises HccnError."""
         try:
             answer: Dict[str, Any] = self._callable(file, method)(values, timeout=self._timeout)
             return answer
         except grpc.RpcError as error:
-            raise self._told(error, schema.path_of(file, method), self._timeout) from None
+            raise self._error(error, schema.path_of(file, method), self._timeout) from None
 
     def stream(self, file: str, method: str, values: Mapping[str, Any], seconds: float) -> "Stream":
-        """The messages of a stream that lives ``seconds`` at most."""
+        """Open a stream of messages that lasts at most ``seconds``."""
         call = self._callable(file, method)(values, timeout=seconds)
-        return Stream(call, lambda error: self._told(error, schema.path_of(file, method), seconds))
+        return Stream(call, lambda error: self._error(error, schema.path_of(file, method), seconds))
 
-    def _told(self, error: Any, path: str, seconds: float) -> HccnError:
-        return _sentence(error.code(), error.details() or "", path, self._server.target, self._secure, seconds)
+    def _error(self, error: Any, path: str, seconds: float) -> HccnError:
+        return _error_of_status(error.code(), error.details() or "", path, self._server.target, self._secure, seconds)
 
 
 class Stream:
-    """An open stream. ``close`` ends it from this side, from any thread; then the iteration ends, too, and ``closed`` is true."""
+    """An open stream. ``close`` may be called from any thread; it ends the iteration and sets ``closed``."""
 
-    def __init__(self, call: Any, tell: Callable[[Any], HccnError]) -> None:
+    def __init__(self, call: Any, make_error: Callable[[Any], HccnError]) -> None:
         self._call = call
-        self._tell = tell
+        self._make_error = make_error
         self.closed = False
         self.started = time.monotonic()
 
@@ -139,22 +139,22 @@ class Stream:
         self._call.cancel()
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
-        """Ends where the server ends the stream without an error. Raises HccnError, ``deadline`` where the time is over."""
+        """Yield the messages until the server ends the stream without an error. Raises HccnError, with code ``deadline`` when the time is over."""
         try:
             yield from self._call
         except grpc.RpcError as error:
             if self.closed:
                 return
-            raise self._tell(error) from None
+            raise self._make_error(error) from None
         finally:
             self._call.cancel()
 
 
 _NGINX_BUSY = "http2 header with status: 503"
-"""What gRPC tells of nginx's limit_conn and limit_req; the request did not get to ClusterD."""
+"""The text of gRPC when limit_conn or limit_req of nginx refuse a request, which therefore did not reach ClusterD."""
 _TOO_MANY_PINGS = "too_many_pings"
 _LIMITS = "ClusterD takes 64 streams a connection, 512 connections from one address and 1024 in all"
-"""MaxGRPCConcurrentStreams, MaxIPConnectionLimit, MaxConcurrentLimit. One connection too many is closed at once, and a stream too many waits."""
+"""MaxGRPCConcurrentStreams, MaxIPConnectionLimit, MaxConcurrentLimit. A connection beyond the limit is closed at once, a stream beyond it waits."""
 _CERTIFICATE = ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed", "Peer name", "Hostname Verification Check failed")
 _HANDSHAKE = ("handshake", "SSL_ERROR", "WRONG_VERSION_NUMBER", "CERTIFICATE_REQUIRED", "bad_certificate", "unknown_ca")
 
@@ -178,8 +178,8 @@ def _unavailable(text: str, target: str, secure: bool) -> HccnError:
     return HccnError("server_unreachable", "ClusterD at %s cannot be reached or closed the connection: %s" % (target, text), hint)
 
 
-def _sentence(code: Any, text: str, path: str, target: str, secure: bool, seconds: float) -> HccnError:
-    """What a gRPC status means here."""
+def _error_of_status(code: Any, text: str, path: str, target: str, secure: bool, seconds: float) -> HccnError:
+    """Return the error for a gRPC status."""
     status = grpc.StatusCode
     if code == status.UNAVAILABLE:
         return _unavailable(text, target, secure)

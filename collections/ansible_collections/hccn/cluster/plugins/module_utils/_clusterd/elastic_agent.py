@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What is left of Elastic-Agent (mindx_elastic), which is retired in favour of TaskD: told from files alone, nothing of it is imported or called.
+"""Find leftovers of Elastic-Agent (mindx_elastic), which TaskD replaces.
 
-Its interfaces are internal, and importing it patches torch. It was put in place by a line in torch/distributed/run.py.
+Only files are read, because the interfaces of Elastic-Agent are internal and importing it patches torch. A line in torch/distributed/run.py loads it.
 Source: the document of Elastic-Agent; Ascend/mind-cluster component/taskd.
 """
 
@@ -25,8 +25,8 @@ _IMPORT = re.compile(r"^\s*(?:import|from)\s+mindx_elastic\b")
 _LIMIT = 1024 * 1024
 
 
-class Found(NamedTuple):
-    """``version`` None: the package lies there without metadata."""
+class InstalledPackage(NamedTuple):
+    """``version`` is None for a package without metadata."""
 
     path: str
     version: Optional[str]
@@ -41,7 +41,7 @@ def _text(path: str) -> str:
 
 
 def _version(metadata: str) -> Optional[str]:
-    """By the metadata of a wheel (METADATA) or an egg (PKG-INFO, also as one file)."""
+    """Return the version from the metadata of a wheel (METADATA) or an egg (PKG-INFO, as a folder or a file)."""
     for path in (os.path.join(metadata, "METADATA"), os.path.join(metadata, "PKG-INFO"), metadata):
         found = _VERSION.search(_text(path))
         if found:
@@ -49,27 +49,27 @@ def _version(metadata: str) -> Optional[str]:
     return None
 
 
-def installed(folder: str) -> Optional[Found]:
-    """The package in a folder of packages; None where there is none."""
+def installed(folder: str) -> Optional[InstalledPackage]:
+    """Return the package in a folder of packages; None if it is not there."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:
         return None
     for name in names:
         if _METADATA.match(name):
-            return Found(os.path.join(folder, name), _version(os.path.join(folder, name)))
-    return Found(os.path.join(folder, PACKAGE), None) if PACKAGE in names else None
+            return InstalledPackage(os.path.join(folder, name), _version(os.path.join(folder, name)))
+    return InstalledPackage(os.path.join(folder, PACKAGE), None) if PACKAGE in names else None
 
 
 def imports(folder: str) -> Iterator[Dict[str, Any]]:
-    """Lines of torch's run.py that import it: ``path``, ``line`` and ``text``."""
+    """Yield ``path``, ``line`` and ``text`` of the lines of torch's run.py that import Elastic-Agent."""
     path = os.path.join(folder, TORCH_RUN)
     for number, line in enumerate(_text(path).splitlines(), 1):
         if _IMPORT.match(line):
             yield {"path": path, "line": number, "text": line.strip()}
 
 
-def _problems(packages: Sequence[Found], lines: Sequence[Dict[str, Any]]) -> Iterator[Problem]:
+def _problems(packages: Sequence[InstalledPackage], lines: Sequence[Dict[str, Any]]) -> Iterator[Problem]:
     for package in packages:
         yield Problem("elastic_agent_retired", "warning", "Elastic-Agent %s is installed, which is retired: TaskD takes its place" % (
             package.version or "of an unknown version"), where=package.path, hint="move the training image to TaskD, then remove the package")
@@ -80,8 +80,8 @@ def _problems(packages: Sequence[Found], lines: Sequence[Dict[str, Any]]) -> Ite
             hint="remove this line, or install torch anew")
 
 
-def look(params: Dict[str, Any]) -> Dict[str, Any]:
-    """The return values of elastic_agent_info. Raises InputError."""
+def inspect(params: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the values of elastic_agent_info. Raises InputError."""
     folders: List[str] = params["paths"] or [path for path in sys.path if path and os.path.isdir(path)]
     absent = [path for path in params["paths"] or () if not os.path.isdir(path)]
     if absent:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What ClusterD knows of faults: one query, or a short subscription.
+"""Read the faults that ClusterD knows, by a query or by a short subscription.
 
-Source: Ascend/mind-cluster component/clusterd/pkg/application/fault/grpc_service.go. A subscription registers by job and, in newer versions, role; in older
-ones by job alone, so that it ends the stream of whoever subscribed before.
+Source: Ascend/mind-cluster component/clusterd/pkg/application/fault/grpc_service.go. Newer versions register a subscription by job and role. Older versions
+register it by job only, so a new subscription ends the stream of the previous subscriber.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import re
 from typing import Any, Dict, List, Mapping
 
 from .._core.errors import HccnError, InputError
-from . import codes, options
+from . import server_codes, options
 from .channel import Channel
 
 MAX_SIGNALS = 100
-"""Signals of a watch that are kept: the first ones, and the last."""
+"""Signals of a watch that are kept: the first ones and the last one."""
 MIN_JOB_ID, MAX_JOB_ID = 8, 128
-"""Characters of an id that the query takes."""
+"""Characters of a job id that the query accepts."""
 _UPPER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def _key(name: str) -> str:
-    """``nodeIP`` as ``node_ip``."""
+    """Return ``node_ip`` for ``nodeIP``."""
     return _UPPER.sub("_", name).lower()
 
 
@@ -43,20 +43,20 @@ def _nodes(signal: Mapping[str, Any]) -> List[Dict[str, Any]]:
 
 
 def query(channel: Channel, job_id: str, role: str) -> List[Dict[str, Any]]:
-    """The faults of a job, or with an empty id of the cluster, by node. Raises HccnError."""
+    """Return the faults of a job by node, or those of the cluster if ``job_id`` is empty. Raises HccnError."""
     if job_id and not MIN_JOB_ID <= len(job_id) <= MAX_JOB_ID:
         raise InputError("job_id: ClusterD takes ids of %d to %d characters, %r is none" % (MIN_JOB_ID, MAX_JOB_ID, job_id))
     answer = channel.call("fault", "GetFaultMsgSignal", {"jobId": job_id, "role": role})
-    if answer["code"] != codes.SUCCESS:
-        raise HccnError("refused", "ClusterD does not tell of faults: %s" % codes.sentence(answer["code"], answer["info"]))
+    if answer["code"] != server_codes.SUCCESS:
+        raise HccnError("refused", "ClusterD does not tell of faults: %s" % server_codes.describe(answer["code"], answer["info"]))
     return _nodes(answer["faultSignal"])
 
 
 def watch(channel: Channel, job_id: str, role: str, seconds: float) -> List[Dict[str, Any]]:
-    """Signals of a subscription, as they came within ``seconds``: ``signal_type`` and ``faults``. Raises HccnError."""
+    """Return ``signal_type`` and ``faults`` of the signals that a subscription received within ``seconds``. Raises HccnError."""
     status = channel.call("fault", "Register", {"jobId": job_id, "role": role})
-    if status["code"] != codes.OK:
-        raise HccnError("refused", "ClusterD does not register for faults: %s" % codes.sentence(status["code"], status["info"]))
+    if status["code"] != server_codes.OK:
+        raise HccnError("refused", "ClusterD does not register for faults: %s" % server_codes.describe(status["code"], status["info"]))
     stream = channel.stream("fault", "SubscribeFaultMsgSignal", {"jobId": job_id, "role": role}, seconds)
     found: List[Dict[str, Any]] = []
     try:
@@ -74,7 +74,7 @@ def watch(channel: Channel, job_id: str, role: str, seconds: float) -> List[Dict
 
 
 def read(params: Mapping[str, Any]) -> Dict[str, Any]:
-    """The return values of clusterd_fault_info. Raises HccnError."""
+    """Return the values of clusterd_fault_info. Raises HccnError."""
     seconds = params["watch"]
     if seconds < 0:
         raise InputError("watch is %d: give seconds, or 0 to ask once" % seconds)

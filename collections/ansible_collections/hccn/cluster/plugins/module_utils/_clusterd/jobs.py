@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What ClusterD knows of jobs: from its ConfigMaps ``job-summary-*``, which takes nothing from anybody, or over gRPC.
+"""Read the jobs that ClusterD knows, from its ConfigMaps ``job-summary-*``, which affects no other client, or over gRPC.
 
 Source: Ascend/mind-cluster component/clusterd/pkg/domain/job/job_cm_util.go, pkg/application/jobinfo/job_grpc_service.go.
 """
@@ -13,26 +13,24 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from .._core.errors import HccnError
 from .._core.numbers import is_count
-from . import codes, kube, options, topology
+from . import server_codes, kube, options, topology
 from .channel import Channel
 
 SUMMARY_LABEL = "outside-job-info=true"
 SUMMARY_PREFIX = "job-summary-"
-ROLES = ("CCAgent", "DefaultUser1", "DefaultUser2", "FdAgent")
-"""Roles that ClusterD lets ask for jobs."""
 MAX_JOBS = 10000
-"""As many as ClusterD serves (MaxServeJobs)."""
+"""The number of jobs that ClusterD serves (MaxServeJobs)."""
 RUNNING = "running"
 DELETED = "delete"
 
 
 def _servers(text: str) -> Optional[List[Dict[str, Any]]]:
-    """Nodes with their devices out of a job's ``hccl.json``; None where there is none, as for a job beyond 40000 NPUs."""
+    """Return the hosts with their devices in the ``hccl.json`` of a job; None if there is none, as for jobs of more than 40000 NPUs."""
     try:
         servers = json.loads(text)["server_list"]
         return [_server(server) for server in servers]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None  # whoever may write a ConfigMap with the label may write anything
+        return None  # any account that may write a ConfigMap with the label may have written it
 
 
 def _server(server: Mapping[str, Any]) -> Dict[str, Any]:
@@ -51,7 +49,7 @@ def _job(job_id: str, name: str, namespace: str, status: str, framework: str, op
 
 
 def _joined(parts: List[Mapping[str, str]]) -> str:
-    """The ``hccl.json`` of a job whose table ClusterD cut into several ConfigMaps: each has a table with some of the servers."""
+    """Return the ``hccl.json`` of a job whose table ClusterD split into several ConfigMaps, each with some of the servers."""
     if len(parts) == 1:
         return parts[0].get("hccl.json", "")
     servers: List[Any] = []
@@ -64,7 +62,7 @@ def _joined(parts: List[Mapping[str, str]]) -> str:
 
 
 def from_config_maps(api: kube.Api, namespace: str) -> List[Dict[str, Any]]:
-    """All jobs, by namespace and name. ``namespace`` empty: of all."""
+    """Return all jobs of a namespace, or of all namespaces if it is empty, sorted by namespace and name."""
     parts: Dict[str, List[Dict[str, Any]]] = {}
     for item in sorted(api.items("v1", "configmaps", namespace, SUMMARY_LABEL), key=kube.name_of):
         data = item.get("data") or {}
@@ -85,10 +83,10 @@ def _from_signal(signal: Mapping[str, str]) -> Dict[str, Any]:
 
 
 def over_grpc(channel: Channel, role: str, seconds: float) -> List[Dict[str, Any]]:
-    """All jobs: the first messages of a subscription. A client of its own is registered, so nobody else's stream ends. Raises HccnError."""
+    """Return all jobs from the first messages of a subscription. It registers a new client, so the streams of others continue. Raises HccnError."""
     status = channel.call("job", "Register", {"role": role})
-    if status["code"] != codes.SUCCESS:
-        raise HccnError("refused", "ClusterD does not register %s: %s" % (role, codes.sentence(status["code"], status["info"])))
+    if status["code"] != server_codes.SUCCESS:
+        raise HccnError("refused", "ClusterD does not register %s: %s" % (role, server_codes.describe(status["code"], status["info"])))
     stream = channel.stream("job", "SubscribeJobSummarySignalList", {"role": role, "clientId": status["clientId"]}, seconds)
     found: Dict[str, Dict[str, Any]] = {}
     try:
@@ -102,7 +100,7 @@ def over_grpc(channel: Channel, role: str, seconds: float) -> List[Dict[str, Any
                 stream.close()
                 break
     except HccnError as error:
-        # Without any job the stream stays silent.
+        # The stream sends no message if there are no jobs.
         if error.code != "deadline":
             raise
         if found:
@@ -111,9 +109,9 @@ def over_grpc(channel: Channel, role: str, seconds: float) -> List[Dict[str, Any
 
 
 def on_devices(jobs: Iterable[Mapping[str, Any]], wanted: Mapping[str, List[int]], everywhere: Optional[List[int]]) -> List[Dict[str, Any]]:
-    """The running jobs that have any of the devices ``wanted`` by node (``everywhere``: of every other node), each with ``nics``.
+    """Return the running jobs that use any of the devices, each with ``nics``. ``wanted`` holds devices by node, ``everywhere`` those of all other nodes.
 
-    A running job of which the devices are not known counts, with ``nics`` None.
+    Running jobs with unknown devices are included, with ``nics`` None.
     """
     found = []
     for job in jobs:
@@ -133,7 +131,7 @@ def on_devices(jobs: Iterable[Mapping[str, Any]], wanted: Mapping[str, List[int]
 
 
 def read(params: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    """The jobs that clusterd_job_info returns. Raises HccnError."""
+    """Return the jobs of clusterd_job_info. Raises HccnError."""
     on_leaf = topology.on_leaf(params["topology"], params["leaf"]) if params["leaf"] else None
     if params["source"] == "configmap":
         found = from_config_maps(options.api_of(params), params["namespace"] or "")

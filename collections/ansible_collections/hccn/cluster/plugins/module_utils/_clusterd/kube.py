@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Reading objects of Kubernetes over its API: lists only, by label. Nothing is ever written.
+"""Read objects of Kubernetes over its API: only lists, selected by label. Nothing is written.
 
-A list comes in pages, each of which says where the next one begins. Whoever answers decides how many there are, so the time, the pages, the objects and
-the bytes of a whole list are bounded, and no page may be asked for twice.
+A list comes in pages, each with a continue token for the next one. The server decides how many pages there are, so the time, the pages, the objects and the
+bytes of a list are bounded, and a continue token may occur only once.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from .._core.words import beginning
 from . import kube_access
 
 MESSAGE_LIMIT = 200
-"""Characters of what the API says of a refusal."""
+"""Characters of the message of a refusal."""
 PAGE = 500
-"""Objects a request."""
+"""Objects per request."""
 MAX_PAGES = 1000
 MAX_ITEMS = 50000
-"""Objects of a list: there is one for each job, or for each pod of a job, and ClusterD serves 10,000 jobs."""
+"""Objects of a list, which has one per job or per pod of a job. ClusterD serves 10,000 jobs."""
 MAX_BYTES = 512 * 1024 * 1024
-"""Of all pages of a list: an object has 1.5 MiB at most (etcd's limit), and most have little."""
+"""Bytes of all pages of a list. An object has at most 1.5 MiB (the limit of etcd), and most are small."""
 MAX_TOKEN = 8192
-"""Characters of what says where the next page begins; that of the API server has some hundred."""
+"""Characters of a continue token; those of the API server have a few hundred."""
 CHUNK = 1024 * 1024
 
 _RIGHTS = "the account needs the verbs get and list on it"
 _NARROW = "name a namespace, or raise timeout where the cluster is that large; is it the right kubeconfig and context?"
 
 
-class _Stream(io.RawIOBase):
-    """What a socket sends until a moment of the monotonic clock, and then socket.timeout; a socket's own timeout begins anew with each byte."""
+class _DeadlineStream(io.RawIOBase):
+    """Reads a socket until a deadline of the monotonic clock, then raises socket.timeout. The timeout of a socket itself restarts with each byte."""
 
     def __init__(self, sock: socket.socket, until: float) -> None:
         self._sock = sock
-        self._content = sock.makefile("rb", 0)  # which keeps the socket open when http.client lets go of it
+        self._content = sock.makefile("rb", 0)  # keeps the socket open when http.client closes it
         self._until = until
 
     def readable(self) -> bool:
@@ -62,15 +62,15 @@ class _Stream(io.RawIOBase):
         super().close()
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """As http.client asks a socket for it."""
+        """Return a buffered reader; http.client calls this method of a socket."""
         return io.BufferedReader(self)
 
 
 class Api:
-    """The API of one cluster. ``namespace``: that of the context, else ``default``."""
+    """The API of one cluster. ``namespace`` is that of the context, else ``default``."""
 
     def __init__(self, kubeconfig: str, context: str, timeout: float) -> None:
-        """Raises HccnError ``no_kubernetes`` where nothing says how to reach one, and InputError."""
+        """Raises HccnError ``no_kubernetes`` if no configuration is found, and InputError."""
         self._access = kube_access.find(kubeconfig, context, timeout)
         self._timeout = timeout
         parts = urlsplit(self._access.server)
@@ -88,13 +88,13 @@ class Api:
             connection = http.client.HTTPConnection(host, self._parts.port or 80, timeout=timeout)
 
         def response(sock: socket.socket, *args: Any, **others: Any) -> http.client.HTTPResponse:
-            return http.client.HTTPResponse(_Stream(sock, until), *args, **others)  # type: ignore[arg-type]
+            return http.client.HTTPResponse(_DeadlineStream(sock, until), *args, **others)  # type: ignore[arg-type]
 
         connection.response_class = response  # type: ignore[assignment]
         return connection
 
     def _get(self, path: str, query: Mapping[str, str], until: float, room: int) -> Tuple[Dict[str, Any], int]:
-        """The answer, of ``room`` bytes at most, and how many it has."""
+        """Return the answer, which may have at most ``room`` bytes, and its size."""
         headers = {"Accept": "application/json", "User-Agent": "hccn.cluster"}
         if self._access.token:
             headers["Authorization"] = "Bearer " + self._access.token
@@ -142,9 +142,9 @@ class Api:
         return HccnError(code, "the Kubernetes API refuses %s: %d %s" % (path, status, message), _RIGHTS if status in (401, 403) else "")
 
     def items(self, group: str, plural: str, namespace: str = "", labels: str = "") -> List[Dict[str, Any]]:
-        """All objects of a kind: ``group`` is ``v1`` or such as ``scheduling.volcano.sh/v1beta1``; in all namespaces where none is named.
+        """Return all objects of a kind. ``group`` is ``v1`` or a group with version such as ``scheduling.volcano.sh/v1beta1``.
 
-        Raises HccnError, also where the list does not come to its end within the timeout and the bounds above.
+        An empty namespace selects all. Raises HccnError, also if the list does not end within the timeout and the bounds above.
         """
         place = "/namespaces/%s" % quote(namespace, safe="") if namespace else ""
         path = "/%s/%s%s/%s" % ("apis" if "/" in group else "api", group, place, plural)
@@ -178,7 +178,7 @@ class Api:
                                 _NARROW)
 
     def _check_going_on(self, path: str, token: str, tokens: Set[str], count: int) -> None:
-        """May the page be asked for that ``token`` names, after those of ``tokens``?"""
+        """Raise HccnError if the page of ``token`` must not be requested after those of ``tokens``."""
         if len(token) > MAX_TOKEN:
             raise self._unexpected("sends a continue token of %d characters for the list %s" % (len(token), path))
         if token in tokens:
@@ -190,7 +190,7 @@ class Api:
 
 
 def _contents(page: Dict[str, Any]) -> Tuple[List[Dict[str, Any]], str]:
-    """The objects of a page, and what names the next one; empty for the last page."""
+    """Return the objects of a page and its continue token, which is empty for the last page."""
     items, metadata = page.get("items"), page.get("metadata")
     token = metadata.get("continue") if isinstance(metadata, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else [], token if isinstance(token, str) else ""
@@ -209,6 +209,6 @@ def labels_of(item: Dict[str, Any]) -> Dict[str, str]:
 
 
 def name_of(item: Dict[str, Any]) -> str:
-    """``namespace/name``."""
+    """Return ``namespace/name``."""
     metadata = item.get("metadata") or {}
     return "%s/%s" % (metadata.get("namespace", ""), metadata.get("name", ""))

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""How the API of a Kubernetes cluster is reached: a context of a kubeconfig, or the account of the pod that this runs in.
+"""Find out how to reach the API of a Kubernetes cluster: by a context of a kubeconfig, or by the service account of this pod.
 
-Source: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/ and client-authentication.v1/. Old ``auth-provider`` entries and proxies are refused.
+Entries ``auth-provider`` and ``proxy-url`` are not supported.
+Source: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/ and client-authentication.v1/.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _EXEC_API = "client.authentication.k8s.io/"
 
 @dataclass(frozen=True)
 class Access:
-    """``context``: for https; None for http. ``namespace``: of the context."""
+    """``context`` is None for http. ``namespace`` is that of the kubeconfig's context."""
 
     server: str
     context: Optional[ssl.SSLContext]
@@ -58,8 +59,8 @@ def _named(entries: Any, name: str, kind: str, path: str) -> Mapping[str, Any]:
     raise InputError("the kubeconfig %s has no %s named %r" % (path, kind, name))
 
 
-class _Files:
-    """Paths in a kubeconfig are relative to it; data in base64 goes to files, since ssl takes certificates from files only."""
+class _CredentialFiles:
+    """Resolves paths relative to the kubeconfig, and writes base64 data to files, since ssl loads certificates from files only."""
 
     def __init__(self, folder: str, kept: List[str]) -> None:
         self._folder = folder
@@ -82,7 +83,7 @@ class _Files:
 
 
 def _credential(plugin: Mapping[str, Any], timeout: float) -> Dict[str, Any]:
-    """``status`` of the ExecCredential that the user's plugin prints. Raises HccnError."""
+    """Return ``status`` of the ExecCredential that the credential plugin of the user prints. Raises HccnError."""
     api = str(plugin.get("apiVersion", ""))
     if not api.startswith(_EXEC_API):
         raise InputError("the kubeconfig names a credential plugin of %r, not of %s" % (api, _EXEC_API))
@@ -100,7 +101,7 @@ def _credential(plugin: Mapping[str, Any], timeout: float) -> Dict[str, Any]:
                     "log in as it wants, then try kubectl get pods")
 
 
-def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], files: _Files, credential: Mapping[str, Any]) -> ssl.SSLContext:
+def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], files: _CredentialFiles, credential: Mapping[str, Any]) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=files.path(cluster, "certificate-authority"))
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname = False
@@ -128,7 +129,7 @@ def _from_kubeconfig(path: str, wanted: str, timeout: float, kept: List[str]) ->
     for fields, key in ((cluster, "proxy-url"), (user, "auth-provider")):
         if fields.get(key):
             raise InputError("the kubeconfig %s has %s, which is not supported here" % (path, key))
-    files = _Files(os.path.dirname(os.path.abspath(path)), kept)
+    files = _CredentialFiles(os.path.dirname(os.path.abspath(path)), kept)
     credential = _credential(user["exec"], timeout) if user.get("exec") else {}
     token = credential.get("token") or user.get("token") or ""
     token_file = user.get("tokenFile")
@@ -153,7 +154,7 @@ def _from_pod() -> Access:
 
 
 def find(kubeconfig: str, context: str, timeout: float) -> Access:
-    """As kubectl finds it: the file that is named, KUBECONFIG (its first), ~/.kube/config, the pod's account. Raises HccnError ``no_kubernetes``."""
+    """Search as kubectl does: ``kubeconfig``, the first file of KUBECONFIG, ~/.kube/config, then the account of the pod. Raises HccnError ``no_kubernetes``."""
     named = kubeconfig or os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
     path = os.path.expanduser(named or "~/.kube/config")
     if not named and not os.path.exists(path):

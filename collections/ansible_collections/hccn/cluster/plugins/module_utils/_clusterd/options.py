@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What the modules that talk to ClusterD or to Kubernetes share: their options, and what they need installed."""
+"""The options and the required packages that the modules for ClusterD and Kubernetes share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import channel, kube, kube_access, wire
 
 
 def server_options(required: bool = False) -> Dict[str, Any]:
-    """The options of doc_fragments/_clusterd.py."""
+    """Return the options of doc_fragments/_clusterd.py."""
     return {
         "server": {"type": "str", "required": True} if required else {"type": "str"},
         "ca_cert": {"type": "path"},
@@ -28,7 +28,7 @@ def kubernetes_options() -> Dict[str, Any]:
 
 
 def topology_option() -> Dict[str, Any]:
-    """The option of doc_fragments/_clusterd_topology.py."""
+    """Return the option of doc_fragments/_clusterd_topology.py."""
     qdd = {"qdd": {"type": "str", "required": True}, "backup": {"type": "str"}, "ports": {"type": "dict", "required": True}}
     leaf = {"leaf": {"type": "str", "required": True}, "backup": {"type": "str"}, "nodes": {"type": "list", "elements": "str"},
             "qdds": {"type": "list", "elements": "dict", "required": True, "options": qdd}}
@@ -46,7 +46,7 @@ def api_of(params: Mapping[str, Any]) -> kube.Api:
 
 
 def missing(grpc: bool, kubernetes: bool) -> List[Tuple[str, Optional[str]]]:
-    """The packages that are needed and not there, with the trace of their import."""
+    """Return the required packages that are missing, with the traceback of their import."""
     wanted = [("grpcio", channel.GRPC_ERROR), ("protobuf", wire.PROTOBUF_ERROR)] if grpc else []
     wanted += [("PyYAML", kube_access.YAML_ERROR)] if kubernetes else []
     return [(name, error) for name, error in wanted if error]

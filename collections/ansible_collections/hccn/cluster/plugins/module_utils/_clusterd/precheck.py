@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What is looked at before NPUs of a job are switched, and what cannot be looked at from here.
+"""Check the preconditions of a switch of NPUs, and list those that cannot be checked from here.
 
 Sources: the description of link failover (seed of SwitchNicTrack), Ascend/mind-cluster component/clusterd/pkg/domain/podgroup/pg_util.go.
 """
@@ -25,11 +25,11 @@ ALWAYS_UNCHECKED = (
     "the framework started MindIO when it was initialised",
     "MindSpore: TASKD_PROCESS_ENABLE=on was set before TaskD Manager started",
 )
-"""What only the training process knows."""
+"""Preconditions that only the training process knows."""
 
 
-class Looked(NamedTuple):
-    """``checked`` and ``unchecked``: sentences; ``problems``: what forbids the switch."""
+class Prechecks(NamedTuple):
+    """``problems`` forbid the switch; ``checked`` and ``unchecked`` are sentences."""
 
     problems: List[Problem]
     checked: List[str]
@@ -53,25 +53,25 @@ def _first_line(message: Any) -> str:
     return lines[0] if lines else "its host was lost"
 
 
-def links(nics: Nics, nodes: Mapping[str, Any]) -> Looked:
-    """``nodes``: results of device_info by node. One that failed, or whose host was lost, forbids the switch; without any it is unchecked."""
-    looked = Looked([], [], [])
+def links(nics: Nics, nodes: Mapping[str, Any]) -> Prechecks:
+    """Check the links. ``nodes`` are results of device_info by node. A failed result or a lost host forbids the switch; no result leaves it unchecked."""
+    prechecks = Prechecks([], [], [])
     for node, devices in nics.items():
         names = "the links of NPU %s on node %s" % (", ".join(map(str, devices)), node)
         if not nodes.get(node):
-            looked.unchecked.append(names + ": nodes has no result of device_info for it")
+            prechecks.unchecked.append(names + ": nodes has no result of device_info for it")
             continue
         entries = nodes[node].get("devices")
         if not isinstance(entries, list):
-            looked.problems.append(Problem("link", "error", "%s could not be read: %s" % (names, _first_line(nodes[node].get("msg"))), host=node,
-                                           hint="see why hccn.cluster.device_info fails there, or leave the node out"))
+            prechecks.problems.append(Problem("link", "error", "%s could not be read: %s" % (names, _first_line(nodes[node].get("msg"))), host=node,
+                                              hint="see why hccn.cluster.device_info fails there, or leave the node out"))
             continue
         known = {entry.get("id"): entry.get("link") for entry in entries}
         found = [problem for problem in (_link(node, device, known) for device in devices) if problem]
-        looked.problems.extend(found)
+        prechecks.problems.extend(found)
         if not found:
-            looked.checked.append("the links of NPU %s on node %s are up" % (", ".join(map(str, devices)), node))
-    return looked
+            prechecks.checked.append("the links of NPU %s on node %s are up" % (", ".join(map(str, devices)), node))
+    return prechecks
 
 
 def _of_job(item: Dict[str, Any], job_id: str) -> bool:
@@ -79,35 +79,35 @@ def _of_job(item: Dict[str, Any], job_id: str) -> bool:
     return any(owner.get("controller") and owner.get("uid") == job_id for owner in owners)
 
 
-def job(api: kube.Api, namespace: str, job_id: str) -> Looked:
-    """Process-level recovery and the phase of the job's PodGroup. Raises HccnError."""
-    looked = Looked([], [], [])
+def job(api: kube.Api, namespace: str, job_id: str) -> Prechecks:
+    """Check process-level recovery and the phase of the PodGroup of the job. Raises HccnError."""
+    prechecks = Prechecks([], [], [])
     groups = [item for item in api.items(POD_GROUPS, "podgroups", namespace) if _of_job(item, job_id)]
     if not groups:
-        return Looked([], [], ["process-level recovery of the job: no PodGroup belongs to %s" % job_id, "the job is running: no PodGroup tells"])
+        return Prechecks([], [], ["process-level recovery of the job: no PodGroup belongs to %s" % job_id, "the job is running: no PodGroup tells"])
     name, value = kube.name_of(groups[0]), kube.labels_of(groups[0]).get(RECOVERY_LABEL)
     if value == RECOVERY_ON:
-        looked.checked.append("process-level recovery is on (PodGroup %s)" % name)
+        prechecks.checked.append("process-level recovery is on (PodGroup %s)" % name)
     else:
-        looked.problems.append(Problem(
+        prechecks.problems.append(Problem(
             "process_recovery", "error", "process-level recovery of the job is off: the PodGroup %s has %s" % (
                 name, "no label %s" % RECOVERY_LABEL if value is None else "the label %s=%s" % (RECOVERY_LABEL, value)),
             where=name, hint="start the job with the label %s=%s; \"pause\" is there while ClusterD recovers it" % (RECOVERY_LABEL, RECOVERY_ON)))
     phase = (groups[0].get("status") or {}).get("phase")
     if phase == RUNNING:
-        looked.checked.append("the job is running (PodGroup %s)" % name)
+        prechecks.checked.append("the job is running (PodGroup %s)" % name)
     else:
-        looked.problems.append(Problem("job_running", "error", "the job is not running: its PodGroup %s is %s" % (name, phase or "without a phase"), where=name,
-                                       hint="switch while training iterates"))
-    return looked
+        prechecks.problems.append(Problem("job_running", "error", "the job is not running: its PodGroup %s is %s" % (name, phase or "without a phase"),
+                                          where=name, hint="switch while training iterates"))
+    return prechecks
 
 
-def look(nics: Nics, nodes: Mapping[str, Any], reach: Any, namespace: str, job_id: str) -> Looked:
-    """All of it. ``reach`` gives the Api; where there is none, what it would tell is unchecked. Raises HccnError."""
+def run(nics: Nics, nodes: Mapping[str, Any], reach: Any, namespace: str, job_id: str) -> Prechecks:
+    """Run all checks. ``reach`` returns the Kubernetes API; if it raises HccnError, the checks of the job are unchecked."""
     found = links(nics, nodes)
     try:
         of_job = job(reach(), namespace, job_id)
     except HccnError as error:
         why = error.message
-        of_job = Looked([], [], ["process-level recovery of the job: " + why, "the job is running: " + why])
-    return Looked(found.problems + of_job.problems, found.checked + of_job.checked, found.unchecked + of_job.unchecked + list(ALWAYS_UNCHECKED))
+        of_job = Prechecks([], [], ["process-level recovery of the job: " + why, "the job is running: " + why])
+    return Prechecks(found.problems + of_job.problems, found.checked + of_job.checked, found.unchecked + of_job.unchecked + list(ALWAYS_UNCHECKED))

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What ClusterD's gRPC services look like, as far as this collection uses them: one table, from which the descriptors are built at run time.
+"""The gRPC services and messages of ClusterD that this collection uses, as a table from which the descriptors are built at run time.
 
-Source: Ascend/mind-cluster component/clusterd/pkg/interface/grpc/{config,recover,fault,job}/*.proto (v26.1). Names are ClusterD's own, with their traps:
-``jobId`` in most messages and ``jobID`` in those of the switch; recover.proto has no package.
+Source: Ascend/mind-cluster component/clusterd/pkg/interface/grpc/{config,recover,fault,job}/*.proto (v26.1). Names are those of ClusterD. Note
+that most messages have ``jobId``, but those of the switch ``jobID``, and that recover.proto has no package.
 
-A type is a scalar (``string``, ``int32``, ``bool``), ``[]`` and a type for a list, ``map:`` and a message for a map with strings as keys, or a message.
+A type is a scalar (``string``, ``int32``, ``bool``), ``[]`` with a type for a list, ``map:`` with a message for a map with string keys, or a message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Field = Tuple[int, str]
 
 
 class Method(NamedTuple):
-    """``streams``: the answer is a stream of ``response``."""
+    """If ``streams`` is True, the answer is a stream of ``response``."""
 
     request: str
     response: str
@@ -26,7 +26,7 @@ class Method(NamedTuple):
 
 
 class File(NamedTuple):
-    """One .proto file: ``messages`` by name, their fields by name; ``methods`` of its one service."""
+    """One .proto file: its messages with their fields, and the methods of its only service."""
 
     package: str
     service: str
@@ -51,7 +51,7 @@ FILES: Mapping[str, File] = {
         "Register": Method("ClientInfo", "Status"),
         "SubscribeRankTable": Method("ClientInfo", "RankTableStream", True),
     }),
-    # Of this service only what an outsider may call: the others belong to the training process.
+    # Only the methods for external clients; the others are for the training process.
     "recover": File("", "Recover", {
         "Status": _STATUS,
         "DeviceList": {"dev": (1, "[]string"), "op": (2, "[]bool")},
@@ -94,6 +94,6 @@ FILES: Mapping[str, File] = {
 
 
 def path_of(file: str, method: str) -> str:
-    """The path of a call over HTTP/2: ``/config.Config/Register``, ``/Recover/SwitchNicTrack``."""
+    """Return the HTTP/2 path of a method, such as ``/config.Config/Register`` or ``/Recover/SwitchNicTrack``."""
     one = FILES[file]
     return "/%s%s/%s" % (one.package + "." if one.package else "", one.service, method)

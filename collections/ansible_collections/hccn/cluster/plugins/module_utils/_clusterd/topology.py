@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which NPUs hang on which leaf and which QDD, told by the user, and the NPUs that a word such as "leaf 1" means.
+"""The user's description of which NPUs are connected to which leaf and QDD, and the selection of NPUs by it.
 
-A QDD is a module (QSFP-DD) with ports A and B, each of one NPU. Failed over, an NPU goes through the port of the same letter of the backup QDD.
+A QDD is a module (QSFP-DD) with ports A and B, each for one NPU. After a failover, an NPU uses the port of the same letter of the backup QDD.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Nics = Dict[str, List[int]]
 
 
 class Qdd(NamedTuple):
-    """``ports``: NPUs by port. ``backup``: the QDD that takes over; only for people."""
+    """``ports`` are NPUs by port. ``backup`` is the QDD that takes over; it is informational."""
 
     name: str
     ports: Tuple[Tuple[str, int], ...]
@@ -27,7 +27,7 @@ class Qdd(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """``nodes``: on which it is so; None for all."""
+    """``nodes`` are those with this wiring; None for all."""
 
     name: str
     backup: str
@@ -39,8 +39,8 @@ class Leaf(NamedTuple):
         return [device for qdd in self.qdds for _port, device in qdd.ports]
 
 
-def whole(value: Any, what: str) -> int:
-    """A physical id. Raises InputError."""
+def device_id(value: Any, what: str) -> int:
+    """Return the physical id of an NPU. Raises InputError."""
     text = str(value).strip()
     if isinstance(value, bool) or not is_count(text):
         raise InputError("%s: %r is no id of an NPU such as 0 or 8" % (what, value))
@@ -62,12 +62,12 @@ def _qdd(entry: Any, where: str) -> Qdd:
     ports = fields.get("ports")
     if not isinstance(ports, dict) or not ports or not set(ports) <= set(PORTS):
         raise InputError("%s.ports is to be the NPU of each port, such as {A: 0, B: 8}" % where)
-    return Qdd(str(fields["qdd"]), tuple((port, whole(ports[port], "%s.ports.%s" % (where, port))) for port in PORTS if port in ports),
+    return Qdd(str(fields["qdd"]), tuple((port, device_id(ports[port], "%s.ports.%s" % (where, port))) for port in PORTS if port in ports),
                str(fields.get("backup") or ""))
 
 
 def parse(topology: Any) -> List[Leaf]:
-    """The option ``topology``. Raises InputError."""
+    """Parse the option ``topology``. Raises InputError."""
     leaves = []
     for place, entry in enumerate(topology or ()):
         where = "topology[%d]" % place
@@ -85,7 +85,7 @@ def parse(topology: Any) -> List[Leaf]:
 
 
 def _check_once(leaves: Sequence[Leaf]) -> None:
-    """An NPU hangs on one port. Raises InputError."""
+    """Raise InputError if an NPU is on several ports."""
     seen: Dict[Tuple[str, int], str] = {}
     for leaf in leaves:
         for node in leaf.nodes or ("",):
@@ -98,7 +98,7 @@ def _check_once(leaves: Sequence[Leaf]) -> None:
 
 
 def leaf_named(leaves: Sequence[Leaf], name: str) -> List[Leaf]:
-    """The entries of a leaf: one, or one for each group of nodes. Raises InputError."""
+    """Return the entries of a leaf: one, or one per group of nodes. Raises InputError if there is none."""
     found = [leaf for leaf in leaves if leaf.name == name]
     if not found:
         raise InputError("topology has no leaf %r; it has %s" % (name, ", ".join(sorted({leaf.name for leaf in leaves})) or "none"))
@@ -126,23 +126,23 @@ def _by_leaf(leaves: Sequence[Leaf], node: str, name: str, where: str) -> List[i
     return found[0].devices
 
 
-_WAYS = ("devices", "leaf", "qdd")
+_SELECTORS = ("devices", "leaf", "qdd")
 
 
-def _one(entry: Mapping[str, Any], leaves: Sequence[Leaf], where: str) -> List[int]:
-    ways = [way for way in _WAYS if entry.get(way) is not None]
+def _selected_devices(entry: Mapping[str, Any], leaves: Sequence[Leaf], where: str) -> List[int]:
+    selectors = [selector for selector in _SELECTORS if entry.get(selector) is not None]
     node = str(entry["node"])
-    if ways == ["devices"]:
-        return [whole(device, where + ".devices") for device in entry["devices"]]
-    if ways == ["leaf"]:
+    if selectors == ["devices"]:
+        return [device_id(device, where + ".devices") for device in entry["devices"]]
+    if selectors == ["leaf"]:
         return _by_leaf(leaves, node, str(entry["leaf"]), where)
-    if ways == ["qdd"]:
+    if selectors == ["qdd"]:
         return _by_qdd(leaves, node, str(entry["qdd"]), str(entry.get("port") or ""), where)
     raise InputError("%s: name the NPUs of node %s by one of devices, leaf and qdd" % (where, node))
 
 
 def select(entries: Sequence[Mapping[str, Any]], topology: Any) -> Nics:
-    """The option ``nics`` as NPUs by node. Raises InputError: empty lists, a node or an NPU twice, what the topology does not have."""
+    """Return the NPUs of the option ``nics`` by node. Raises InputError for empty lists, duplicates, and names that the topology does not have."""
     leaves = parse(topology)
     if not entries:
         raise InputError("nics is empty: ClusterD would take that and do nothing")
@@ -154,7 +154,7 @@ def select(entries: Sequence[Mapping[str, Any]], topology: Any) -> Nics:
             raise InputError("%s has no node: the name that Kubernetes has for it" % where)
         if entry.get("port") and not entry.get("qdd"):
             raise InputError("%s: a port is one of a qdd" % where)
-        devices = _one(entry, leaves, where)
+        devices = _selected_devices(entry, leaves, where)
         if not devices:
             raise InputError("%s.devices is empty" % where)
         found.setdefault(node, []).extend(devices)
@@ -166,7 +166,7 @@ def select(entries: Sequence[Mapping[str, Any]], topology: Any) -> Nics:
 
 
 def on_leaf(topology: Any, name: str) -> Tuple[Nics, Optional[List[int]]]:
-    """The NPUs on a leaf: by node, and those of every node that is not named. Raises InputError."""
+    """Return the NPUs on a leaf by node, and those on all other nodes. Raises InputError."""
     by_node: Nics = {}
     everywhere: Optional[List[int]] = None
     for leaf in leaf_named(parse(topology), name):

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Protocol buffers without generated code: descriptors from the table in ``schema``, in a pool of their own.
+"""Encode and decode protocol buffers without generated code, by descriptors built from the table in ``schema``.
 
-Generated code works with the protobuf that made it and with few others, and names such as ``Status`` would clash in the default pool.
-This works with protobuf 3.20 to 7 (tests/lab/versions/versions.yml names what is tried).
+Generated code works only with few releases of protobuf, and names such as ``Status`` would clash in the default descriptor pool. These descriptors
+work with protobuf 3.20 to 7 (tests/versions.yml lists the tested releases).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _qualified(file: schema.File, message: str) -> str:
 
 
 def _entry_name(field: str) -> str:
-    """What protoc calls the entries of a map."""
+    """Return the name that protoc gives to the entries of a map."""
     return field[0].upper() + field[1:] + "Entry"
 
 
@@ -53,7 +53,7 @@ def _add_field(file: schema.File, owner: str, message: Any, name: str, number: i
 
 
 def _classes(name: str) -> Dict[str, Any]:
-    """The message classes of one file of the table."""
+    """Return the message classes of one file of the table."""
     file = schema.FILES[name]
     proto = descriptor_pb2.FileDescriptorProto(name=name + ".proto", package=file.package, syntax="proto3")
     for title, fields in file.messages.items():
@@ -62,7 +62,7 @@ def _classes(name: str) -> Dict[str, Any]:
             _add_field(file, title, message, field, number, kind)
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(proto.SerializeToString())
-    # Up to protobuf 3 the factory has a method, since protobuf 4 there is a function, and since 5 only that.
+    # protobuf 3 has only the method of the factory, protobuf 4 also the function, and protobuf 5 only the function.
     make = getattr(message_factory, "GetMessageClass", None) or message_factory.MessageFactory(pool).GetPrototype
     return {title: make(pool.FindMessageTypeByName(_qualified(file, title)[1:])) for title in file.messages}
 
@@ -71,14 +71,14 @@ _KNOWN: Dict[str, Dict[str, Any]] = {}
 
 
 def message_class(file: str, message: str) -> Any:
-    """The class of a message, with ``SerializeToString`` and ``FromString``."""
+    """Return the class of a message, with ``SerializeToString`` and ``FromString``."""
     if file not in _KNOWN:
         _KNOWN[file] = _classes(file)
     return _KNOWN[file][message]
 
 
 def _split(kind: str) -> Tuple[str, str]:
-    """``list``, ``map`` or ``one``, and the type of an element."""
+    """Return ``list``, ``map`` or ``one``, and the type of an element."""
     if kind.startswith("[]"):
         return "list", kind[2:]
     return ("map", kind[len("map:"):]) if kind.startswith("map:") else ("one", kind)
@@ -103,7 +103,7 @@ def _fill(file: str, title: str, message: Any, values: Mapping[str, Any]) -> Non
 
 
 def encode(file: str, title: str, values: Mapping[str, Any]) -> bytes:
-    """A message on the wire, from a dictionary of its fields."""
+    """Return the encoded message with these fields."""
     message = message_class(file, title)()
     _fill(file, title, message, values)
     data: bytes = message.SerializeToString()
@@ -125,5 +125,5 @@ def _read(file: str, title: str, message: Any) -> Dict[str, Any]:
 
 
 def decode(file: str, title: str, data: bytes) -> Dict[str, Any]:
-    """All fields of a message; those that were not sent have their zero. What the table does not have is left out."""
+    """Return all fields of a message. Fields that were not sent have their default; fields that are not in the table are ignored."""
     return _read(file, title, message_class(file, title).FromString(data))

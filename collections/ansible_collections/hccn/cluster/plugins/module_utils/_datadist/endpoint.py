@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""One LlmDataDist of our own: start, link, unlink, end, through the Python package llm_datadist of CANN.
+"""Start, link, unlink and end an LlmDataDist through the Python package llm_datadist of CANN.
 
-Source: hicann/hixl docs/zh/api/python/{LLMDataDist,LLMClusterInfo,LLMConfig}.md, examples/python. Runs in a process of its own: the package loads the
-driver, which does not survive a fork.
+Source: hicann/hixl docs/zh/api/python/{LLMDataDist,LLMClusterInfo,LLMConfig}.md, examples/python. This runs in a separate process,
+since the package loads the driver, which does not survive a fork.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import importlib
 from typing import Any, Dict, List, Mapping, Sequence
 
 from .._core.errors import HccnError
-from .codes import LINKED, UNLINKED, explain
-from .plan import MAX_CLUSTERS, PREFILL
+from .link_codes import LINKED, UNLINKED, explain
+from .link_plan import MAX_CLUSTERS, PREFILL
 
 PACKAGE = "llm_datadist"
 _FAILED = "LLM_FAILED"
@@ -23,12 +23,12 @@ Remote = Mapping[str, Any]
 
 
 def _name(code: Any) -> str:
-    """A status of the package, an enumeration."""
+    """Return the name of a status of the package, which is an enumeration."""
     return str(getattr(code, "name", code))
 
 
 class Endpoint:
-    """An LlmDataDist that is initialised. Raises HccnError ``package_missing`` or ``init_failed``."""
+    """An initialized LlmDataDist. Raises HccnError ``package_missing`` or ``init_failed``."""
 
     def __init__(self, params: Mapping[str, Any]) -> None:
         try:
@@ -47,7 +47,7 @@ class Endpoint:
         try:
             self._own = self._api.LLMDataDist(role, params["cluster"])
             self._own.init(config.generate_options())
-        except Exception as error:  # LLMException, TypeError, ValueError: the package's own
+        except Exception as error:  # the package raises LLMException, TypeError and ValueError
             raise HccnError("init_failed", "LLM-DataDist does not start on device %d: %s" % (params["device"], self._why(error)),
                             "see its log; is the NPU free, and is hccn.conf there?") from None
 
@@ -65,28 +65,28 @@ class Endpoint:
         return info
 
     def _each(self, method: Any, remotes: Sequence[Remote]) -> List[str]:
-        """The code of each remote, by calls of 16."""
+        """Call ``method`` for at most 16 remotes at a time; return the code of each remote."""
         found: List[str] = []
         for start in range(0, len(remotes), MAX_CLUSTERS):
             part = remotes[start:start + MAX_CLUSTERS]
             try:
                 whole, codes = method([self._info(remote) for remote in part], self._timeout)
-            except Exception as error:  # what the package raises for wrong parameters
+            except Exception as error:  # the package raises various types for invalid parameters
                 found += [_name(getattr(error, "status_code", _FAILED))] * len(part)
                 continue
             names = [_name(code) for code in codes or ()]
-            # A call that failed as a whole may tell nothing of its clusters.
+            # A call that fails as a whole may return no codes of its clusters.
             found += names if len(names) == len(part) else [_name(whole)] * len(part)
         return found
 
     def link(self, remotes: Sequence[Remote]) -> List[Dict[str, Any]]:
-        """Elements of ``links``."""
+        """Link all remotes; return the elements of ``links``."""
         return [{"cluster": remote["cluster"], "code": code, "explained": explain(code),
                  "status": "failed" if code not in LINKED else "linked" if code == LINKED[0] else "already_linked"}
                 for remote, code in zip(remotes, self._each(self._own.link_clusters, remotes))]
 
     def unlink(self, remotes: Sequence[Remote], links: List[Dict[str, Any]]) -> None:
-        """Takes down what was linked, and notes the codes."""
+        """Unlink the linked remotes, and record the codes in ``links``."""
         made = [(remote, entry) for remote, entry in zip(remotes, links) if entry["code"] in LINKED]
         for (_remote, entry), code in zip(made, self._each(self._own.unlink_clusters, [remote for remote, _entry in made])):
             entry["unlink"] = code

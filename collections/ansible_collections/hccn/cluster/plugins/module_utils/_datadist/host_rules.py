@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What hosts and NPUs lack for LLM-DataDist, told from what other modules found on them.
+"""Check the preconditions of LLM-DataDist on hosts and NPUs, by the results of other modules.
 
 Source: the description of LinkLlmClusters, hicann/hixl docs/zh/api (products, hccn.conf, TLS), Ascend/mind-cluster ascend-docker-runtime (its mounts).
 """
@@ -12,13 +12,13 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from .._core.errors import InputError
 from .._core.problems import Problem
-from .plan import Cluster, Npu, Plan
+from .link_plan import Cluster, Npu, LinkPlan
 
 SUPPORTED = ("A3", "800I A2", "A200I A2 Box")
 UNSUPPORTED = ("A2 training", "200I A2", "500 A2", "910A", "310P")
-"""In the words of the option ``products``: Atlas A2 training, Atlas 200I/500 A2 inference, Atlas training and Atlas inference series."""
+"""Values of the option ``products``: Atlas A2 training, Atlas 200I/500 A2 inference, Atlas training and Atlas inference series."""
 _TELLS = {"A3": True, "910A": False, "310P": False}
-"""Products that the board data tell for sure. A2 may be of either kind, and of the 950 the description says nothing."""
+"""Products that the board data identify. A2 may be of either kind, and the description does not mention the 950."""
 
 _NOT_MAPPED = {"missing": "error", "stale": "error", "unreadable": "error", "copy": "warning"}
 
@@ -28,7 +28,7 @@ _DOWN = ("mend the link, or take the NPU out of the plan. While it is down, link
 
 
 class Facts(NamedTuple):
-    """What was found, by host: ``nodes`` of device_info, ``mounts`` of hccn_conf_mount, ``ports`` of the probe; ``products`` as the user names them."""
+    """Results by host: ``nodes`` of device_info, ``mounts`` of hccn_conf_mount, ``ports`` of the probe; ``products`` as named by the user."""
 
     nodes: Mapping[str, Any]
     mounts: Mapping[str, Any]
@@ -46,7 +46,7 @@ class Facts(NamedTuple):
         return self.products.get(host) or (self.nodes.get(host) or {}).get("product")
 
     def tls(self, npu: Npu) -> Optional[bool]:
-        """Is the switch on? None where it is not known."""
+        """Return the TLS setting of an NPU; None if it is unknown."""
         enabled = ((self.device(npu) or {}).get("tls") or {}).get("enabled")
         return enabled if isinstance(enabled, bool) else None
 
@@ -63,21 +63,21 @@ def _by_host(npus: Sequence[Npu]) -> Dict[str, List[int]]:
 
 
 def check_products(products: Mapping[str, str]) -> None:
-    """Raises InputError for a word that is none."""
+    """Raise InputError for an unknown product."""
     for host, product in products.items():
         if product not in SUPPORTED + UNSUPPORTED:
             raise InputError("products: %r of host %s is none of %s" % (product, host, ", ".join(SUPPORTED + UNSUPPORTED)))
 
 
 def supported(facts: Facts, host: str) -> Optional[bool]:
-    """None: unknown, which is never a pass."""
+    """Return whether LLM-DataDist supports the product of a host; None if unknown, which is reported as a problem."""
     named = facts.products.get(host)
     if named:
         return named in SUPPORTED
     return _TELLS.get(str(facts.product(host)))
 
 
-def product(plan: Plan, facts: Facts) -> Iterator[Problem]:
+def product(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     for host, devices in _by_host(plan.npus).items():
         known, npu = supported(facts, host), (host, devices[0])
         if known is None:
@@ -87,7 +87,7 @@ def product(plan: Plan, facts: Facts) -> Iterator[Problem]:
             yield _of(npu, "product", "LLM-DataDist does not support %s (%s)" % (host, facts.product(host)), "it supports %s" % ", ".join(SUPPORTED))
 
 
-def looked_at(plan: Plan, facts: Facts) -> Iterator[Problem]:
+def looked_at(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     for host, devices in _by_host(plan.npus).items():
         gone = [device for device in devices if facts.device((host, device)) is None]
         if gone:
@@ -95,7 +95,7 @@ def looked_at(plan: Plan, facts: Facts) -> Iterator[Problem]:
                       "has the host these NPUs, and was it reached?")
 
 
-def link(plan: Plan, facts: Facts) -> Iterator[Problem]:
+def link(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     for npu in plan.npus:
         entry = facts.device(npu)
         if entry is not None and entry.get("link") != "up":
@@ -103,7 +103,7 @@ def link(plan: Plan, facts: Facts) -> Iterator[Problem]:
             yield _of(npu, "link", "the link of NPU %d of %s %s" % (npu[1], npu[0], "is " + str(state) if state else "could not be read"), _DOWN)
 
 
-def address(plan: Plan, facts: Facts) -> Iterator[Problem]:
+def address(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     first: Dict[str, Npu] = {}
     for npu in plan.npus:
         entry = facts.device(npu)
@@ -118,8 +118,8 @@ def address(plan: Plan, facts: Facts) -> Iterator[Problem]:
             yield _of(npu, "address", "NPU %d of %s has the address %s of NPU %d of %s" % (npu[1], npu[0], own, other[1], other[0]), "give each its own")
 
 
-def tls(plan: Plan, facts: Facts) -> Iterator[Problem]:
-    """Equal on all that are concerned, whatever it is: told of the fewer."""
+def tls(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
+    """TLS must be equal on all NPUs. The problem is reported for the setting that fewer NPUs have."""
     states = {npu: facts.tls(npu) for npu in plan.npus if facts.device(npu) is not None}
     on = [npu for npu, state in states.items() if state is True]
     off = [npu for npu, state in states.items() if state is False]
@@ -147,8 +147,8 @@ _STATES = {"missing": "nothing is there", "stale": "it has another content, most
            "unreadable": "it cannot be read", "copy": "it is a copy, which will not follow a change"}
 
 
-def conf(plan: Plan, facts: Facts) -> Iterator[Problem]:
-    """Where local_comm_res is empty, the addresses come from /etc/hccn.conf, also in a container."""
+def conf(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
+    """If local_comm_res is empty, LLM-DataDist reads the addresses from /etc/hccn.conf, also in a container."""
     for host, devices in _by_host([cluster.npu for cluster in plan.clusters if not cluster.local_comm_res]).items():
         result = facts.mounts.get(host)
         if not isinstance(result, dict) or "containers" not in result:
@@ -162,8 +162,8 @@ def conf(plan: Plan, facts: Facts) -> Iterator[Problem]:
             yield from _container(host, devices, entry)
 
 
-def ports_used(plan: Plan, facts: Facts) -> Iterator[Problem]:
-    """Of clusters that listen: somebody else does already."""
+def ports_used(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
+    """A port that a cluster listens on must be free."""
     used: Dict[Tuple[str, str, int], str] = {}
     for host, result in facts.ports.items():
         for entry in (result or {}).get("probed") or ():
@@ -179,6 +179,6 @@ def ports_used(plan: Plan, facts: Facts) -> Iterator[Problem]:
                     "take another port" if state == "used" else "give an address of the host")
 
 
-def all_of(plan: Plan, facts: Facts) -> List[Problem]:
+def all_of(plan: LinkPlan, facts: Facts) -> List[Problem]:
     rules = (product, looked_at, address, link, tls, conf, ports_used)
     return [problem for rule in rules for problem in rule(plan, facts)]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The logic of datadist_link."""
+"""The logic of datadist_link: make, hold, probe and end links of LLM-DataDist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POLL_S = 0.05
 
 
 def _checked(params: Mapping[str, Any]) -> None:
-    """Raises InputError."""
+    """Raise InputError for invalid options."""
     ids = [remote["cluster"] for remote in params["remotes"]]
     if params["cluster"] in ids or len(set(ids)) != len(ids):
         raise InputError("remotes is to name other clusters, each once")
@@ -34,7 +34,7 @@ def _path(params: Mapping[str, Any]) -> str:
 
 
 def _holder(path: str) -> Optional[Dict[str, Any]]:
-    """What is noted, where the process lives still."""
+    """Return the state file of the process that holds the links; None if that process has ended."""
     noted = worker.read(path)
     if noted is None or not isinstance(noted.get("pid"), int) or worker.started(noted["pid"]) != noted.get("started"):
         return None
@@ -63,7 +63,7 @@ def _present(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str
             return _told(noted["links"], False, process=noted["pid"])
     if check_mode:
         return {"changed": True, "links": []}
-    if noted is not None:  # one process links all of a cluster, so those that failed are tried again with the others
+    if noted is not None:  # one process holds all links of a cluster, so failed links are retried together with the others
         _end(params, path, noted)
     try:
         os.makedirs(params["state_dir"], 0o700, exist_ok=True)
@@ -87,7 +87,7 @@ def _absent(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str,
 
 
 def _end(params: Mapping[str, Any], path: str, noted: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    """Ends the process that holds the links; what became of them. Raises HccnError ``timed_out`` where it had to be killed."""
+    """End the process that holds the links, and return their final state. Raises HccnError ``timed_out`` if it had to be killed."""
     os.kill(noted["pid"], signal.SIGTERM)
     until = time.monotonic() + params["timeout"]
     while worker.started(noted["pid"]) == noted["started"]:
@@ -103,7 +103,7 @@ def _end(params: Mapping[str, Any], path: str, noted: Mapping[str, Any]) -> List
 
 
 def manage(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
-    """The return values of datadist_link, ``failed`` and ``msg`` among them where a link failed. Raises HccnError."""
+    """Return the values of datadist_link, with ``failed`` and ``msg`` if a link failed. Raises HccnError."""
     path = _path(params)
     if params["state"] == "absent":
         return _absent(params, path, check_mode)

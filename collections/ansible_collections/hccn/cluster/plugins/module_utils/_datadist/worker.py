@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The process that links: it does so apart from the module, under a deadline, and where links are to stay it stays with them.
+"""The worker process that links clusters under a deadline, apart from the module, and holds the links that are to stay.
 
-Reports are lines of JSON on a pipe: its pid first, then the result. What holds links notes itself in a file ``<cluster>.json``, and its end in the same file.
+It reports its pid and then its result as lines of JSON on a pipe. A worker that holds links records itself, and later its end, in the file ``<cluster>.json``.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .._core.errors import HccnError
 from .endpoint import Endpoint
 
 _GRACE_S = 5
-"""Beyond the module's own deadline: the kernel ends a worker that nobody waits for any more, also in the middle of a call into CANN."""
+"""Time beyond the deadline of the module. After it the kernel ends the worker, even in the middle of a call into CANN."""
 
 
 class _Stop(BaseException):
-    """Asked to end."""
+    """The worker was asked to end."""
 
 
 def _stop(*_: Any) -> None:
@@ -32,7 +32,7 @@ def _stop(*_: Any) -> None:
 
 
 def started(pid: int) -> Optional[int]:
-    """When the process began, in clock ticks; None where there is none."""
+    """Return when a process started, in clock ticks; None if it does not run."""
     try:
         with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stream:
             fields = stream.read().rpartition(")")[2].split()
@@ -42,7 +42,7 @@ def started(pid: int) -> Optional[int]:
 
 
 def write(path: str, content: Mapping[str, Any]) -> None:
-    """As a whole or not at all. Raises OSError."""
+    """Write the file atomically. Raises OSError."""
     draft = "%s.%d" % (path, os.getpid())
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
         json.dump(content, stream)
@@ -59,10 +59,10 @@ def read(path: str) -> Optional[Dict[str, Any]]:
 
 
 class Worker:
-    """What runs in the other process."""
+    """The code of the worker process."""
 
     def __init__(self, params: Mapping[str, Any], path: Optional[str], pipe: int) -> None:
-        """``path``: where it notes itself and holds the links; None: it unlinks at once."""
+        """``path`` is the state file of a worker that holds links; if None, the worker unlinks at once."""
         self._params = params
         self._path = path
         self._pipe = pipe
@@ -113,17 +113,17 @@ class Worker:
 
 
 def holds(params: Mapping[str, Any], links: List[Dict[str, Any]]) -> bool:
-    """Is there anything to hold: a link, or a place where others may link to?"""
+    """Return True if the worker must stay: it has a link, or listens for links of others."""
     return bool(params["listen"]) or not links or any(link["status"] != "failed" for link in links)
 
 
 def asked(params: Mapping[str, Any]) -> Dict[str, Any]:
-    """What makes two requests the same."""
+    """Return the options by which two requests are compared."""
     return {key: params[key] for key in ("cluster", "role", "device", "listen", "local", "local_comm_res", "remotes")}
 
 
 def _lines(pipe: int, until: float) -> List[Dict[str, Any]]:
-    """What the worker told, until it closed the pipe, told a result, or the time was over."""
+    """Return the lines of the worker until it closes the pipe, reports its result, or the time is over."""
     data = b""
     while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
         part = os.read(pipe, 65536)
@@ -134,7 +134,7 @@ def _lines(pipe: int, until: float) -> List[Dict[str, Any]]:
 
 
 def work(params: Mapping[str, Any], path: Optional[str]) -> Dict[str, Any]:
-    """``pid`` and ``links`` of a worker. Raises HccnError; a worker that is not done in time is killed."""
+    """Run a worker and return its ``pid`` and ``links``. Raises HccnError; a worker that does not finish in time is killed."""
     reading, writing = os.pipe()
     until = time.monotonic() + params["timeout"]
     try:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""From results of device_info to the servers of a rank table, whatever its format.
+"""Assemble the servers of a rank table of any format from results of device_info.
 
-A host that cannot be in the table is a problem with its name; all hosts are looked at before anything is said.
+A host that cannot be in the table is reported as a problem with its name. All hosts are read first, so one call reports all such hosts.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem
 from . import hccl, rank_list
+from .formats import AUTO, version_of
+from .host_result import Result, UnusableHost, by_id, devices_of, is_mapping, message_of, super_pod_of, topic_of, vnic_address
 from .model import Device, Server
-from .node import Result, Unfit, by_id, devices_of, is_mapping, pod_of, said, topic, vnic_address
-from .writers import AUTO, version_of
 
 RULE = "node"
-"""The rule of all problems about hosts that do not fit into a table."""
+"""The rule of all problems with hosts that cannot be in a table."""
 
 Expand = Callable[[Sequence[str], Sequence[int]], List[int]]
-"""From the option ``devices`` and the ids that a host has to the ids wanted. Raises InputError."""
+"""Maps the option ``devices`` and the ids of a host to the requested ids. Raises InputError."""
 
 
-class Place(NamedTuple):
+class HostAddresses(NamedTuple):
     """The addresses of a host in a table."""
 
     server_id: str
@@ -35,8 +35,8 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the table is to be. ``devices`` as the option; ``host_devices`` instead of it, by host; ``levels`` by host, for version 2.0."""
+class TableOptions:
+    """The options of a table. ``host_devices`` overrides ``devices`` by host; ``levels`` holds the addresses of each host for version 2.0."""
 
     format: str = "hccl"
     version: str = AUTO
@@ -44,13 +44,13 @@ class Wishes:
     host_devices: Optional[Mapping[str, Sequence[str]]] = None
     levels: Optional[Mapping[str, Any]] = None
 
-    def of(self, host: str) -> Sequence[str]:
+    def devices_of(self, host: str) -> Sequence[str]:
         return (self.host_devices or {}).get(host, self.devices)
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """``problems`` of severity error: hosts that are missing in ``servers``. ``product``: None where unknown or mixed."""
+    """The servers of a table. Hosts with a problem of severity error are missing in ``servers``. ``product`` is None if unknown or mixed."""
 
     servers: Tuple[Server, ...]
     problems: Tuple[Problem, ...]
@@ -63,35 +63,35 @@ class Assembly:
         return tuple(server.host for server in self.servers)
 
 
-class _Look:
-    """What the version wants of every device."""
+class _Requirements:
+    """What a format and version require of every device."""
 
-    def __init__(self, wishes: Wishes, version: str) -> None:
+    def __init__(self, options: TableOptions, version: str) -> None:
         self.layers = version == rank_list.VERSION
-        self.vnic = wishes.format == "vllm_pd"
+        self.vnic = options.format == "vllm_pd"
         self.needs_pod = version == hccl.SUPER_POD_VERSION and not self.vnic
-        self.takes_pod = self.needs_pod or self.vnic or wishes.format == "local_comm_res"
+        self.takes_pod = self.needs_pod or self.vnic or options.format == "local_comm_res"
         self._needed = {"super_pod"} if self.needs_pod else set()
         if not self.layers:
             self._needed.add("address")
 
     def rank(self, number: int, device: Optional[Mapping[str, Any]]) -> Device:
-        """The device as the table has it. Raises Unfit with the reason why it cannot be a rank."""
+        """Return the device as a rank of the table. Raises UnusableHost with the reason if it cannot be one."""
         if device is None:
-            raise Unfit((number, "has no device %d" % number))
+            raise UnusableHost((number, "has no device %d" % number))
         address = str(device["address"]) if device.get("address") else None
         vnic = vnic_address(device) if self.vnic else None
-        # Errors of other topics (link, tls, ...) leave the table possible: they are warnings, see _remarks.
+        # Errors of other topics (link, tls, ...) do not prevent a table. They become warnings, see _other_errors.
         if not isinstance(device.get("errors") or [], (list, tuple)):
-            raise Unfit((number, "device %d: its errors are no list" % number))
+            raise UnusableHost((number, "device %d: its errors are no list" % number))
         for error in _errors(device):
-            if topic(error) in self._needed and not (vnic and topic(error) == "address"):
-                raise Unfit((number, "device %d: %s" % (number, said(error))))
-        pod = pod_of(device) if self.takes_pod else None
+            if topic_of(error) in self._needed and not (vnic and topic_of(error) == "address"):
+                raise UnusableHost((number, "device %d: %s" % (number, message_of(error))))
+        pod = super_pod_of(device) if self.takes_pod else None
         if self.needs_pod and pod is None:
-            raise Unfit((number, "device %d is in no super pod%s" % (number, "" if "super_pod" in device else " that was read: gather super_pod")))
+            raise UnusableHost((number, "device %d is in no super pod%s" % (number, "" if "super_pod" in device else " that was read: gather super_pod")))
         if address is None and vnic is None and not self.needs_pod:
-            raise Unfit((number, "device %d has no address" % number))
+            raise UnusableHost((number, "device %d has no address" % number))
         return Device(number, vnic or address, int(pod["sdid"]) if pod else None)
 
 
@@ -100,34 +100,34 @@ def _errors(device: Mapping[str, Any]) -> Sequence[Any]:
     return errors if isinstance(errors, (list, tuple)) else ()
 
 
-def _chosen(found: Mapping[int, Mapping[str, Any]], wanted: Sequence[str], expand: Expand, look: _Look) -> Tuple[Device, ...]:
-    """The wanted devices of one host, ascending by id. Raises Unfit."""
+def _selected(found: Mapping[int, Mapping[str, Any]], wanted: Sequence[str], expand: Expand, requirements: _Requirements) -> Tuple[Device, ...]:
+    """Return the requested devices of one host, ascending by id. Raises UnusableHost."""
     devices: List[Device] = []
     faults: List[Tuple[Optional[int], str]] = []
     for number in sorted(expand(wanted, sorted(found))):
         try:
-            devices.append(look.rank(number, found.get(number)))
-        except Unfit as unfit:
+            devices.append(requirements.rank(number, found.get(number)))
+        except UnusableHost as unfit:
             faults.extend(unfit.reasons)
     if faults:
-        raise Unfit(*faults)
+        raise UnusableHost(*faults)
     return tuple(devices)
 
 
 def _pod_id(devices: Sequence[Device], found: Mapping[int, Mapping[str, Any]]) -> Optional[str]:
-    """The super pod of a host. Raises Unfit where its devices name several."""
+    """Return the super pod of a host. Raises UnusableHost if its devices name several."""
     pods = sorted({str(found[device.id]["super_pod"]["super_pod_id"]) for device in devices if device.sdid is not None})
     if len(pods) > 1:
-        raise Unfit((None, "its devices name several super pods: %s" % ", ".join(pods)))
+        raise UnusableHost((None, "its devices name several super pods: %s" % ", ".join(pods)))
     return pods[0] if pods else None
 
 
-def _layered(host: str, levels: Optional[Mapping[str, Any]], wanted: Sequence[str], expand: Expand, present: Mapping[int, Any]) -> Tuple[Device, ...]:
-    """The devices of one host for version 2.0, from the addresses supplied. Raises Unfit."""
+def _devices_of_levels(host: str, levels: Optional[Mapping[str, Any]], wanted: Sequence[str], expand: Expand, present: Mapping[int, Any]) -> Tuple[Device, ...]:
+    """Return the devices of one host for version 2.0, from the option ``levels``. Raises UnusableHost."""
     given = (levels or {}).get(host)
     given = given.get("rank_list") if isinstance(given, abc.Mapping) else given
     if not isinstance(given, (list, tuple)) or not given:
-        raise Unfit((None, "version 2.0 wants the addresses of its network layers, which no tool tells: give levels"))
+        raise UnusableHost((None, "version 2.0 wants the addresses of its network layers, which no tool tells: give levels"))
     found = by_id(given, "device_id")
     numbers = sorted(expand(wanted, sorted(found)))
     faults = [(number, "levels has no device %d" % number) for number in numbers if number not in found]
@@ -135,31 +135,32 @@ def _layered(host: str, levels: Optional[Mapping[str, Any]], wanted: Sequence[st
     faults += [(number, "levels: device %d has no %s" % (number, rank_list.LEVELS)) for number in numbers
                if number in found and not isinstance(found[number].get(rank_list.LEVELS), list)]
     if faults:
-        raise Unfit(*faults)
+        raise UnusableHost(*faults)
     return tuple(Device(number, more={key: value for key, value in found[number].items() if key not in ("rank_id", "device_id")}) for number in numbers)
 
 
-def _remarks(host: str, result: Result, devices: Sequence[Device], found: Mapping[int, Mapping[str, Any]]) -> List[Problem]:
-    """Errors that device_info met beside what the table needs."""
+def _other_errors(host: str, result: Result, devices: Sequence[Device], found: Mapping[int, Mapping[str, Any]]) -> List[Problem]:
+    """Return warnings for errors of device_info that do not concern the table."""
     product = result.get("product") if isinstance(result, abc.Mapping) else None
-    return [Problem(RULE, "warning", "device %d: %s" % (device.id, said(error)), host=host, device=device.id)
+    return [Problem(RULE, "warning", "device %d: %s" % (device.id, message_of(error)), host=host, device=device.id)
             for device in devices for error in _errors(found[device.id])
-            # Only A3 has super pods in this sense; that another product cannot tell of one is no news.
-            if not (topic(error) == "super_pod" and product not in ("A3", None))]
+            # Only A3 has super pods in this sense, so the error is expected for other products.
+            if not (topic_of(error) == "super_pod" and product not in ("A3", None))]
 
 
-def _server(host: str, result: Result, place: Callable[[str], Place], wishes: Wishes, expand: Expand, look: _Look) -> Tuple[Server, List[Problem]]:
+def _server(host: str, result: Result, addresses_of: Callable[[str], HostAddresses], options: TableOptions, expand: Expand,
+            requirements: _Requirements) -> Tuple[Server, List[Problem]]:
     found = by_id(devices_of(result))
-    if look.layers:
-        devices = _layered(host, wishes.levels, wishes.of(host), expand, found)
+    if requirements.layers:
+        devices = _devices_of_levels(host, options.levels, options.devices_of(host), expand, found)
     else:
-        devices = _chosen(found, wishes.of(host), expand, look)
-    server_id, host_ip, container_ip = place(host)
-    return Server(host, server_id, devices, host_ip, container_ip, _pod_id(devices, found)), _remarks(host, result, devices, found)
+        devices = _selected(found, options.devices_of(host), expand, requirements)
+    server_id, host_ip, container_ip = addresses_of(host)
+    return Server(host, server_id, devices, host_ip, container_ip, _pod_id(devices, found)), _other_errors(host, result, devices, found)
 
 
-def _bare(servers: Sequence[Server]) -> List[Problem]:
-    """Devices without an address in a table of super pods: good inside one super pod, not between several."""
+def _without_address(servers: Sequence[Server]) -> List[Problem]:
+    """Return a problem for each device without an address. HCCL accepts that inside one super pod, but not between several."""
     pods = {server.super_pod_id for server in servers}
     severity = "warning" if len(pods) == 1 else "error"
     why = "HCCL can go without one inside a super pod, but not where RoCE is forced" if len(pods) == 1 else "between super pods HCCL needs one"
@@ -168,7 +169,7 @@ def _bare(servers: Sequence[Server]) -> List[Problem]:
 
 
 def _unknown_pods(nodes: Mapping[str, Result]) -> List[Problem]:
-    """The version went by super pods, and nobody looked for them."""
+    """Return a warning if the version depends on super pods but device_info did not gather them."""
     for result in nodes.values():
         if isinstance(result, abc.Mapping) and result.get("product") == "A3":
             devices = result.get("devices")
@@ -178,30 +179,30 @@ def _unknown_pods(nodes: Mapping[str, Result]) -> List[Problem]:
     return []
 
 
-def assemble(nodes: Mapping[str, Result], place: Callable[[str], Place], wishes: Wishes, expand: Expand) -> Assembly:
-    """The servers in the order of ``nodes``.
+def assemble(nodes: Mapping[str, Result], addresses_of: Callable[[str], HostAddresses], options: TableOptions, expand: Expand) -> Assembly:
+    """Return the servers in the order of ``nodes``, which are results of device_info by host.
 
-    ``place`` gives the addresses of a host, or raises HccnError. Raises InputError for what concerns no single host.
+    ``addresses_of`` returns the addresses of a host, or raises HccnError. Raises InputError for errors that do not concern a single host.
     """
     if not nodes:
         raise InputError("no hosts are given, so there is no rank table to write")
-    for words in [wishes.devices, *(wishes.host_devices or {}).values()]:
+    for words in [options.devices, *(options.host_devices or {}).values()]:
         expand(words, ())
-    version = version_of(wishes.format, wishes.version, _products(nodes), _in_super_pod(nodes))
-    look = _Look(wishes, version)
+    version = version_of(options.format, options.version, _products(nodes), _in_super_pod(nodes))
+    requirements = _Requirements(options, version)
     servers: List[Server] = []
-    problems: List[Problem] = _unknown_pods(nodes) if wishes.version == AUTO and version == hccl.VERSION else []
+    problems: List[Problem] = _unknown_pods(nodes) if options.version == AUTO and version == hccl.VERSION else []
     for host, result in nodes.items():
         try:
-            server, remarks = _server(host, result, place, wishes, expand, look)
+            server, warnings = _server(host, result, addresses_of, options, expand, requirements)
             servers.append(server)
-            problems.extend(remarks)
-        except Unfit as unfit:
+            problems.extend(warnings)
+        except UnusableHost as unfit:
             problems.extend(Problem(RULE, "error", reason, host=host, device=number) for number, reason in unfit.reasons)
         except HccnError as error:
             problems.append(Problem(RULE, "error", error.message, host=host, hint=error.hint or None))
-    if look.needs_pod:
-        problems.extend(_bare(servers))
+    if requirements.needs_pod:
+        problems.extend(_without_address(servers))
     products = _products(nodes)
     return Assembly(tuple(servers), tuple(problems), products.pop() if len(products) == 1 else None, version)
 
@@ -211,13 +212,13 @@ def _products(nodes: Mapping[str, Result]) -> Set[str]:
 
 
 def _in_super_pod(nodes: Mapping[str, Result]) -> bool:
-    return any(is_mapping(device) and pod_of(device) is not None
+    return any(is_mapping(device) and super_pod_of(device) is not None
                for result in nodes.values() if isinstance(result, abc.Mapping) and isinstance(result.get("devices"), (list, tuple))
                for device in result["devices"])
 
 
-def sentence(problems: Sequence[Problem], hosts: int) -> str:
-    """All hosts that do not fit, in one sentence; hosts with the same reason stand together."""
+def exclusion_message(problems: Sequence[Problem], hosts: int) -> str:
+    """Return one sentence that names all hosts that cannot be in the table, grouped by reason."""
     groups: Dict[Tuple[str, ...], List[str]] = {}
     reasons: Dict[str, List[str]] = {}
     for problem in problems:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Who would refuse a rank table, and why: all rules of all readers asked for; none stops at the first problem."""
+"""Check a rank table by the rules of the programs that read it, and report all problems, not only the first."""
 
 from __future__ import annotations
 
@@ -12,35 +12,48 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 
 from .._core.errors import InputError, ParseError
 from .._core.problems import Problem
-from . import config_map, formats, group_list_rules, hccl_rules, hixl_rules, motor_rules, other_rules, rank_list_rules, vllm_rules, writers
+from . import (
+    config_map, formats, global_table_rules, group_list_rules, hccl_rules, local_comm_res_rules, mindie_clusterd_rules, rank_list_rules, server_list,
+    vllm_pd_rules,
+)
 from .document import MAX_TEXT, parse
 from .drift import drift
-from .finding import Finding, Rule
-from .node import Result
-from .view import table_of
+from .host_result import Result
+from .rule import Rule, Violation
 
 RULES: Mapping[str, Mapping[str, Tuple[Rule, ...]]] = {
     "hccl": {formats.HCCL: hccl_rules.RULES, formats.HCCL_V2: rank_list_rules.RULES, formats.GROUP_LIST: group_list_rules.RULES},
-    "mindie_llm": {formats.HCCL: other_rules.MINDIE_LLM},
-    "mindie_motor": {formats.GLOBAL: motor_rules.MINDIE_MOTOR},
-    "clusterd": {formats.HCCL: other_rules.CLUSTERD, formats.HCCL_V2: rank_list_rules.CLUSTERD},
-    "vllm": {formats.VLLM_PD: vllm_rules.VLLM},
-    "hixl": {formats.LOCAL_COMM_RES: hixl_rules.HIXL, formats.HCCL: hixl_rules.ONE_DEVICE},
+    "mindie_llm": {formats.HCCL: mindie_clusterd_rules.MINDIE_LLM_RULES},
+    "mindie_motor": {formats.GLOBAL: global_table_rules.RULES},
+    "clusterd": {formats.HCCL: mindie_clusterd_rules.CLUSTERD_SERVER_LIST_RULES, formats.HCCL_V2: mindie_clusterd_rules.CLUSTERD_RANK_LIST_RULES},
+    "vllm": {formats.VLLM_PD: vllm_pd_rules.RULES},
+    "hixl": {formats.LOCAL_COMM_RES: local_comm_res_rules.ENDPOINT_RULES, formats.HCCL: local_comm_res_rules.ONE_DEVICE_RULES},
 }
-"""By reader and format. The first format of a reader is the one that a document is taken for which says nothing of its own."""
+"""The rules by reader and format. A document of unknown format is checked as the first format of the reader."""
 READERS = tuple(RULES)
 TITLES = {"hccl": "HCCL", "mindie_llm": "MindIE-LLM", "mindie_motor": "MindIE-Motor", "clusterd": "ClusterD", "vllm": "the vLLM connector", "hixl": "HIXL"}
 
 VIEWS: Mapping[str, Callable[[Mapping[str, Any], Optional[str]], Any]] = {
-    formats.HCCL: table_of, formats.HCCL_V2: rank_list_rules.ranks_of, formats.GROUP_LIST: group_list_rules.groups_of,
-    formats.GLOBAL: motor_rules.global_of, formats.VLLM_PD: vllm_rules.lists_of, formats.LOCAL_COMM_RES: hixl_rules.endpoints_of}
+    formats.HCCL: server_list.view, formats.HCCL_V2: rank_list_rules.view, formats.GROUP_LIST: group_list_rules.view,
+    formats.GLOBAL: global_table_rules.view, formats.VLLM_PD: vllm_pd_rules.view, formats.LOCAL_COMM_RES: local_comm_res_rules.view}
 
-MAX_MODES = {"mindie_llm": other_rules.MINDIE_MAX_MODE, "mindie_motor": motor_rules.MAX_MODE}
+MAX_MODES = {"mindie_llm": mindie_clusterd_rules.MINDIE_MAX_MODE, "mindie_motor": global_table_rules.MAX_MODE}
 
-MAX_FINDINGS = 50
-"""Problems told of one rule and reader; the rest is counted, so that a result stays small."""
+ERROR_TEXTS: Mapping[str, str] = {
+    "EI0001": "device ip family[%s] is not same",
+    "EI0004": "Failed to parse the ranktable file %s. Reason: %s",
+    "EI0014": "Value %s for ranktable variable %s is invalid. Expected value: %s.",
+    "EI0017": "Config %s is missing in the ranktable file.",
+}
+"""The texts with which HCCL refuses a rank table, by code; %s stands for what HCCL fills in.
+
+Source: hcomm docs/zh/error_codes; for EI0001 the line of its log. Some refusals are only a line in HCCL's log; these have the code of the nearest report.
+"""
+
+MAX_PER_RULE = 50
+"""Problems reported per rule and reader; the others are counted, to keep the result small."""
 MAX_PROBLEMS = 300
-"""Where there are more in all, FEW of each rule and reader are told: a result stays below 256 kB."""
+"""If there are more in total, only FEW per rule and reader are reported, so that the result stays below 256 kB."""
 FEW = 5
 
 _YAML = re.compile(r"\s*(?:---|(?:apiVersion|kind|data|metadata):)")
@@ -49,7 +62,7 @@ _HEAD = 4096
 
 
 class Verdict(NamedTuple):
-    """``document``: the table, None where there is none to be had. ``format``: empty where it is unknown. ``job``: of a ConfigMap."""
+    """``document`` is the table, None if it could not be read. ``format`` is empty if unknown. ``job`` is the job name in a ConfigMap."""
 
     problems: List[Problem]
     document: Optional[Mapping[str, Any]] = None
@@ -57,17 +70,17 @@ class Verdict(NamedTuple):
     job: Optional[str] = None
 
 
-def _problem(reader: str, name: str, code: Optional[str], finding: Finding) -> Problem:
-    return Problem(name, finding.severity, finding.message, device=finding.device, where=finding.where or None, hint=finding.hint, reader=reader,
+def _problem(reader: str, rule: str, code: Optional[str], violation: Violation) -> Problem:
+    return Problem(rule, violation.severity, violation.message, device=violation.device, where=violation.where or None, hint=violation.hint, reader=reader,
                    error_code=code if reader == "hccl" else None)
 
 
 def bounded(problems: Iterable[Problem]) -> List[Problem]:
-    """The problems in their order, those beyond the limits of a rule and reader counted instead."""
+    """Return the problems grouped by reader and rule; problems beyond the limits are only counted."""
     groups: Dict[Tuple[Optional[str], str], List[Problem]] = {}
     for problem in problems:
         groups.setdefault((problem.reader, problem.rule), []).append(problem)
-    limit = MAX_FINDINGS if sum(min(len(group), MAX_FINDINGS) for group in groups.values()) <= MAX_PROBLEMS else FEW
+    limit = MAX_PER_RULE if sum(min(len(group), MAX_PER_RULE) for group in groups.values()) <= MAX_PROBLEMS else FEW
     told: List[Problem] = []
     for (reader, rule), group in groups.items():
         told += group[:limit]
@@ -79,13 +92,13 @@ def bounded(problems: Iterable[Problem]) -> List[Problem]:
     return told
 
 
-def _not_taken(found: formats.Format, reader: str) -> Finding:
+def _not_taken(found: formats.Format, reader: str) -> Violation:
     if (reader, found.name) == ("hccl", formats.HETEROGENEOUS):
-        return Finding("", "this is %s, for which HCCL has a parser of its own: not checked" % found.title, severity="warning")
-    return Finding("", "this is %s: %s does not take it" % (found.title, TITLES[reader]))
+        return Violation("", "this is %s, for which HCCL has a parser of its own: not checked" % found.title, severity="warning")
+    return Violation("", "this is %s: %s does not take it" % (found.title, TITLES[reader]))
 
 
-def _findings(document: Mapping[str, Any], readers: Sequence[str], product: Optional[str]) -> Iterable[Problem]:
+def _violations(document: Mapping[str, Any], readers: Sequence[str], product: Optional[str]) -> Iterable[Problem]:
     found = formats.recognise(document)
     views: Dict[str, Any] = {}
     for reader in readers:
@@ -97,20 +110,20 @@ def _findings(document: Mapping[str, Any], readers: Sequence[str], product: Opti
         if name not in views:
             views[name] = VIEWS[name](document, product)
         for rule in taken[name]:
-            for finding in rule.find(views[name]):
-                yield _problem(reader, rule.name, rule.code, finding)
+            for violation in rule.check(views[name]):
+                yield _problem(reader, rule.name, rule.code, violation)
 
 
 def check(document: Mapping[str, Any], readers: Sequence[str] = ("hccl",), product: Optional[str] = None) -> List[Problem]:
-    """The problems of a table that is already parsed, by reader and rule.
+    """Return the problems of a parsed table, by reader and rule.
 
-    ``product``: 910A, A2, A3, 950, 310P; where it is None, rules of single products are left out or told as warnings.
+    ``product`` is 910A, A2, A3, 950 or 310P. If it is None, rules of single products are skipped or reported as warnings.
     """
-    return bounded(_findings(document, readers, product))
+    return bounded(_violations(document, readers, product))
 
 
 def _about_text(readers: Sequence[str], rule: str, message: str, hint: Optional[str] = None, severity: str = "error") -> List[Problem]:
-    return [_problem(reader, rule, "EI0004", Finding("", message, hint=hint, severity=severity)) for reader in readers]
+    return [_problem(reader, rule, "EI0004", Violation("", message, hint=hint, severity=severity)) for reader in readers]
 
 
 def _no_table(readers: Sequence[str], rule: str, error: ParseError, text: Union[str, bytes] = "") -> List[Problem]:
@@ -123,14 +136,14 @@ def _check_size(size: int, document: Mapping[str, Any], readers: Sequence[str]) 
     name = formats.recognise(document).name
     problems: List[Problem] = []
     for reader in readers:
-        limit = {"hccl": MAX_TEXT, "hixl": hixl_rules.MAX_TEXT}.get(reader, size)
+        limit = {"hccl": MAX_TEXT, "hixl": local_comm_res_rules.MAX_TEXT}.get(reader, size)
         if size > limit and name != formats.HCCL_V2:
             problems += _about_text([reader], "size", "%d bytes: %s reads %d" % (size, TITLES[reader], limit))
     return problems
 
 
 def examine_document(document: Mapping[str, Any], readers: Sequence[str], product: Optional[str] = None, size: int = 0) -> Verdict:
-    """The verdict on a parsed document: a table, or a ConfigMap with one."""
+    """Check a parsed document: a table, or a ConfigMap that contains one."""
     try:
         packed = config_map.unpack(document)
     except ParseError as error:
@@ -149,7 +162,7 @@ def examine_document(document: Mapping[str, Any], readers: Sequence[str], produc
 
 
 def examine_text(content: Union[str, bytes], readers: Sequence[str], product: Optional[str] = None) -> Verdict:
-    """The verdict on a text."""
+    """Check the text of a table or of a ConfigMap."""
     size = len(content) if isinstance(content, bytes) else len(content.encode("utf-8", "surrogatepass"))
     try:
         document = parse(content)
@@ -159,37 +172,37 @@ def examine_text(content: Union[str, bytes], readers: Sequence[str], product: Op
 
 
 def check_text(content: Union[str, bytes], readers: Sequence[str] = ("hccl",), product: Optional[str] = None) -> List[Problem]:
-    """The problems of a table as text: its size and JSON, then ``check``."""
+    """Return the problems of a table as text: size and JSON syntax, then the rules."""
     return examine_text(content, readers, product).problems
 
 
 def check_name(path: str) -> List[Problem]:
-    """HCCL takes a file by its name: ``.json`` must stand at the end, and nowhere before (hcomm CheckFilePath)."""
+    """Check a path as HCCL does: ``.json`` must be at the end and nowhere else (hcomm CheckFilePath)."""
     if path.find(".json") + len(".json") == len(path):
         return []
     message = "%s does not end in .json" if not path.endswith(".json") else "%s has .json also before its end"
-    return [_problem("hccl", "file_name", "EI0004", Finding("", "the path " + message % path + ": HCCL does not read it"))]
+    return [_problem("hccl", "file_name", "EI0004", Violation("", "the path " + message % path + ": HCCL does not read it"))]
 
 
 def check_mode(mode: int, readers: Sequence[str]) -> List[Problem]:
-    """The problems of a file's mode."""
-    return [_problem(reader, "file_mode", None, Finding("", "the mode is %04o: %s wants %04o at most" % (mode, TITLES[reader], MAX_MODES[reader])))
+    """Return the problems of the mode of a file."""
+    return [_problem(reader, "file_mode", None, Violation("", "the mode is %04o: %s wants %04o at most" % (mode, TITLES[reader], MAX_MODES[reader])))
             for reader in readers if mode & ~MAX_MODES.get(reader, mode)]
 
 
 def _too_long(size: int, head: bytes, readers: Sequence[str]) -> List[Problem]:
-    """A file beyond MAX_TEXT is not read: of version 2.0 HCCL reads 1 GB, and of other readers no limit is known."""
+    """Return the problems of a file larger than MAX_TEXT, which is not read. HCCL reads 1 GB of version 2.0; for the other readers no limit is known."""
     problems: List[Problem] = []
     for reader in readers:
         refused = reader == "hixl" or (reader == "hccl" and not _V2.search(head))
-        limit = hixl_rules.MAX_TEXT if reader == "hixl" else MAX_TEXT
+        limit = local_comm_res_rules.MAX_TEXT if reader == "hixl" else MAX_TEXT
         told = "%s reads %d; not checked further" % (TITLES[reader], limit) if refused else "too long to be checked here"
         problems += _about_text([reader], "size", "%d bytes: %s" % (size, told), severity="error" if refused else "warning")
     return problems
 
 
 def examine_file(path: str, readers: Sequence[str], product: Optional[str] = None) -> Verdict:
-    """The verdict on a file: its name, its mode, its text. Raises InputError where it cannot be read."""
+    """Check the name, the mode and the text of a file. Raises InputError if it cannot be read."""
     try:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
@@ -204,27 +217,27 @@ def examine_file(path: str, readers: Sequence[str], product: Optional[str] = Non
     return verdict._replace(problems=about_file + verdict.problems)
 
 
-def check_file(path: str, readers: Sequence[str] = ("hccl",), product: Optional[str] = None) -> List[Problem]:
-    """The problems of a file. Raises InputError where it cannot be read."""
-    return examine_file(path, readers, product).problems
-
-
 def against_hosts(verdict: Verdict, nodes: Mapping[str, Result], server_ids: Optional[Mapping[str, str]] = None) -> Verdict:
-    """The verdict with what differs from the hosts. ``nodes``: results of device_info by host; ``server_ids``: by host, where they do not tell it."""
+    """Add what differs from the hosts. ``nodes`` are results of device_info by host; ``server_ids`` maps a host to its server_id in the table."""
     if verdict.document is None:
         return verdict
     try:
-        found = bounded(drift(writers.read(verdict.document), nodes, server_ids))
+        found = bounded(drift(formats.read(verdict.document), nodes, server_ids))
     except ParseError as error:
         found = [Problem("drift", "error", "the table cannot be compared with the hosts: " + error.message)]
     return verdict._replace(problems=verdict.problems + found)
 
 
-def sentence(problems: Sequence[Problem]) -> str:
-    """The first problem, and how many there are: for the message of a failure. Errors come first."""
+def failure_message(problems: Sequence[Problem]) -> str:
+    """Return the first problem, errors before warnings, and the number of the others, as the message of a failure."""
     ordered = sorted(problems, key=lambda problem: problem.severity != "error")
     first = ordered[0]
     code = ", " + first.error_code if first.error_code else ""
     told = "%s%s (rule %s%s)" % (first.where + ": " if first.where else "", first.message, first.rule, code)
     more = len(problems) - 1
     return told if not more else "%s, and %d more problem%s" % (told, more, "" if more == 1 else "s")
+
+
+def error_texts(problems: Iterable[Problem]) -> Dict[str, str]:
+    """Return the texts of the error codes of the problems."""
+    return {code: ERROR_TEXTS[code] for code in sorted({problem.error_code for problem in problems if problem.error_code})}

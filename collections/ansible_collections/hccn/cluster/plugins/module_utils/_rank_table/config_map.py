@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The rank table inside a Kubernetes ConfigMap: ``rings-config-JOB`` of Ascend Operator, a job's summary of ClusterD.
+"""Extract the rank table from a Kubernetes ConfigMap: ``rings-config-JOB`` of Ascend Operator, or a job summary of ClusterD.
 
-Read are the manifest (or what the API returns) and its ``data`` alone. YAML is not read: a target needs no PyYAML.
+The input is the manifest, the object that the API returns, or only its ``data``. YAML is not supported, since a target need not have PyYAML.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KEY = "hccl.json"
 
 
 class Packed(NamedTuple):
-    """``table``: text, or an object where somebody has parsed it. ``parts``: ClusterD cuts long tables into so many ConfigMaps."""
+    """``table`` is text, or an object if it is already parsed. ``parts`` is the number of ConfigMaps into which ClusterD split the table."""
 
     table: Union[str, Mapping[str, Any]]
     key: str
@@ -27,7 +27,7 @@ class Packed(NamedTuple):
 
 
 def unpack(document: Mapping[str, Any]) -> Optional[Packed]:
-    """The table in a ConfigMap; None where the document is no ConfigMap. Raises ParseError for a ConfigMap without a table."""
+    """Return the table in a ConfigMap; None if the document is not a ConfigMap. Raises ParseError for a ConfigMap without a table."""
     kind = document.get("kind")
     if isinstance(kind, str) and kind.endswith("List"):
         raise ParseError("a %s of Kubernetes is no rank table" % kind, "give one ConfigMap of its items")
@@ -43,7 +43,7 @@ def unpack(document: Mapping[str, Any]) -> Optional[Packed]:
 
 
 def _key_of(data: Mapping[str, Any]) -> str:
-    """The key with the table: KEY, or the only one that ends like it (``jobstart_hccl.json`` of CCE). Raises ParseError."""
+    """Return KEY, or the only key that ends in .json (CCE uses ``jobstart_hccl.json``). Raises ParseError."""
     keys = [KEY] if KEY in data else [key for key in data if key.endswith(".json")]
     if len(keys) != 1:
         raise ParseError("the ConfigMap has no key %s, only %s" % (KEY, ", ".join(sorted(map(str, data)))[:200]))

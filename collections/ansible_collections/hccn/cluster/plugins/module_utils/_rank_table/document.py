@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Rank tables as text: what all formats share. Reading, and the one way in which this collection writes them."""
+"""Parse and serialize the JSON text of rank tables, whatever their format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _no_constant(word: str) -> None:
 
 
 def parse(content: Union[str, bytes]) -> Dict[str, Any]:
-    """The JSON object in a text (UTF-8 when bytes). Raises ParseError: what is wrong, and in which line."""
+    """Return the JSON object in a text; bytes are UTF-8. Raises ParseError with the error and its line."""
     try:
         text = content.decode("utf-8") if isinstance(content, bytes) else content
         document = json.loads(text[1:] if text.startswith("\ufeff") else text, parse_constant=_no_constant)
@@ -40,10 +40,10 @@ def parse(content: Union[str, bytes]) -> Dict[str, Any]:
     return document
 
 
-def text_of(table: Dict[str, Any]) -> str:
-    """The canonical text: keys in the order of ``table``, a device a line, a final newline.
+def to_text(table: Dict[str, Any]) -> str:
+    """Return the canonical text: keys in the order of ``table``, one line per innermost object (a device), and a final newline.
 
-    Each innermost object is one line: it is what people compare.
+    One line per device keeps the diff of two tables readable.
     """
     lines: List[str] = []
     _write(table, "", "", "", lines)
@@ -51,9 +51,9 @@ def text_of(table: Dict[str, Any]) -> str:
 
 
 def _rows(objects: List[Any]) -> str:
-    """A list of flat objects, one a line, by one call of the C encoder; "" where they are not all flat objects.
+    """Encode a list of flat objects, one per line, with one call of the C encoder; return "" if not all members are flat objects.
 
-    The encoder escapes control characters in strings, so a line end in its output is always one of the separator.
+    The encoder escapes control characters in strings, so every newline in its output comes from the separator.
     """
     text = _encode_apart(objects)
     if text.count("{") != len(objects) or text.count("[") != 1:
@@ -62,13 +62,13 @@ def _rows(objects: List[Any]) -> str:
 
 
 def _flat(value: Any) -> bool:
-    """Is it a scalar, or a container of scalars only?"""
+    """Return True for a scalar and for a container of scalars."""
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return not any(isinstance(member, (dict, list)) for member in members)
 
 
 def _write(value: Any, margin: str, before: str, after: str, lines: List[str]) -> None:
-    """Appends the lines of ``value``; ``before`` is the key that leads to it, ``after`` the comma behind it."""
+    """Append the lines of ``value``; ``before`` is its key, ``after`` the comma that follows it."""
     if _flat(value):
         lines.append(margin + before + _encode(value) + after)
         return

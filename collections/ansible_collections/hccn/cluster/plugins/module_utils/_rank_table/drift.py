@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A table against the hosts as they are: what has changed since it was written."""
+"""Compare a rank table with the hosts, to find what has changed since it was written."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 from .._core.errors import HccnError
 from .._core.problems import Problem
 from . import local_comm_res, rank_list
+from .fields import entries, packed
+from .host_result import Result, devices_by_id, super_pod_of, vnic_address
 from .model import Device, Model, Server
-from .node import Result, devices_by_id, pod_of, vnic_address
-from .view import objects, packed
 
 HOST, DEVICE, ADDRESS, SDID, SUPER_POD = "drift_host", "drift_device", "drift_address", "drift_super_device_id", "drift_super_pod"
 RULES = (HOST, DEVICE, ADDRESS, SDID, SUPER_POD)
 
 Found = Dict[int, Mapping[str, Any]]
 Key = Union[bytes, str]
-"""An address by which two are compared: an IPv6 address has many spellings."""
+"""A comparable form of an address, since an IPv6 address has many spellings."""
 
 
 def _key(address: str) -> Key:
@@ -32,9 +32,9 @@ def _addresses(device: Mapping[str, Any]) -> Tuple[str, ...]:
 
 
 def drift(model: Model, nodes: Mapping[str, Result], server_ids: Optional[Mapping[str, str]] = None) -> List[Problem]:
-    """Problems of a table, against results of device_info by host; hosts that the table leaves out are warnings, as are NPUs.
+    """Return the differences between a table and ``nodes``, the results of device_info by host. Hosts and NPUs missing in the table are warnings.
 
-    A server is the host that ``server_ids`` says (by host), or that has its name, or the one whose NPUs have most of its addresses.
+    A server belongs to the host that has its id in ``server_ids``, else to the host of that name, else to the host that has most of its addresses.
     """
     problems: List[Problem] = []
     found: Dict[str, Found] = {}
@@ -74,13 +74,13 @@ def _host_of(server: Server, nodes: Mapping[str, Result], server_ids: Mapping[st
 
 
 def _written(device: Device) -> List[str]:
-    """The addresses of an entry; those of version 2.0 stand by layer."""
-    return (device.address or "").split(",") + [str(entry.get("addr")) for level in objects(device.more, rank_list.LEVELS)
-                                                for entry in objects(level, "rank_addr_list")]
+    """Return the addresses of an entry. Version 2.0 lists them by network layer."""
+    return (device.address or "").split(",") + [str(entry.get("addr")) for level in entries(device.more, rank_list.LEVELS)
+                                                for entry in entries(level, "rank_addr_list")]
 
 
 def _endpoints(model: Model, owners: Mapping[Key, str]) -> Iterator[Problem]:
-    """Endpoints name no NPU, so only their addresses tell something; those of hosts and EIDs are not what device_info reads."""
+    """Compare the addresses of endpoints, which name no NPU. device_info does not read addresses of hosts and EIDs, so these are skipped."""
     for device in (device for server in model.servers for device in server.devices):
         address = device.address or ""
         if device.more.get("placement") == "device" and packed(address) is not None and _key(address) not in owners:
@@ -94,18 +94,18 @@ def _server(host: str, server: Server, found: Found) -> Iterator[Problem]:
             yield Problem(DEVICE, "error", "the table has device %d, which the host does not show" % device.id, host=host, device=device.id)
             continue
         yield from _address(host, device, there)
-        pod = pod_of(there)
+        pod = super_pod_of(there)
         if device.sdid is not None and pod is not None and int(pod["sdid"]) != device.sdid:
             yield Problem(SDID, "error", "device %d has the super device id %s, the table %d" % (device.id, pod["sdid"], device.sdid),
                           host=host, device=device.id)
-    pods = {str(pod["super_pod_id"]) for pod in map(pod_of, found.values()) if pod}
+    pods = {str(pod["super_pod_id"]) for pod in map(super_pod_of, found.values()) if pod}
     if server.super_pod_id is not None and pods and server.super_pod_id not in pods:
         yield Problem(SUPER_POD, "error", "the host is in super pod %s, in the table in %s" % (", ".join(sorted(pods)), server.super_pod_id), host=host)
 
 
 def _address(host: str, device: Device, there: Mapping[str, Any]) -> Iterator[Problem]:
     known = _addresses(there)
-    # Several in one entry: an NPU with several ports, of which device_info reads the first.
+    # An NPU with several ports has several addresses, of which device_info reads the first.
     written = (device.address or "").split(",") if device.address else []
     if written and set(map(_key, written)).isdisjoint(map(_key, known)) and ("address" in there or known):
         yield Problem(ADDRESS, "error", "device %d has %s, the table %s" % (

@@ -4,16 +4,16 @@
 """The global rank table (server_group_list) of MindIE-Motor, as ClusterD writes it: version 1.0, and 1.2 for super pods. All values are strings.
 
 Source: Ascend/mind-cluster component/clusterd/pkg/domain/epranktable, and docs/zh/scheduling/06_api/04_clusterd/05_service_configuration_apis.md.
-Ranks count from 0 in each group. Group 0 holds the coordinators, 1 the controllers, both without devices; instances follow.
+Ranks start at 0 in each group. Group 0 holds the coordinators and group 1 the controllers, both without devices; the instances follow.
 """
 
 from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping
 
+from .fields import text_of
 from .hccl import SUPER_POD_VERSION
-from .model import Device, Group, Model, Server, needed, numbered, objects, read_device, rest, super_pod_list, super_pods
-from .view import text_of
+from .model import Device, Group, Model, Server, numbered, object_list, other_keys, read_device, required_text, super_pod_list, super_pods
 
 COORDINATOR, CONTROLLER = "0", "1"
 FIRST_INSTANCE = 2
@@ -55,22 +55,22 @@ def _group(group: Group, version: str) -> Dict[str, Any]:
 
 
 def build(model: Model) -> Dict[str, Any]:
-    """The table, its groups in their order."""
+    """Return the table, with the groups in the order of the model."""
     return {"version": model.version, "status": model.status, "server_group_list": [_group(group, model.version) for group in model.groups], **model.more}
 
 
 def read(document: Mapping[str, Any]) -> Model:
-    """The model of a table. Raises ParseError for a document that has not the shape of one."""
+    """Return the model of a table. Raises ParseError for a malformed document."""
     groups: List[Group] = []
-    for index, fields in enumerate(objects(document, "server_group_list")):
+    for index, fields in enumerate(object_list(document, "server_group_list")):
         where = "server_group_list[%d]" % index
         pods = super_pods(fields, where + ".")
         servers: List[Server] = []
-        for place, server in enumerate(objects(fields, "server_list", where + ".")):
+        for place, server in enumerate(object_list(fields, "server_list", where + ".")):
             inner = "%s.server_list[%d]" % (where, place)
-            server_id = needed(server, "server_id", inner)
+            server_id = required_text(server, "server_id", inner)
             devices = tuple(read_device(device, "%s.device[%d]" % (inner, number), _DEVICE_KEYS)
-                            for number, device in enumerate(objects(server, "device", inner + ".")))
-            servers.append(Server(server_id, server_id, devices, None, text_of(server, "server_ip"), pods.get(server_id), rest(server, _SERVER_KEYS)))
-        groups.append(Group(needed(fields, "group_id", where), tuple(servers), rest(fields, _GROUP_KEYS)))
-    return Model(tuple(groups), text_of(document, "version") or "", text_of(document, "status") or "", rest(document, _KEYS))
+                            for number, device in enumerate(object_list(server, "device", inner + ".")))
+            servers.append(Server(server_id, server_id, devices, None, text_of(server, "server_ip"), pods.get(server_id), other_keys(server, _SERVER_KEYS)))
+        groups.append(Group(required_text(fields, "group_id", where), tuple(servers), other_keys(fields, _GROUP_KEYS)))
+    return Model(tuple(groups), text_of(document, "version") or "", text_of(document, "status") or "", other_keys(document, _KEYS))

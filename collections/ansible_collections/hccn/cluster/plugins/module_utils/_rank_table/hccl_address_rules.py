@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What HCCL refuses in the addresses of a rank table with server_list. Sources as in hccl_rules."""
+"""Rules of HCCL for the addresses in a rank table with server_list. Sources as in hccl_rules."""
 
 from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from .finding import Finding, shortened
+from .fields import NOTHING, addresses_of, entries, number_of, packed, text_of
+from .rule import Violation, shortened
+from .server_list import DeviceEntry, ServerEntry, ServerListTable
 from .super_pod import vnic_place
-from .view import NOTHING, Device, Server, Table, addresses_of, number_of, objects, packed, text_of
 
 HINTS = {
     "-1": "-1 is what the device plugin writes when it cannot read the address: look at the NPU with hccn.cluster.device_info",
@@ -17,12 +18,12 @@ HINTS = {
 }
 
 
-def _address_needed(table: Table, server: Server) -> Optional[Tuple[str, str]]:
-    """Severity and reason where a device of this server cannot go without device_ip."""
+def _address_needed(table: ServerListTable, server: ServerEntry) -> Optional[Tuple[str, str]]:
+    """Return severity and reason if the devices of this server need device_ip; otherwise None."""
     if len(table.servers) < 2:
         return None
     if table.product == "A3":
-        pods = len(objects(table.fields, "super_pod_list")) if table.fields.get("version") == "1.2" else 0
+        pods = len(entries(table.fields, "super_pod_list")) if table.fields.get("version") == "1.2" else 0
         if pods:
             return None if pods == 1 else ("error", "HCCL needs it as soon as there are several super pods")
         return "warning", "only inside one super pod can HCCL go without it, and not where RoCE is forced"
@@ -31,53 +32,53 @@ def _address_needed(table: Table, server: Server) -> Optional[Tuple[str, str]]:
     return "error", "HCCL needs it as soon as there are several servers"
 
 
-def device_ip(table: Table) -> Iterator[Finding]:
+def device_ip(table: ServerListTable) -> Iterator[Violation]:
     for server in table.servers:
         needed = _address_needed(table, server)
         for device in server.devices:
             for address, found in device.addresses:
                 if found is None or not any(found):
-                    yield Finding(device.where + ".device_ip", "%s is no IP address of an NPU" % shortened(address), hint=HINTS.get(address),
-                                  device=device.id)
+                    yield Violation(device.where + ".device_ip", "%s is no IP address of an NPU" % shortened(address), hint=HINTS.get(address),
+                                    device=device.id)
             if not device.addresses and needed:
                 value = device.fields.get("device_ip", NOTHING)
                 if isinstance(value, str) or value is NOTHING:
-                    yield Finding(device.where + ".device_ip", "device_ip is %s: %s" % ("missing" if value is NOTHING else "empty", needed[1]),
-                                  severity=needed[0], device=device.id)
+                    yield Violation(device.where + ".device_ip", "device_ip is %s: %s" % ("missing" if value is NOTHING else "empty", needed[1]),
+                                    severity=needed[0], device=device.id)
 
 
-def device_ip_unique(table: Table) -> Iterator[Finding]:
-    first: Dict[Tuple[bytes, str], Device] = {}
+def device_ip_unique(table: ServerListTable) -> Iterator[Violation]:
+    first: Dict[Tuple[bytes, str], DeviceEntry] = {}
     for device in table.devices:
         for address, found in device.addresses:
             key = (found or b"", address.partition("%")[2])
             if found is None:
                 continue
             if key in first:
-                yield Finding(device.where + ".device_ip", "the address %s is also that of %s" % (shortened(address)[1:-1], first[key].where),
-                              device=device.id)
+                yield Violation(device.where + ".device_ip", "the address %s is also that of %s" % (shortened(address)[1:-1], first[key].where),
+                                device=device.id)
             else:
                 first[key] = device
 
 
-def device_ip_count(table: Table) -> Iterator[Finding]:
-    """A device without an address counts as one (hcomm pushes an invalid address then)."""
+def device_ip_count(table: ServerListTable) -> Iterator[Violation]:
+    """HCCL counts a device without an address as one address, since it adds an invalid one."""
     expected = max(1, len(table.devices[0].addresses)) if table.devices else 1
     for device in table.devices:
         number = len(device.addresses) or 1
         if number != expected:
-            yield Finding(device.where + ".device_ip", "the number of addresses is %d, but %d in the first device: HCCL wants as many in each" % (
+            yield Violation(device.where + ".device_ip", "the number of addresses is %d, but %d in the first device: HCCL wants as many in each" % (
                 number, expected), device=device.id)
 
 
-def ip_family(table: Table) -> Iterator[Finding]:
-    """HCCL compares the families of the devices with each other, and those of the hosts."""
-    devices: Dict[int, List[Device]] = {}
+def ip_family(table: ServerListTable) -> Iterator[Violation]:
+    """HCCL compares the address families of all devices, and those of all hosts."""
+    devices: Dict[int, List[DeviceEntry]] = {}
     for device in table.devices:
         for _address, found in device.addresses:
             if found is not None:
                 devices.setdefault(len(found), []).append(device)
-    hosts: Dict[int, List[Server]] = {}
+    hosts: Dict[int, List[ServerEntry]] = {}
     for server in table.servers:
         found = packed(text_of(server.fields, "host_ip") or "")
         if found is not None:
@@ -85,19 +86,19 @@ def ip_family(table: Table) -> Iterator[Finding]:
     for key, families in (("device_ip", devices), ("host_ip", hosts)):
         if len(families) == 2:
             rest, rare = sorted(families.values(), key=len, reverse=True)
-            yield Finding("%s.%s" % (rare[0].where, key), "IPv4 and IPv6 are mixed: %d of %d values of %s are of another family than the rest" % (
+            yield Violation("%s.%s" % (rare[0].where, key), "IPv4 and IPv6 are mixed: %d of %d values of %s are of another family than the rest" % (
                 len(rare), len(rare) + len(rest), key), device=getattr(rare[0], "id", None))
 
 
-def host_ip(table: Table) -> Iterator[Finding]:
+def host_ip(table: ServerListTable) -> Iterator[Violation]:
     for server in table.servers:
         text = text_of(server.fields, "host_ip")
         if text is not None and packed(text) is None:
-            yield Finding(server.where + ".host_ip", "%s is no IP address" % shortened(text), hint="leave host_ip out where it is not known")
+            yield Violation(server.where + ".host_ip", "%s is no IP address" % shortened(text), hint="leave host_ip out where it is not known")
 
 
-def _are_vnics(server: Server) -> Optional[str]:
-    """The severity where each device of the server has the address of its own virtual NIC. 192.168 may be an ordinary network."""
+def _are_vnics(server: ServerEntry) -> Optional[str]:
+    """Return a severity if each device of the server has the address of its own virtual NIC: a warning for 192.168, which may be an ordinary network."""
     severity = None
     for device in server.devices:
         place = vnic_place(device.addresses[0][0]) if len(device.addresses) == 1 else None
@@ -107,36 +108,36 @@ def _are_vnics(server: Server) -> Optional[str]:
     return severity
 
 
-def vnic_address(table: Table) -> Iterator[Finding]:
-    """HCCL then finds that the address is not the one of the network adapter."""
+def vnic_address(table: ServerListTable) -> Iterator[Violation]:
+    """HCCL fails if the address is not that of the network adapter."""
     if table.product not in ("A3", None):
         return
     for server in table.servers:
         severity = _are_vnics(server)
         if severity:
-            yield Finding(server.devices[0].where + ".device_ip", "the addresses of this server are those of its virtual NICs, which do not leave the "
-                          "super pod", severity=severity, hint="device_ip is what hccn_tool -i N -ip -g prints, not -vnic -g")
+            yield Violation(server.devices[0].where + ".device_ip", "the addresses of this server are those of its virtual NICs, which do not leave the "
+                            "super pod", severity=severity, hint="device_ip is what hccn_tool -i N -ip -g prints, not -vnic -g")
 
 
-def backup_device(table: Table) -> Iterator[Finding]:
-    """Read on A3 only, where operator retry between super pods is on; refused there."""
+def backup_device(table: ServerListTable) -> Iterator[Violation]:
+    """HCCL reads these keys on A3 only, if operator retry between super pods is enabled."""
     if table.product not in ("A3", None):
         return
-    owners: Dict[bytes, Tuple[Server, Device]] = {
+    owners: Dict[bytes, Tuple[ServerEntry, DeviceEntry]] = {
         found: (server, device) for server in table.servers for device in server.devices for _address, found in device.addresses if found is not None}
-    used: Dict[bytes, Device] = {}
+    used: Dict[bytes, DeviceEntry] = {}
     for server in table.servers:
         for device in server.devices:
             for address, found in addresses_of(device.fields, "backup_device_ip") if "backup_device_ip" in device.fields else ():
                 problem = _backup(server, device, found, owners, used)
                 if problem is not None:
                     key, message, severity = problem
-                    yield Finding("%s.%s" % (device.where, key), message % shortened(address)[1:-1], severity=severity, device=device.id)
+                    yield Violation("%s.%s" % (device.where, key), message % shortened(address)[1:-1], severity=severity, device=device.id)
 
 
-def _backup(server: Server, device: Device, found: Optional[bytes], owners: Dict[bytes, Tuple[Server, Device]],
-            used: Dict[bytes, Device]) -> Optional[Tuple[str, str, str]]:
-    """Key, message with a place for the address, and severity of what is wrong with one backup address."""
+def _backup(server: ServerEntry, device: DeviceEntry, found: Optional[bytes], owners: Dict[bytes, Tuple[ServerEntry, DeviceEntry]],
+            used: Dict[bytes, DeviceEntry]) -> Optional[Tuple[str, str, str]]:
+    """Return key, message with a placeholder for the address, and severity of the error in one backup address; None if it is correct."""
     if found is None:
         return "backup_device_ip", "'%s' is no IP address of an NPU", "error"
     if used.setdefault(found, device) is not device:

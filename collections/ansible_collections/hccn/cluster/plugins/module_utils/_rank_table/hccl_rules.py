@@ -1,174 +1,219 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What HCCL refuses in a rank table with server_list (version 1.0 or 1.2), and what its manual forbids.
+"""Rules of HCCL and of its manual for a rank table with server_list (version 1.0 or 1.2).
 
 Source of all: hcomm src/framework/common/src/config.cc and topo/topoinfo_ranktable{Parser,Concise}.cc; the manual: hicann/hccl
-docs/zh/user_guide/cluster_info_config. The code beside each rule in RULES is the one of the nearest report call; some refusals only
+docs/zh/user_guide/cluster_info_config. The code of each rule in RULES is that of the nearest report call; some refusals only
 write a line to the log and return an error.
 """
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, Mapping, Set, Tuple
+from itertools import islice
+from typing import Dict, Iterator, List, Mapping, Set, Tuple
 
-from . import hccl, hccl_address_rules, hccl_order_rules, super_pod_rules
-from .finding import Finding, Rule, no_objects, not_strings, only_strings, shortened
-from .view import NOTHING, Device, Server, Table, number_of, objects, text_of
+from . import hccl, hccl_address_rules, hccl_super_pod_rules
+from .fields import NOTHING, entries, number_of, text_of
+from .model import COMPLETED
+from .rule import RankBlock, Rule, Violation, interleaved_blocks, not_objects, not_strings, only_strings, shortened
+from .server_list import DeviceEntry, ServerEntry, ServerListTable
 
 MAX_SERVER_ID = 64
-"""Bytes of server_id (the manual; SERVERID_MAX_LENGTH)."""
+"""Bytes of server_id (manual, SERVERID_MAX_LENGTH)."""
 MAX_PORT = 65535
 MAX_RESERVED_PORT = 1023
 """Ports that the manual advises against."""
 MAX_DEVICE_IDS: Mapping[str, int] = {"910A": 7, "A2": 15, "A3": 15, "310P": 31}
 """The largest device_id by product (GetSingleDevice, GetMaxDevNum)."""
 AVERAGE_DEVICES = (1, 2, 4, 8, 16)
-"""Devices a server on 910A (CheckAverageDev)."""
+"""Devices per server on 910A (CheckAverageDev)."""
 
-PORT_KEYS = ("backup_device_port", "device_port", "device_vnic_port", "host_port")
+MAX_SHOWN = 10
+"""Missing ranks, or device ids, that a message lists."""
+
+_PORT_KEYS = ("backup_device_port", "device_port", "device_vnic_port", "host_port")
 
 
-def _status(table: Table) -> Iterator[Finding]:
+def _status(table: ServerListTable) -> Iterator[Violation]:
     status = text_of(table.fields, "status")
-    if status is not None and status != hccl.COMPLETED:
-        yield Finding("status", "status is %s: HCCL waits up to 30 minutes for '%s', then gives up" % (shortened(status), hccl.COMPLETED))
+    if status is not None and status != COMPLETED:
+        yield Violation("status", "status is %s: HCCL waits up to 30 minutes for '%s', then gives up" % (shortened(status), COMPLETED))
 
 
-def _version(table: Table) -> Iterator[Finding]:
+def _version(table: ServerListTable) -> Iterator[Violation]:
     version = text_of(table.fields, "version")
     if version is None:
         return
     if version not in (hccl.VERSION, "1.2"):
-        yield Finding("version", "HCCL knows no version %s" % shortened(version), hint="1.0, or 1.2 for an A3 super pod, or 2.0 for Ascend 950")
+        yield Violation("version", "HCCL knows no version %s" % shortened(version), hint="1.0, or 1.2 for an A3 super pod, or 2.0 for Ascend 950")
     elif table.product == "950":
-        yield Finding("version", "HCCL on Ascend 950 reads version 2.0 only, not %s" % version,
-                      hint="in a container this may be a stale /etc/hccl_rootinfo.json of the host")
+        yield Violation("version", "HCCL on Ascend 950 reads version 2.0 only, not %s" % version,
+                        hint="in a container this may be a stale /etc/hccl_rootinfo.json of the host")
     elif version == "1.2" and table.product != "A3":
-        yield Finding("version", "version 1.2 is for super pods, which %s does not have" % table.product, severity="warning", hint='write version "1.0"')
+        yield Violation("version", "version 1.2 is for super pods, which %s does not have" % table.product, severity="warning", hint='write version "1.0"')
 
 
 _THEN = "HCCL then takes it as missing"
 
 
-def _string_values(table: Table) -> Iterator[Finding]:
+def _string_values(table: ServerListTable) -> Iterator[Violation]:
     yield from not_strings(table.fields, hccl.KEYS, "", _THEN)
     for server in table.servers:
         yield from not_strings(server.fields, hccl.SERVER_KEYS, server.where + ".", _THEN)
         for device in server.devices:
             if not only_strings(device.fields):
                 yield from not_strings(device.fields, hccl.DEVICE_KEYS, device.where + ".", _THEN, device.id)
-    for index, pod in enumerate(objects(table.fields, "super_pod_list")):
+    for index, pod in enumerate(entries(table.fields, "super_pod_list")):
         where = "super_pod_list[%d]." % index
         yield from not_strings(pod, ("super_pod_id",), where, _THEN)
-        for place, member in enumerate(objects(pod, "server_list")):
+        for place, member in enumerate(entries(pod, "server_list")):
             yield from not_strings(member, ("server_id",), "%sserver_list[%d]." % (where, place), _THEN)
 
 
-def _required(table: Table) -> Iterator[Finding]:
+def _required(table: ServerListTable) -> Iterator[Violation]:
     for key in ("status", "version"):
         if key not in table.fields:
-            yield Finding(key, "%s is missing" % key, hint="without version HCCL reads the table as an old group_list" if key == "version" else None)
+            yield Violation(key, "%s is missing" % key, hint="without version HCCL reads the table as an old group_list" if key == "version" else None)
     for server in table.servers:
         for key in ("server_id", "device"):
             if key not in server.fields and server.fields is not NOTHING:
-                yield Finding("%s.%s" % (server.where, key), "%s is missing" % key)
+                yield Violation("%s.%s" % (server.where, key), "%s is missing" % key)
         for device in server.devices:
             for key in ("device_id", "rank_id"):
                 if key not in device.fields and device.fields is not NOTHING:
-                    yield Finding("%s.%s" % (device.where, key), "%s is missing" % key, device=device.id)
+                    yield Violation("%s.%s" % (device.where, key), "%s is missing" % key, device=device.id)
 
 
-def _server_list(table: Table) -> Iterator[Finding]:
+def _server_list(table: ServerListTable) -> Iterator[Violation]:
     members = table.fields.get("server_list")
     if not isinstance(members, list) or not members:
         reason = "missing" if "server_list" not in table.fields else "empty" if members == [] else "no list"
-        yield Finding("server_list", "server_list is %s: HCCL wants one entry a server" % reason)
-    yield from no_objects(table.fields, "server_list", "")
+        yield Violation("server_list", "server_list is %s: HCCL wants one entry a server" % reason)
+    yield from not_objects(table.fields, "server_list", "")
 
 
-def _server_count(table: Table) -> Iterator[Finding]:
-    """Optional for HCCL, though the manual calls it required."""
+def _server_count(table: ServerListTable) -> Iterator[Violation]:
+    """HCCL treats it as optional, although the manual calls it required."""
     text = text_of(table.fields, "server_count")
     length = len(table.servers)
     if text is not None and length and number_of(table.fields, "server_count") != length:
-        yield Finding("server_count", "server_count is %s, but the length of server_list %d" % (shortened(text), length), hint='write "%d"' % length)
+        yield Violation("server_count", "server_count is %s, but the length of server_list %d" % (shortened(text), length), hint='write "%d"' % length)
 
 
-def _server_id(table: Table) -> Iterator[Finding]:
-    first: Dict[str, Server] = {}
+def _server_id(table: ServerListTable) -> Iterator[Violation]:
+    first: Dict[str, ServerEntry] = {}
     for server in table.servers:
         name = text_of(server.fields, "server_id")
         where = server.where + ".server_id"
         if name is None:
             continue
         if not name:
-            yield Finding(where, "server_id is empty")
+            yield Violation(where, "server_id is empty")
         elif len(name.encode("utf-8", "surrogatepass")) > MAX_SERVER_ID:
-            yield Finding(where, "server_id has more than %d bytes: %s" % (MAX_SERVER_ID, shortened(name)))
+            yield Violation(where, "server_id has more than %d bytes: %s" % (MAX_SERVER_ID, shortened(name)))
         elif name in first:
-            yield Finding(where, "server_id %r is also that of %s" % (name, first[name].where), hint="one entry a server, with a name of its own")
+            yield Violation(where, "server_id %r is also that of %s" % (name, first[name].where), hint="one entry a server, with a name of its own")
         else:
             first[name] = server
 
 
-def _device_list(table: Table) -> Iterator[Finding]:
+def _device_list(table: ServerListTable) -> Iterator[Violation]:
     for server in table.servers:
         members = server.fields.get("device")
         if not isinstance(members, list) or not members:
             if "device" in server.fields:
-                yield Finding(server.where + ".device", "device is %s: HCCL wants one entry an NPU" % ("empty" if members == [] else "no list"))
-        yield from no_objects(server.fields, "device", server.where + ".")
+                yield Violation(server.where + ".device", "device is %s: HCCL wants one entry an NPU" % ("empty" if members == [] else "no list"))
+        yield from not_objects(server.fields, "device", server.where + ".")
 
 
-def _device_id(table: Table) -> Iterator[Finding]:
+def _device_id(table: ServerListTable) -> Iterator[Violation]:
     limit = MAX_DEVICE_IDS.get(table.product or "", max(MAX_DEVICE_IDS.values()))
     for server in table.servers:
-        seen: Dict[int, Device] = {}
+        seen: Dict[int, DeviceEntry] = {}
         for device in server.devices:
             if device.id is None:
                 text = text_of(device.fields, "device_id")
                 if text is not None:
-                    yield Finding(device.where + ".device_id", "device_id %s is no number from 0 up" % shortened(text))
+                    yield Violation(device.where + ".device_id", "device_id %s is no number from 0 up" % shortened(text))
                 continue
             if device.id > limit:
-                yield Finding(device.where + ".device_id", "device_id %d is beyond %d, the last of %s" % (
+                yield Violation(device.where + ".device_id", "device_id %d is beyond %d, the last of %s" % (
                     device.id, limit, table.product or "any product"), device=device.id, hint="device_id is the physical id of the NPU in its server")
             if seen.setdefault(device.id, device) is not device:
-                yield Finding(device.where + ".device_id", "device_id %d is also that of %s" % (device.id, seen[device.id].where), device=device.id)
+                yield Violation(device.where + ".device_id", "device_id %d is also that of %s" % (device.id, seen[device.id].where), device=device.id)
 
 
-def _ports(table: Table) -> Iterator[Finding]:
+def _ports(table: ServerListTable) -> Iterator[Violation]:
     good: Set[str] = set()
     for device in table.devices:
-        for key in PORT_KEYS:
+        for key in _PORT_KEYS:
             text = text_of(device.fields, key) if key in device.fields else None
             if text is None or text in good:
                 continue
             number = number_of(device.fields, key)
             where = "%s.%s" % (device.where, key)
             if number is None or not 1 <= number <= MAX_PORT:
-                yield Finding(where, "%s %s is no port from 1 to %d" % (key, shortened(text), MAX_PORT), device=device.id)
+                yield Violation(where, "%s %s is no port from 1 to %d" % (key, shortened(text), MAX_PORT), device=device.id)
             elif number <= MAX_RESERVED_PORT:
-                yield Finding(where, "%s %d: ports up to %d are reserved for the system" % (key, number, MAX_RESERVED_PORT), severity="warning",
-                              device=device.id)
+                yield Violation(where, "%s %d: ports up to %d are reserved for the system" % (key, number, MAX_RESERVED_PORT), severity="warning",
+                                device=device.id)
             else:
                 good.add(text)
 
 
-def _device_count(table: Table) -> Iterator[Finding]:
-    """Only 910A refuses it; said as a warning where the product is not known."""
+def _device_count(table: ServerListTable) -> Iterator[Violation]:
+    """Only 910A refuses it, so it is a warning if the product is unknown."""
     counts = [len(server.devices) for server in table.servers]
     if not counts or table.product not in ("910A", None):
         return
     severity = "error" if table.product else "warning"
     odd = next((index for index, count in enumerate(counts) if count != counts[0]), None)
     if odd is not None:
-        yield Finding("server_list[%d].device" % odd, "the number of devices is %d, but %d in the first server: 910A wants as many in each" % (
+        yield Violation("server_list[%d].device" % odd, "the number of devices is %d, but %d in the first server: 910A wants as many in each" % (
             counts[odd], counts[0]), severity=severity)
     elif table.product and counts[0] not in AVERAGE_DEVICES:
-        yield Finding("server_list[0].device", "the number of devices is %d: 910A takes %s in each server" % (
+        yield Violation("server_list[0].device", "the number of devices is %d: 910A takes %s in each server" % (
             counts[0], ", ".join(map(str, AVERAGE_DEVICES))))
+
+
+def _rank_ids(table: ServerListTable) -> Iterator[Violation]:
+    first: Dict[int, DeviceEntry] = {}
+    for device in table.devices:
+        if device.rank is None:
+            text = text_of(device.fields, "rank_id")
+            if text is not None:
+                yield Violation(device.where + ".rank_id", "rank_id %s is no number from 0 up" % shortened(text), device=device.id)
+        elif first.setdefault(device.rank, device) is not device:
+            yield Violation(device.where + ".rank_id", "rank_id %d is also that of %s" % (device.rank, first[device.rank].where), device=device.id)
+    total = len(table.devices)
+    beyond = min((rank for rank in first if rank >= total), default=None)
+    if beyond is not None:
+        missing = ", ".join(map(str, islice((rank for rank in range(total) if rank not in first), MAX_SHOWN)))
+        yield Violation(first[beyond].where + ".rank_id", "rank_id %d: %d ranks must be numbered 0 to %d without a gap; missing first: %s" % (
+            beyond, total, total - 1, missing), device=first[beyond].id)
+
+
+def _rank_order(table: ServerListTable) -> Iterator[Violation]:
+    """According to the manual, the rank ids of one server form one block. HCCL does not check it."""
+    blocks: List[RankBlock] = []
+    for server in table.servers:
+        ranks = [device.rank for device in server.devices if device.rank is not None]
+        if ranks:
+            blocks.append((min(ranks), max(ranks), server.where))
+    for block, other in interleaved_blocks(blocks):
+        yield Violation(block[2], "its rank ids interleave with those of %s, which the manual of HCCL does not allow" % other[2],
+                        hint="number the ranks of one server after those of another")
+
+
+def _device_order(table: ServerListTable) -> Iterator[Violation]:
+    """Ranks that follow the device ids sorted as text (0, 1, 10, 11, 2) are valid, but come from a generator that sorts strings by mistake."""
+    for server in table.servers:
+        ranked = sorted((device.rank, device.id) for device in server.devices if device.rank is not None and device.id is not None)
+        ids = [number for _rank, number in ranked]
+        if ids != sorted(ids) and ids == sorted(ids, key=str):
+            yield Violation(server.where + ".device", "the ranks follow the device ids sorted as text (%s), not as numbers" % (
+                ", ".join(map(str, ids[:MAX_SHOWN]))), severity="warning", hint="sort the device ids as numbers before the ranks are given")
 
 
 RULES: Tuple[Rule, ...] = (
@@ -181,7 +226,7 @@ RULES: Tuple[Rule, ...] = (
     Rule("server_id", "EI0014", _server_id),
     Rule("device_list", "EI0014", _device_list),
     Rule("device_id", "EI0014", _device_id),
-    Rule("rank_ids", "EI0014", hccl_order_rules.rank_ids),
+    Rule("rank_ids", "EI0014", _rank_ids),
     Rule("device_ip", "EI0014", hccl_address_rules.device_ip),
     Rule("device_ip_unique", "EI0014", hccl_address_rules.device_ip_unique),
     Rule("device_ip_count", "EI0014", hccl_address_rules.device_ip_count),
@@ -190,13 +235,13 @@ RULES: Tuple[Rule, ...] = (
     Rule("host_ip", "EI0014", hccl_address_rules.host_ip),
     Rule("backup_device", "EI0014", hccl_address_rules.backup_device),
     Rule("ports", "EI0014", _ports),
-    Rule("super_pod_list", None, super_pod_rules.super_pod_list),
-    Rule("super_pod_id", "EI0014", super_pod_rules.super_pod_id),
-    Rule("super_pod_servers", "EI0014", super_pod_rules.super_pod_servers),
-    Rule("super_device_id", "EI0014", super_pod_rules.super_device_id),
-    Rule("sdid", None, super_pod_rules.sdid),
+    Rule("super_pod_list", None, hccl_super_pod_rules.super_pod_list),
+    Rule("super_pod_id", "EI0014", hccl_super_pod_rules.super_pod_id),
+    Rule("super_pod_servers", "EI0014", hccl_super_pod_rules.super_pod_servers),
+    Rule("super_device_id", "EI0014", hccl_super_pod_rules.super_device_id),
+    Rule("sdid", None, hccl_super_pod_rules.sdid),
     Rule("device_count", "EI0014", _device_count),
-    Rule("rank_order", None, hccl_order_rules.rank_order),
-    Rule("super_pod_order", None, super_pod_rules.super_pod_order),
-    Rule("device_order", None, hccl_order_rules.device_order),
+    Rule("rank_order", None, _rank_order),
+    Rule("super_pod_order", None, hccl_super_pod_rules.super_pod_order),
+    Rule("device_order", None, _device_order),
 )

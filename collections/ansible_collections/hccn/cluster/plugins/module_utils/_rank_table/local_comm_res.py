@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""LLM-DataDist's and HIXL's OPTION_LOCAL_COMM_RES: how one NPU is reached. Versions 1.0 and 1.2 look like a table of HCCL without ranks, 1.3 lists endpoints.
+"""The option OPTION_LOCAL_COMM_RES of LLM-DataDist and HIXL: the addresses of one NPU.
+
+Versions 1.0 and 1.2 look like a table of HCCL without ranks; version 1.3 lists endpoints.
 
 Source: hicann/hixl docs/zh/api/python/LLMConfig.md and docs/zh/api/cpp/HIXL-interface.md.
 """
@@ -12,18 +14,18 @@ from typing import Any, Dict, List, Mapping
 
 from .._core.errors import InputError
 from . import hccl
-from .model import Device, Model, Server, needed, objects, one_group, rest
-from .view import text_of
+from .fields import text_of
+from .model import Device, Model, Server, object_list, one_group, other_keys, required_text
 
 ENDPOINT_VERSION = "1.3"
-"""Wants HDK 25.5.0 and toolkit 9.1.0 or newer; has no limit of 512 links a card."""
+"""Requires HDK 25.5.0 and toolkit 9.1.0 or newer. It has no limit of 512 links per card."""
 
 _KEYS = ("version", "net_instance_id", "endpoint_list")
 _ENDPOINT_KEYS = ("comm_id",)
 
 
 def build(model: Model) -> Dict[str, Any]:
-    """The document. Raises InputError for a model of more than one device."""
+    """Return the document. Raises InputError for a model of more than one device (version 1.3: of more than one host)."""
     if model.version == ENDPOINT_VERSION:
         return _endpoints(model)
     if model.rank_count != 1:
@@ -56,13 +58,13 @@ def _endpoint(device: Device) -> Dict[str, Any]:
 
 
 def read(document: Mapping[str, Any]) -> Model:
-    """The model of a document; an endpoint of version 1.3 is a device with its place as id. Raises ParseError."""
+    """Return the model of a document. An endpoint of version 1.3 becomes a device with its index as id. Raises ParseError."""
     if text_of(document, "version") != ENDPOINT_VERSION:
         return hccl.read(document)
     devices: List[Device] = []
-    for place, fields in enumerate(objects(document, "endpoint_list")):
-        devices.append(Device(place, needed(fields, "comm_id", "endpoint_list[%d]" % place), more=rest(fields, _ENDPOINT_KEYS)))
+    for place, fields in enumerate(object_list(document, "endpoint_list")):
+        devices.append(Device(place, required_text(fields, "comm_id", "endpoint_list[%d]" % place), more=other_keys(fields, _ENDPOINT_KEYS)))
     name = text_of(document, "net_instance_id") or ""
     more = {"net_instance_id": name} if name else {}
     servers = [Server(name, name, tuple(devices), more=more)] if devices or name else []
-    return one_group(servers, ENDPOINT_VERSION, more=rest(document, _KEYS))
+    return one_group(servers, ENDPOINT_VERSION, more=other_keys(document, _KEYS))

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Several tables as one, or one in another format: the servers of all, ranks counted anew."""
+"""Merge rank tables, or convert one to another format: all servers, with new ranks."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from .._core.errors import InputError
 from . import global_table, hccl, local_comm_res, rank_list
+from .formats import AUTO, version_of
 from .model import Device, Group, Model, Server
 from .selection import GROUPED
-from .writers import AUTO, version_of
 
 
-class Source(NamedTuple):
-    """``name``: how messages call it, for instance its path."""
+class SourceTable(NamedTuple):
+    """A table to merge. ``name`` identifies it in messages, for instance its path."""
 
     name: str
     model: Model
 
 
-def version_for(name: str, wanted: str, sources: Sequence[Source]) -> str:
-    """The version of the merged table. Raises InputError for tables that cannot become one of it."""
+def version_for(name: str, wanted: str, sources: Sequence[SourceTable]) -> str:
+    """Return the version of the merged table. Raises InputError for tables that cannot be merged."""
     versions = {source.model.version for source in sources}
     if local_comm_res.ENDPOINT_VERSION in versions:
         raise InputError("a local_comm_res of version %s names no NPU: it cannot be merged" % local_comm_res.ENDPOINT_VERSION)
@@ -35,8 +35,8 @@ def version_for(name: str, wanted: str, sources: Sequence[Source]) -> str:
     return version
 
 
-def merged(sources: Sequence[Source], name: str, version: str) -> Tuple[Group, ...]:
-    """The groups of the merged table. Entries of one server become one, devices by number. Raises InputError where two tables hold a device."""
+def merged(sources: Sequence[SourceTable], name: str, version: str) -> Tuple[Group, ...]:
+    """Return the groups of the merged table. Entries of one server become one, with devices by id. Raises InputError if two tables have the same device."""
     if not sources:
         raise InputError("no tables are given, so there is no rank table to write")
     if version == rank_list.VERSION:
@@ -76,16 +76,16 @@ def _united(parts: Sequence[Tuple[str, Sequence[Server]]], version: str) -> Tupl
 
 
 def _fresh(server: Server, version: str) -> Server:
-    """Without its old ranks, and without what only super pods have where the version has none: HCCL ignores it there, other readers do not."""
+    """Remove the old ranks and, for version 1.0, the keys of super pods: HCCL ignores these keys there, but other readers do not."""
     single = version == hccl.VERSION
     devices: Tuple[Device, ...] = tuple(device._replace(rank=None, sdid=None if single else device.sdid) for device in server.devices)
     return server._replace(devices=devices, super_pod_id=None if single else server.super_pod_id)
 
 
-def chosen(groups: Sequence[Group], hosts: Optional[Sequence[str]], wanted: Callable[[str, Sequence[int]], List[int]]) -> Tuple[Group, ...]:
-    """The groups with the servers that ``hosts`` names, in its order (None: all), and of each the devices that ``wanted`` gives.
+def selected(groups: Sequence[Group], hosts: Optional[Sequence[str]], wanted: Callable[[str, Sequence[int]], List[int]]) -> Tuple[Group, ...]:
+    """Return the groups with only the servers that ``hosts`` names, in that order (None: all), and only the devices that ``wanted`` returns.
 
-    Raises InputError for a server or a device that no table has.
+    Raises InputError for a server or a device that is in no table.
     """
     present = {server.server_id for group in groups for server in group.servers}
     missing = [host for host in hosts or () if host not in present]
@@ -94,12 +94,12 @@ def chosen(groups: Sequence[Group], hosts: Optional[Sequence[str]], wanted: Call
     place = {host: index for index, host in enumerate(hosts or ())}
     found: List[Group] = []
     for group in groups:
-        servers = [_chosen(server, wanted) for server in group.servers if hosts is None or server.server_id in place]
+        servers = [_selected(server, wanted) for server in group.servers if hosts is None or server.server_id in place]
         found.append(group._replace(servers=tuple(sorted(servers, key=lambda server: place.get(server.server_id, 0)))))
     return tuple(found)
 
 
-def _chosen(server: Server, wanted: Callable[[str, Sequence[int]], List[int]]) -> Server:
+def _selected(server: Server, wanted: Callable[[str, Sequence[int]], List[int]]) -> Server:
     present = [device.id for device in server.devices]
     numbers = set(wanted(server.host, present))
     missing = sorted(numbers.difference(present))

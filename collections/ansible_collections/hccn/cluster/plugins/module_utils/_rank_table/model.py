@@ -1,26 +1,26 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What every format of a rank table says, in one neutral form: groups of servers, and their devices in the order of their ranks."""
+"""The format-independent model of a rank table: groups of servers, with their devices in the order of their ranks."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.errors import ParseError
-from .view import number_of, text_of
+from .fields import number_of, text_of
 
 NO_MORE: Mapping[str, Any] = {}
-"""Where an entry has no keys beside those that the model names."""
+"""For entries that have only keys of the model."""
 
 COMPLETED = "completed"
-"""The only ``status`` that readers take; with any other HCCL reads the file again, each second for 30 minutes."""
+"""The only ``status`` that readers accept. For others, HCCL reads the file again every second for 30 minutes."""
 
 
 class Device(NamedTuple):
-    """One rank. ``rank`` None: by its place; ``logical_id`` None: its place in the server. ``sdid`` is the super device id.
+    """One rank. If ``rank`` or ``logical_id`` is None, the position determines it. ``sdid`` is the super device id.
 
-    ``more``: keys of its entry that the model does not name, as they stand there.
+    ``more`` holds the keys of its entry that are not part of the model, unchanged.
     """
 
     id: int
@@ -32,7 +32,7 @@ class Device(NamedTuple):
 
 
 class Server(NamedTuple):
-    """``host``: its name in the inventory; for a table that was read, its server_id."""
+    """``host`` is the inventory name; for a table that was read, the server_id."""
 
     host: str
     server_id: str
@@ -44,7 +44,7 @@ class Server(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Servers whose ranks count together. Its name is a group_id, ``prefill`` or ``decode``; empty where the format has one group only."""
+    """Servers whose ranks are numbered together. ``name`` is a group_id, ``prefill`` or ``decode``; empty if the format has only one group."""
 
     name: str
     servers: Tuple[Server, ...]
@@ -52,7 +52,7 @@ class Group(NamedTuple):
 
 
 class Model(NamedTuple):
-    """``version`` as it is written; empty for a table that has none."""
+    """``version`` as it is written; empty for a table without a version."""
 
     groups: Tuple[Group, ...]
     version: str
@@ -70,28 +70,28 @@ class Model(NamedTuple):
 
 
 def one_group(servers: Iterable[Server], version: str, status: str = COMPLETED, more: Optional[Mapping[str, Any]] = None) -> Model:
-    """A model of a format without groups."""
+    """Return a model of a format without groups."""
     return Model((Group("", tuple(servers)),), version, status, more or NO_MORE)
 
 
-def objects(fields: Mapping[str, Any], key: str, where: str = "") -> List[Mapping[str, Any]]:
-    """The objects of a list; a list that is missing has none. Raises ParseError for anything else."""
+def object_list(fields: Mapping[str, Any], key: str, where: str = "") -> List[Mapping[str, Any]]:
+    """Return the objects of a list, or an empty list if it is missing. Raises ParseError for other values."""
     members = fields.get(key, [])
     if not isinstance(members, list) or not all(isinstance(member, dict) for member in members):
         raise ParseError("%s%s is no list of objects" % (where, key))
     return members
 
 
-def needed(fields: Mapping[str, Any], key: str, where: str) -> str:
-    """The value of a key as text. Raises ParseError where it is neither text nor a number."""
+def required_text(fields: Mapping[str, Any], key: str, where: str) -> str:
+    """Return the value of a key as text. Raises ParseError if it is neither a string nor an integer."""
     text = text_of(fields, key)
     if text is None:
         raise ParseError("%s.%s is %s" % (where, key, "no text" if key in fields else "missing"))
     return text
 
 
-def number(fields: Mapping[str, Any], key: str, where: str) -> Optional[int]:
-    """The value of a key as a number; None where it is missing. Raises ParseError for another value."""
+def optional_number(fields: Mapping[str, Any], key: str, where: str) -> Optional[int]:
+    """Return the value of a key as a number; None if it is missing. Raises ParseError for other values."""
     if key not in fields:
         return None
     found = number_of(fields, key)
@@ -100,34 +100,34 @@ def number(fields: Mapping[str, Any], key: str, where: str) -> Optional[int]:
     return found
 
 
-def rest(fields: Mapping[str, Any], known: Sequence[str]) -> Mapping[str, Any]:
-    """The keys of an entry that are not known."""
+def other_keys(fields: Mapping[str, Any], known: Sequence[str]) -> Mapping[str, Any]:
+    """Return the keys of an entry that are not in ``known``, with their values."""
     found = {key: value for key, value in fields.items() if key not in known}
     return found or NO_MORE
 
 
 def read_device(fields: Mapping[str, Any], where: str, known: Sequence[str]) -> Device:
-    """A device as formats 1.x write it."""
-    device_id = number(fields, "device_id", where)
+    """Return the model of a device as versions 1.x write it."""
+    device_id = optional_number(fields, "device_id", where)
     if device_id is None:
         raise ParseError("%s.device_id is missing" % where)
-    return Device(device_id, text_of(fields, "device_ip") or None, number(fields, "super_device_id", where), number(fields, "rank_id", where),
-                  number(fields, "device_logical_id", where), rest(fields, known))
+    return Device(device_id, text_of(fields, "device_ip") or None, optional_number(fields, "super_device_id", where), optional_number(fields, "rank_id", where),
+                  optional_number(fields, "device_logical_id", where), other_keys(fields, known))
 
 
 def super_pods(fields: Mapping[str, Any], where: str = "") -> Dict[str, str]:
-    """From ``super_pod_list``: the super_pod_id of each server_id."""
+    """Return the super_pod_id of each server_id from ``super_pod_list``."""
     pods: Dict[str, str] = {}
-    for index, pod in enumerate(objects(fields, "super_pod_list", where)):
+    for index, pod in enumerate(object_list(fields, "super_pod_list", where)):
         place = "%ssuper_pod_list[%d]" % (where, index)
-        name = needed(pod, "super_pod_id", place)
-        for member, server in enumerate(objects(pod, "server_list", place + ".")):
-            pods[needed(server, "server_id", "%s.server_list[%d]" % (place, member))] = name
+        name = required_text(pod, "super_pod_id", place)
+        for member, server in enumerate(object_list(pod, "server_list", place + ".")):
+            pods[required_text(server, "server_id", "%s.server_list[%d]" % (place, member))] = name
     return pods
 
 
 def super_pod_list(servers: Iterable[Server]) -> List[Dict[str, Any]]:
-    """The list of that name: super pods in the order in which their servers stand."""
+    """Return the value of ``super_pod_list``: the super pods in the order of their servers."""
     members: Dict[str, List[Dict[str, str]]] = {}
     for server in servers:
         if server.super_pod_id is not None:
@@ -136,7 +136,7 @@ def super_pod_list(servers: Iterable[Server]) -> List[Dict[str, Any]]:
 
 
 def numbered(servers: Iterable[Server]) -> Iterator[Tuple[Server, int]]:
-    """Each server with the rank of its first device, where none is written."""
+    """Yield each server with the default rank of its first device."""
     rank = 0
     for server in servers:
         yield server, rank

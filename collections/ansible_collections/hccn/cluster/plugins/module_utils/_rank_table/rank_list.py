@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The format of HCCL on Ascend 950: version 2.0 (rank_list). Numbers are numbers here.
+"""The format of HCCL on Ascend 950: version 2.0 (rank_list), in which numbers are JSON numbers.
 
-Source: hicann/hccl docs/zh/user_guide/cluster_info_config/rank_table_config_a5.md. The addresses of the network layers (``level_list``) are
-those supplied: no tool tells them all.
+Source: hicann/hccl docs/zh/user_guide/cluster_info_config/rank_table_config_a5.md. The addresses of the network layers (``level_list``)
+are supplied by the user, since no tool reports them all.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional, Set
 
 from .._core.errors import ParseError
-from .model import Device, Model, Server, number, objects, one_group, rest
-from .view import text_of
+from .fields import text_of
+from .model import Device, Model, Server, object_list, one_group, optional_number, other_keys
 
 VERSION = "2.0"
 LEVELS = "level_list"
 LOCAL_ID = "local_id"
-"""The device in the topology file of its server."""
+"""The key of the device's id in the topology file of its server."""
 
 _KEYS = ("status", "version", "rank_count", "rank_list")
 _DEVICE_KEYS = ("rank_id", "device_id")
 
 
 def build(model: Model) -> Dict[str, Any]:
-    """The table: ranks count up over the servers in their order, and within a server over its devices in their order."""
+    """Return the table. Ranks are numbered over the servers in their order, and within a server over its devices in their order."""
     ranks: List[Dict[str, Any]] = []
     for server in model.servers:
         for device in server.devices:
@@ -36,22 +36,22 @@ def build(model: Model) -> Dict[str, Any]:
 
 
 def _instance(device: Mapping[str, Any], where: str) -> Optional[str]:
-    """The network instance of the lowest layer: what this format has for a server."""
-    levels = objects(device, LEVELS, where + ".")
+    """Return the network instance of the lowest layer, which takes the place of a server in this format."""
+    levels = object_list(device, LEVELS, where + ".")
     return text_of(levels[0], "net_instance_id") if levels else None
 
 
 def read(document: Mapping[str, Any]) -> Model:
-    """The model of a table. The format has no servers: a new one begins where the lowest network instance changes or a device id comes again."""
+    """Return the model of a table. The format has no servers, so a new one begins where the lowest network instance changes or a device id repeats."""
     servers: List[Server] = []
     seen: Set[int] = set()
     instance: Optional[str] = None
-    for place, fields in enumerate(objects(document, "rank_list")):
+    for place, fields in enumerate(object_list(document, "rank_list")):
         where = "rank_list[%d]" % place
-        device_id = number(fields, "device_id" if "device_id" in fields else LOCAL_ID, where)
+        device_id = optional_number(fields, "device_id" if "device_id" in fields else LOCAL_ID, where)
         if device_id is None:
             raise ParseError("%s.device_id is missing" % where)
-        device = Device(device_id, rank=number(fields, "rank_id", where), more=rest(fields, _DEVICE_KEYS))
+        device = Device(device_id, rank=optional_number(fields, "rank_id", where), more=other_keys(fields, _DEVICE_KEYS))
         found = _instance(fields, where)
         if servers and found == instance and device_id not in seen:
             servers[-1] = servers[-1]._replace(devices=servers[-1].devices + (device,))
@@ -61,4 +61,4 @@ def read(document: Mapping[str, Any]) -> Model:
             servers.append(Server(name, name, (device,)))
         seen.add(device_id)
         instance = found
-    return one_group(servers, text_of(document, "version") or "", text_of(document, "status") or "", rest(document, _KEYS))
+    return one_group(servers, text_of(document, "version") or "", text_of(document, "status") or "", other_keys(document, _KEYS))

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which servers stand where in a table: the order of the ranks, groups of instances, ids as a container sees them."""
+"""Arrange the servers of a table: order of the ranks, groups of instances, device ids inside containers."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .._core.numbers import is_count
 from .._core.problems import Problem
 from .._core.words import natural
 from . import global_table, vllm_pd
-from .assemble import RULE, Expand, Place
+from .assemble import RULE, Expand, HostAddresses
 from .model import Device, Group, Server
 from .super_pod import sdid_parts
 
 ORDERS = ("given", "host", "super_pod", "rack")
 GROUPED = ("global", "vllm_pd")
-"""Formats that tell groups of servers apart."""
+"""Formats with groups of servers."""
 
 _GLOBAL_IDS = {"coordinator": global_table.COORDINATOR, "controller": global_table.CONTROLLER}
 
 
 def _by_name(name: str) -> List[Tuple[int, int, str]]:
-    """Natural order, but letters before numbers: ranks that are in use must not change with how other lists are sorted."""
+    """Return a key for natural order with letters before numbers. It must never change, since it determines ranks that are in use."""
     return [(-kind, value, text) for kind, value, text in natural(name)]
 
 
@@ -34,9 +34,9 @@ def _server_index(server: Server) -> int:
 
 
 def ordered(servers: Sequence[Server], order: str, rack: Callable[[str], Optional[str]]) -> Tuple[Server, ...]:
-    """The servers in the order of their ranks. Servers that are equal in it stay in the order given.
+    """Return the servers in the order of their ranks. The sort is stable.
 
-    ``super_pod``: servers of one super pod together, within it by server index. Raises InputError where a host has no rack, or no super pod.
+    ``super_pod`` sorts by super pod, then by server index. Raises InputError if a host has no rack or no super pod.
     """
     if order == "host":
         return tuple(sorted(servers, key=lambda server: _by_name(server.host)))
@@ -58,7 +58,7 @@ def _all_have(what: str, servers: Sequence[Server], values: Sequence[Optional[st
 
 
 def logical(servers: Sequence[Server]) -> Tuple[Tuple[Server, ...], List[Problem]]:
-    """The servers with device ids as a container sees them that is given exactly these devices, and a warning where that is another number."""
+    """Return the servers with the device ids inside a container that has exactly these devices, and a warning if these differ from the physical ids."""
     problems: List[Problem] = []
     found: List[Server] = []
     for server in servers:
@@ -73,7 +73,7 @@ def logical(servers: Sequence[Server]) -> Tuple[Tuple[Server, ...], List[Problem
 
 
 def _group_names(name: str, wanted: Sequence[Mapping[str, Any]]) -> List[str]:
-    """The name of each group as the format writes it. Raises InputError."""
+    """Return the name of each group as the format writes it. Raises InputError."""
     given = [str(group["name"]) for group in wanted]
     if name == "vllm_pd":
         strange = [word for word in given if word not in vllm_pd.ROLES]
@@ -96,7 +96,7 @@ def _group_names(name: str, wanted: Sequence[Mapping[str, Any]]) -> List[str]:
 
 
 def _part(server: Server, group: Mapping[str, Any], expand: Expand) -> Server:
-    """A server with those of its devices that are in the group. Raises InputError."""
+    """Return a server with only the devices that are in the group. Raises InputError."""
     present = [device.id for device in server.devices]
     numbers: Set[int] = set(expand(group.get("devices") or ["all"], present))
     missing = sorted(numbers.difference(present))
@@ -108,11 +108,11 @@ def _part(server: Server, group: Mapping[str, Any], expand: Expand) -> Server:
     return server._replace(devices=devices, container_ip=str(address) if address else server.container_ip)
 
 
-def grouped(name: str, servers: Sequence[Server], wanted: Optional[Sequence[Mapping[str, Any]]], place: Callable[[str], Place],
+def grouped(name: str, servers: Sequence[Server], wanted: Optional[Sequence[Mapping[str, Any]]], addresses_of: Callable[[str], HostAddresses],
             expand: Expand) -> Tuple[Tuple[Group, ...], List[Problem]]:
-    """The groups of a table, and a warning where a server is in none. ``wanted``: the option ``groups``.
+    """Return the groups of a table, and a warning for each server that is in none. ``wanted`` is the option ``groups``.
 
-    ``place`` gives the addresses of hosts without NPUs, for coordinators and controllers. Raises InputError.
+    ``addresses_of`` returns the addresses of hosts without NPUs, for coordinators and controllers. Raises InputError.
     """
     if name not in GROUPED:
         if wanted:
@@ -126,7 +126,7 @@ def grouped(name: str, servers: Sequence[Server], wanted: Optional[Sequence[Mapp
     groups: List[Group] = []
     taken: Dict[Tuple[str, int], str] = {}
     for group, title in zip(wanted, _group_names(name, wanted)):
-        members = [_without_devices(host, place, group) if name == "global" and title in _GLOBAL_IDS.values() else
+        members = [_without_devices(host, addresses_of, group) if name == "global" and title in _GLOBAL_IDS.values() else
                    _part(_known(host, known, group), group, expand) for host in group["hosts"]]
         for server in members:
             for device in server.devices:
@@ -144,8 +144,8 @@ def _known(host: str, known: Mapping[str, Server], group: Mapping[str, Any]) -> 
     return known[host]
 
 
-def _without_devices(host: str, place: Callable[[str], Place], group: Mapping[str, Any]) -> Server:
-    server_id, host_ip, container_ip = place(host)
+def _without_devices(host: str, addresses_of: Callable[[str], HostAddresses], group: Mapping[str, Any]) -> Server:
+    server_id, host_ip, container_ip = addresses_of(host)
     address = (group.get("container_ips") or {}).get(host)
     return Server(host, server_id, (), host_ip, str(address) if address else container_ip)
 

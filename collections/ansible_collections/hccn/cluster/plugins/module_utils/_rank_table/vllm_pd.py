@@ -1,18 +1,20 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The table of the vLLM connector LLMDataDist (DISAGGREGATED_PREFILL_RANK_TABLE_PATH): which NPUs prefill and which decode. All values are strings.
+"""The table of the vLLM connector LLMDataDist (DISAGGREGATED_PREFILL_RANK_TABLE_PATH), with the NPUs that prefill and those that decode.
 
-Source: vllm-project/vllm-ascend v0.11.0-dev vllm_ascend/distributed/llmdatadist_c_mgr_connector.py. It reads both lists, and gives the
-device of its tensor-parallel rank among those of its own server_id; ``cluster_id`` counts over both lists from 1.
+All values are strings.
+
+Source: vllm-project/vllm-ascend v0.11.0-dev vllm_ascend/distributed/llmdatadist_c_mgr_connector.py. It reads both lists, and selects
+the device of its tensor-parallel rank among those of its own server_id. ``cluster_id`` is numbered over both lists from 1.
 """
 
 from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Tuple
 
-from .model import Device, Group, Model, Server, needed, objects, read_device, rest
-from .view import number_of, text_of
+from .fields import number_of, text_of
+from .model import Device, Group, Model, Server, object_list, other_keys, read_device, required_text
 
 VERSION = "1.2"
 ROLES = ("prefill", "decode")
@@ -36,7 +38,7 @@ def _device(server: Server, device: Device, rank: int) -> Dict[str, Any]:
 
 
 def build(model: Model) -> Dict[str, Any]:
-    """The table; a role without a group has an empty list, since the connector wants both."""
+    """Return the table. A role without a group has an empty list, since the connector requires both lists."""
     lists: Dict[str, List[Dict[str, Any]]] = {}
     rank = 0
     for role in ROLES:
@@ -49,17 +51,17 @@ def build(model: Model) -> Dict[str, Any]:
 
 
 def read(document: Mapping[str, Any]) -> Model:
-    """The model of a table: devices of one server stand together. Raises ParseError for a document that has not the shape of one."""
+    """Return the model of a table, with the devices grouped by server. Raises ParseError for a malformed document."""
     groups = tuple(Group(role, _servers(document, role + "_device_list")) for role in ROLES)
-    return Model(groups, text_of(document, "version") or "", text_of(document, "status") or "", rest(document, _KEYS))
+    return Model(groups, text_of(document, "version") or "", text_of(document, "status") or "", other_keys(document, _KEYS))
 
 
 def _servers(document: Mapping[str, Any], key: str) -> Tuple[Server, ...]:
     found: Dict[str, List[Device]] = {}
     pods: Dict[str, str] = {}
-    for place, fields in enumerate(objects(document, key)):
+    for place, fields in enumerate(object_list(document, key)):
         where = "%s[%d]" % (key, place)
-        server_id = needed(fields, "server_id", where)
+        server_id = required_text(fields, "server_id", where)
         cluster = number_of(fields, "cluster_id")
         device = read_device(fields, where, _DEVICE_KEYS)
         found.setdefault(server_id, []).append(device._replace(rank=cluster - 1 if cluster else None))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
-from .._trust.host_call import CleanAnswers
+from .._trust.answers import CleanAnswers
 from .deadline import NoAnswer, deadline
 from .keepalive import keep_alive
 

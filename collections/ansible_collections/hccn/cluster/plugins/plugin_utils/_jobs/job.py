@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a Kubernetes job of a collective is asked for: the user's variables, checked, with the defaults of the tool."""
+"""The settings of a Kubernetes job for a collective: the checked variables of the user, with the defaults of the tool."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PER_HOST = "HCCL_IF_IP"
 
 @dataclass(frozen=True, kw_only=True)
 class Job(PodSettings):
-    """``options``: of the collective. All else is named as in the filters' documentation."""
+    """``options`` are those of the collective. The other fields are documented in the filters."""
 
     options: Options
     tool: str = "hccl_test"
@@ -61,12 +61,12 @@ class Job(PodSettings):
 
     @property
     def deadline(self) -> int:
-        """Seconds after which a pod is ended, whatever it does."""
+        """Seconds after which Kubernetes ends a pod."""
         return self.start_timeout + self.timeout + 60
 
 
 def read(given: Any) -> Job:
-    """Raises InputError for unknown keys, wrong types and values that cannot be run."""
+    """Return the settings of a job. Raises InputError for unknown keys, wrong types and invalid values."""
     values = dictionary(given, "the job")
     tool = values.get("tool", "hccl_test")
     if tool not in TOOLS:
@@ -95,7 +95,7 @@ def _options(values: Mapping[str, Any], tool: str, extra: tuple[str, ...]) -> Op
 
 
 def _completed(job: Job) -> Job:
-    """With what follows from other variables. Raises InputError."""
+    """Return the job with the defaults that depend on other variables. Raises InputError."""
     if job.nodes and job.replicas not in (0, len(job.nodes)):
         raise InputError(f"replicas is {job.replicas}, but nodes names {len(job.nodes)}", "leave replicas out")
     if len(set(job.nodes)) != len(job.nodes):

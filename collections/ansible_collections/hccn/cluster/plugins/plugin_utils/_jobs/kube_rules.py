@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Rules of Kubernetes itself for pod templates and names, as far as a collective's manifest can break them.
+"""Rules of Kubernetes for pod templates and names that the manifest of a collective can violate.
 
-A custom resource's schema does not hold them: the API server takes the job, and its controller then cannot make the pods.
+The schema of a custom resource does not check them: the API server accepts the job, but its controller then cannot create the pods.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def error(rule: str, where: str, message: str, hint: str = "") -> Problem:
 
 
 def is_label(text: Any) -> bool:
-    """RFC 1123: what host names, containers and volumes are called."""
+    """Return True for an RFC 1123 label, as required for host names, containers and volumes."""
     return isinstance(text, str) and _LABEL.fullmatch(text) is not None
 
 
 def is_service(text: Any) -> bool:
-    """RFC 1035: what services are called; it begins with a letter."""
+    """Return True for an RFC 1035 label, as required for services. It begins with a letter."""
     return isinstance(text, str) and _SERVICE.fullmatch(text) is not None
 
 
@@ -42,13 +42,13 @@ def is_subdomain(text: Any) -> bool:
 
 
 def is_qualified(text: Any) -> bool:
-    """``prefix/name`` or ``name``: keys of labels and annotations, names of resources."""
+    """Return True for ``prefix/name`` or ``name``, as required for keys of labels and annotations and names of resources."""
     prefix, slash, name = str(text).rpartition("/")
     return (not slash or is_subdomain(prefix)) and bool(name) and _VALUE.fullmatch(name) is not None
 
 
 def nulls(value: Any, where: str = "") -> Iterator[Problem]:
-    """A key without a value is no absent key: strict readers refuse it, a server drops it in silence."""
+    """Report keys with a null value, which strict readers refuse and servers drop silently."""
     if value is None:
         yield error("null", where, f"{where} has no value", "leave the key out")
     pairs = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
@@ -69,7 +69,7 @@ def metadata(found: Mapping[str, Any], where: str) -> Iterator[Problem]:
 
 
 def names(found: Mapping[str, Any]) -> Iterator[Problem]:
-    """Of the job itself."""
+    """Check the name and the namespace of the job."""
     if not is_service(found.get("name")):
         yield error("job_name", "metadata.name", "{!r} is no name of a service, and the job's pods share a service of this name".format(found.get("name")),
                     "a letter, then small letters, digits and '-', at most 63")
@@ -78,14 +78,14 @@ def names(found: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def pod_name(name: str, where: str) -> Iterator[Problem]:
-    """Pod names are host names here."""
+    """Check the name of a pod, which is also its host name."""
     if not is_label(name):
         yield error("pod_name", where, f"the pod's name would be {name!r}, with {len(name)} characters",
                     "a host name has 63 characters at most: shorten the job's name")
 
 
 def template(found: Mapping[str, Any], where: str) -> Iterator[Problem]:
-    """One pod template."""
+    """Check a pod template."""
     yield from metadata(found.get("metadata") or {}, where + ".metadata")
     spec = found.get("spec") or {}
     where += ".spec"

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A collective as an MPIJob (Kubeflow's MPI Operator, v2beta1): the operator makes host file, keys and names."""
+"""The manifests of a collective as an MPIJob (Kubeflow's MPI Operator, v2beta1). The operator makes host file, keys and names."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ IMPLEMENTATIONS = {mpirun.MPICH: "MPICH", mpirun.OPENMPI: "OpenMPI"}
 
 
 def manifests(job: Job) -> list[Manifest]:
-    """The companions, then the MPIJob."""
+    """Return the companion objects, then the MPIJob."""
     companions = [pods.rank_table(job)] if job.rank_table else []
     return [*companions, _job(job)]
 
 
 def planned(job: Job) -> dict[str, Any]:
-    """What the filter returns."""
+    """Return the value of the filter mpi_job."""
     objects = manifests(job)
     return {"api_version": API_VERSION, "kind": "MPIJob", "name": job.name, "namespace": job.namespace, "replicas": job.replicas,
             "deadline": job.deadline, "objects": objects, "problems": as_dicts(mpi_rules.problems(objects[-1]))}

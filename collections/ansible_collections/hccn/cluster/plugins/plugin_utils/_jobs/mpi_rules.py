@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What MPI Operator refuses or cannot make pods of, looked at before the job is sent. Source: kubeflow/mpi-operator, pkg/apis/kubeflow/validation."""
+"""Rules of MPI Operator for an MPIJob, checked before the job is sent. Source: kubeflow/mpi-operator, pkg/apis/kubeflow/validation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _IMPLEMENTATIONS = ("OpenMPI", "Intel", "MPICH")
 
 
 def problems(job: Mapping[str, Any]) -> list[Problem]:
-    """All of one MPIJob; empty: the operator would take it."""
+    """Return the problems of an MPIJob; an empty list if the operator would accept it."""
     found = job.get("metadata") or {}
     return [*kube_rules.nulls(job), *kube_rules.names(found), *kube_rules.metadata(found, "metadata"), *_job(job), *_replicas(job)]
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Who a run is of: the process of ansible-playbook, by boot, namespace of pids, pid and start, so that a later run can see whether it still lives."""
+"""Identify the ansible-playbook process of a run by boot, PID namespace, PID and start time, so that later runs can tell whether it still runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from ...module_utils._core.numbers import is_count
 
 PROC = Path("/proc")
-_START = 19  # of the fields of stat behind the name, which is field 2 (proc(5))
+_START = 19  # index of the start time among the fields of stat after the name, which is field 2 (proc(5))
 
 
 def here(proc: Path = PROC) -> str:
-    """This machine since its boot, and this container; a pid means something in it alone. ``unknown`` where there is no /proc."""
+    """Return an id of this boot and this PID namespace, in which a PID is unique; ``unknown`` without /proc."""
     try:
         boot = (proc / "sys/kernel/random/boot_id").read_text().split("-")[0]
         return f"{boot}.{os.stat(proc / 'self/ns/pid').st_ino}"
@@ -24,7 +24,7 @@ def here(proc: Path = PROC) -> str:
 
 
 def started(pid: int, proc: Path = PROC) -> str | None:
-    """The start of a process that lives, in the kernel's ticks."""
+    """Return when a running process started, in clock ticks; None if it does not run."""
     try:
         text = (proc / str(pid) / "stat").read_text()
     except OSError:
@@ -34,13 +34,13 @@ def started(pid: int, proc: Path = PROC) -> str | None:
 
 
 def of_this_run() -> str:
-    """In a worker of Ansible, whose parent is ansible-playbook."""
+    """Return the id of this run. Must be called in a worker of Ansible, whose parent is ansible-playbook."""
     pid = os.getppid()
     return f"{here()}.{pid}.{started(pid) or 0}"
 
 
 def is_gone(owner: str) -> bool:
-    """True only where it is certain: an owner on this machine whose process is no more."""
+    """Return True only if it is certain that the process has ended: the owner is on this machine and the process does not run."""
     place, _dot, rest = owner.rpartition(".")
     place, _dot, pid = place.rpartition(".")
     return place == here() != "unknown" and is_count(pid) and started(int(pid)) != rest

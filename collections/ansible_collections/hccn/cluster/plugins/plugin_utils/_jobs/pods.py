@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The pods of a collective: workers that run sshd, and what the launcher starts. The same for all engines."""
+"""The pods of a collective, for all engines: workers that run sshd, and the command of the launcher."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ WORKER_SCRIPT = """\
 mkdir -p /run/sshd
 exec "$1" -D -e -p "$2" ${HCCL_IF_IP:+-o "SetEnv=HCCL_IF_IP=$HCCL_IF_IP"}
 """
-"""sshd gives logins no variable of the container, and ranks are started by logins."""
+"""sshd does not pass variables of the container to logins, which start the ranks."""
 
 Manifest = dict[str, Any]
 
 
 def literal(text: str) -> str:
-    """Kubernetes replaces ``$(NAME)`` in arguments and values; ``$$(`` stands for itself."""
+    """Escape ``$(``, since Kubernetes expands ``$(NAME)`` in arguments and values."""
     return text.replace("$(", "$$(")
 
 
 def metadata(job: PodSettings, role: str = "") -> Manifest:
-    """Name and labels of an object; of a pod template (``role``) the labels and annotations only."""
+    """Return name, labels and annotations of an object; with ``role`` only labels and annotations, for a pod template."""
     labels = {"app.kubernetes.io/managed-by": "hccn.cluster", JOB_LABEL: job.name, **job.labels}
     whole: Manifest = {"labels": {**labels, ROLE_LABEL: role}} if role else {"name": job.name, "namespace": job.namespace, "labels": labels}
     if job.annotations:
@@ -47,18 +47,18 @@ def ssh_arguments(job: Job) -> str:
 
 
 def mpirun_command(job: Job, hostfile: str) -> list[str]:
-    """``hostfile`` empty: the engine tells the launcher by itself."""
+    """Return the command of mpirun. If ``hostfile`` is empty, the engine passes the hosts to mpirun."""
     operation = job.options.operation
     program = job.program.inside(job.tool_dir, operation)[0] if job.tool_dir else _usual(job)
     argv = [program, *job.program.arguments(job.options)]
     names = sorted({*job.environment, "LD_LIBRARY_PATH"})
-    # Where Open MPI takes its hosts from is the engine's business; a file name is needed for it not to stay on this host.
+    # The engine configures the hosts of Open MPI. A placeholder file name prevents the command for a single host, and is removed below.
     whole = mpirun.command(mpirun.Launcher(job.mpirun, job.mpi, ""), job.processes_per_host * job.replicas, argv, hostfile or "-", True, names)
     if not hostfile:
         place = whole.index("-")
         del whole[place - 1:place + 1]
     if job.mpi == mpirun.OPENMPI:
-        # On the command line, since MPI Operator sets the variable of this name.
+        # Must be on the command line, since MPI Operator sets the environment variable of this name.
         whole[1:1] = ["--mca", "plm_rsh_args", ssh_arguments(job)]
     return [literal(word) for word in whole]
 
@@ -70,7 +70,7 @@ def _usual(job: Job) -> str:
 
 
 def launcher_environment(job: Job) -> list[Manifest]:
-    """Both launchers end their ranks at the time limit; ssh's options are in the variable that each of them reads."""
+    """Return the environment of the launcher: the time limit after which it ends the ranks, and the options of ssh in the variable that it reads."""
     own = {"MPIEXEC_TIMEOUT": str(job.timeout)}
     own["HYDRA_LAUNCHER_EXTRA_ARGS" if job.mpi == mpirun.MPICH else "PRTE_MCA_plm_ssh_args"] = ssh_arguments(job)
     whole = {**own, **job.environment}
@@ -78,7 +78,10 @@ def launcher_environment(job: Job) -> list[Manifest]:
 
 
 def launcher_template(job: Job, name: str, command: Sequence[str], environment: Sequence[Mapping[str, Any]] = ()) -> Manifest:
-    """The pod from which ``command`` starts the ranks. It has no device and never the host's network: its port would bar a worker from the node."""
+    """Return the template of the pod in which ``command`` starts the ranks.
+
+    It has no device and never the network of the host, where its port would conflict with that of a worker.
+    """
     container: Manifest = {
         "name": name, "image": job.image, "imagePullPolicy": job.image_pull_policy, "command": list(command),
         "env": [*launcher_environment(job), *environment], "resources": {"requests": dict(LAUNCHER_RESOURCES), "limits": dict(LAUNCHER_RESOURCES)},
@@ -88,7 +91,7 @@ def launcher_template(job: Job, name: str, command: Sequence[str], environment: 
 
 
 def worker_template(job: Job, name: str) -> Manifest:
-    """A pod with the devices, in which sshd waits for the launcher's logins."""
+    """Return the template of a pod with the devices, in which sshd waits for the logins of the launcher."""
     container: Manifest = {
         "name": name, "image": job.image, "imagePullPolicy": job.image_pull_policy,
         "command": ["/bin/sh", "-c", WORKER_SCRIPT, "worker", literal(job.sshd), str(job.ssh_port)],
@@ -102,7 +105,7 @@ def worker_template(job: Job, name: str) -> Manifest:
 
 
 def device_spec(job: PodSettings, container: Manifest, volumes: Sequence[tuple[Manifest, Manifest]], placed: Manifest) -> Manifest:
-    """The spec of a pod whose container has the devices and what of the node it needs."""
+    """Return the spec of a pod whose container has the devices and the volumes of the node."""
     quantities = {job.resource: str(job.devices_per_pod), **job.resources}
     container["resources"] = {"requests": dict(quantities), "limits": dict(quantities)}
     if job.security_context:
@@ -133,7 +136,7 @@ def _spec(job: PodSettings, container: Manifest) -> Manifest:
 
 
 def _worker_environment(job: Job) -> list[Manifest]:
-    """What Ascend's container runtime and HCCL need to know of their own pod and host."""
+    """Return the variables by which Ascend's container runtime and HCCL get properties of their pod and host."""
     if job.tool != "hccl_test":
         return []
     whole = [field_of_pod("ASCEND_VISIBLE_DEVICES", f"metadata.annotations['{job.resource}']")] if job.resource.startswith("huawei.com/") else []
@@ -148,7 +151,7 @@ def field_of_pod(name: str, path: str) -> Manifest:
 
 
 def address_of_pod(name: str) -> Manifest:
-    """An environment variable with the pod's own address."""
+    """Return an environment variable with the address of the pod."""
     return field_of_pod(name, "status.podIP")
 
 
@@ -157,7 +160,7 @@ def _rank_table_volumes(job: Job) -> list[tuple[Manifest, Manifest]]:
 
 
 def volumes_of_host(job: PodSettings) -> list[tuple[Manifest, Manifest]]:
-    """Each volume that the host gives, with its mount."""
+    """Return each volume of the host with its mount."""
     found: list[tuple[Manifest, Manifest]] = []
     for index, one in enumerate(job.mounts):
         name = str(one.get("name", f"mount-{index}"))
@@ -170,7 +173,7 @@ def volumes_of_host(job: PodSettings) -> list[tuple[Manifest, Manifest]]:
 
 
 def _volumes(job: Job) -> list[tuple[Manifest, Manifest]]:
-    """What the host gives, and shared memory."""
+    """Return the volumes of the host, and shared memory."""
     memory: Manifest = {"medium": "Memory"}
     if job.shm_size:
         memory["sizeLimit"] = job.shm_size
@@ -179,19 +182,19 @@ def _volumes(job: Job) -> list[tuple[Manifest, Manifest]]:
 
 
 def rank_table_name(job: Job) -> str:
-    """The name under which Ascend Operator looks for it."""
+    """Return the name that Ascend Operator expects."""
     return "rings-config-" + job.name
 
 
 def rank_table(job: Job) -> Manifest:
-    """The ConfigMap that Ascend Operator fills."""
+    """Return the ConfigMap that Ascend Operator fills with the rank table."""
     whole = metadata(job)
     whole["name"] = rank_table_name(job)
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": whole, "data": {"hccl.json": '{"status":"initializing"}'}}
 
 
 def affinity(job: PodSettings, role: str) -> Manifest:
-    """On these nodes only, and no two on one."""
+    """Return the affinity: only on these nodes and, with ``one_per_node``, one pod per node."""
     whole: Manifest = {}
     if job.nodes:
         term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(job.nodes)}]}

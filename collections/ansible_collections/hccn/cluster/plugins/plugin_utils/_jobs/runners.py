@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The fabric check in Kubernetes: one pod a node that holds its devices and waits, in which Ansible runs what it otherwise runs on the node."""
+"""The pods of a fabric check in Kubernetes: one per node, with its devices, in which Ansible runs the modules that it otherwise runs on the node."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ trap 'exit 0' TERM
 sleep "$1" &
 wait
 """
-"""Ends at once when the pod is deleted: a first process without a handler would not hear it."""
+"""Ends at once when the pod is deleted. A process with PID 1 ignores TERM without a handler."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Runners(PodSettings):
-    """``hosts``: names of the inventory in the order of ``nodes``, by default the nodes' own. ``lifetime``: seconds."""
+    """``hosts`` are inventory names in the order of ``nodes``, by default the names of the nodes. ``lifetime`` is in seconds."""
 
     name: str = "hccn-fabric"
     hosts: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Runners(PodSettings):
 
 
 def read(given: Any) -> Runners:
-    """Raises InputError for unknown keys, wrong types and values that cannot be run."""
+    """Return the settings of the runners. Raises InputError for unknown keys, wrong types and invalid values."""
     values = dictionary(given, "the runners")
     known = {one.name: one for one in fields(Runners) if one.name != "one_per_node"}
     unknown = sorted(set(values) - set(known))
@@ -82,12 +82,12 @@ def pod_name(runners: Runners, index: int) -> str:
 
 
 def manifests(runners: Runners) -> list[Manifest]:
-    """The pod group, where a queue is asked for, then the pods in the order of the nodes."""
+    """Return the pod group if there is a queue, then the pods in the order of the nodes."""
     return [*([_group(runners)] if runners.queue else []), *(_pod(runners, index) for index in range(len(runners.nodes)))]
 
 
 def _group(runners: Runners) -> Manifest:
-    """One node that is not free does not hold up the others: each pod is worth its place by itself."""
+    """Return the pod group. A busy node does not block the others, since each pod is useful by itself."""
     spec: Manifest = {"minMember": 1, "queue": runners.queue}
     if runners.priority_class:
         spec["priorityClassName"] = runners.priority_class
@@ -112,7 +112,7 @@ def _pod(runners: Runners, index: int) -> Manifest:
 
 
 def problems(objects: list[Manifest]) -> list[Problem]:
-    """What the cluster would refuse."""
+    """Return the problems for which the cluster would refuse the objects."""
     found: list[Problem] = []
     for one in objects:
         found += [*kube_rules.nulls(one), *kube_rules.names(one["metadata"]), *kube_rules.metadata(one["metadata"], "metadata")]
@@ -122,7 +122,7 @@ def problems(objects: list[Manifest]) -> list[Problem]:
 
 
 def planned(runners: Runners) -> dict[str, Any]:
-    """What the filter returns."""
+    """Return the value of the filter runner_pods."""
     objects = manifests(runners)
     return {"name": runners.name, "namespace": runners.namespace, "container": CONTAINER, "deadline": runners.deadline, "objects": objects,
             "pods": {host: pod_name(runners, index) for index, host in enumerate(runners.hosts)}, "problems": as_dicts(problems(objects))}

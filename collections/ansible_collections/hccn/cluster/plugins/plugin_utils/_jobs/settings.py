@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What pods are asked for, whatever runs in them: the user's variables, their types, their defaults."""
+"""The settings that all pods have: the variables of the user, their types and defaults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ASCEND_MOUNTS: tuple[dict[str, Any], ...] = (
     {"name": "hccn-conf", "host_path": "/etc/hccn.conf", "type": "File"},
     {"name": "hccn-tool", "host_path": "/usr/local/Ascend/driver/tools/hccn_tool", "mount_path": "/usr/bin/hccn_tool", "type": "File"},
 )
-"""What a container needs of an Ascend host: driver with its libraries, the addresses of the NPUs, the tool that reads them."""
+"""Files of an Ascend host that a container needs: the driver with its libraries, the addresses of the NPUs, and hccn_tool."""
 
 ASCEND = "huawei.com/Ascend910"
 
@@ -27,7 +27,7 @@ _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
 @dataclass(frozen=True, kw_only=True)
 class PodSettings:
-    """Named as in the filters' documentation."""
+    """The fields are documented in the filters."""
 
     image: str
     name: str = "hccn-collective"
@@ -54,19 +54,19 @@ class PodSettings:
 
     @property
     def deadline(self) -> int:
-        """Seconds after which a pod is ended, whatever it does."""
+        """Seconds after which Kubernetes ends a pod."""
         raise NotImplementedError
 
 
 def dictionary(given: Any, what: str) -> dict[str, Any]:
-    """The variables that have a value. Raises InputError."""
+    """Return the variables that have a value. Raises InputError if ``given`` is not a dictionary."""
     if not isinstance(given, Mapping):
         raise InputError(f"{what} must be a dictionary of variables, not {type(given).__name__}", "give at least image, and nodes")
     return {key: value for key, value in given.items() if value is not None}
 
 
 def typed(name: str, value: Any, kind: str) -> Any:
-    """The value as its field has it; text with a number or a truth value in it is one, since surveys and ``-e`` give text."""
+    """Convert a value to the type of its field, also from text, since surveys and ``-e`` pass text. Raises InputError."""
     if kind == "int" and not isinstance(value, bool) and re.fullmatch(r"-?[0-9]+", str(value)):
         return int(str(value))
     if kind == "bool" and str(value).lower() in _TRUTH:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A collective as a Volcano Job: one master that starts mpirun, one worker a node, scheduled together or not at all."""
+"""The manifests of a collective as a Volcano Job: a master that starts mpirun and one worker per node, scheduled together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .pods import Manifest
 API_VERSION = "batch.volcano.sh/v1alpha1"
 MASTER, WORKER = "mpimaster", "mpiworker"
 HOSTS = f"/etc/volcano/{WORKER}.host"
-"""The svc plugin's list of the workers' names, one a line."""
+"""The list of the workers' names by the svc plugin, one per line."""
 HOSTFILE = "/tmp/hccn-hostfile"  # noqa: S108 -- in a container of its own
 
 LAUNCH_SCRIPT = """\
@@ -38,17 +38,17 @@ while read -r host || [ -n "$host" ]; do
 done < "$hosts"
 exec "$@"
 """
-"""Waits until every worker takes a login, and says of the first that does not what ssh says; then mpirun."""
+"""Waits until every worker accepts a login, then starts mpirun. If a worker does not, the output is the error of ssh."""
 
 
 def manifests(job: Job) -> list[Manifest]:
-    """The companions, then the Job."""
+    """Return the companion objects, then the Job."""
     companions = [pods.rank_table(job)] if job.rank_table else []
     return [*companions, _job(job)]
 
 
 def planned(job: Job) -> dict[str, Any]:
-    """What the filter returns."""
+    """Return the value of the filter volcano_job."""
     objects = manifests(job)
     return {"api_version": API_VERSION, "kind": "Job", "name": job.name, "namespace": job.namespace, "replicas": job.replicas,
             "deadline": job.deadline, "objects": objects, "problems": as_dicts(volcano_rules.problems(objects[-1]))}
@@ -75,7 +75,7 @@ def _master(job: Job) -> Manifest:
     line_end = mpirun.hostfile_text(job.mpi, [""], job.processes_per_host).rstrip("\n")
     launch = pods.mpirun_command(job, HOSTFILE)
     if job.mpi == mpirun.MPICH:
-        # Workers call the launcher back, and do not know its bare host name.
+        # Workers connect to the launcher, but cannot resolve its short host name.
         launch[1:1] = ["-localhost", "$(HCCN_POD_IP)"]
     command = ["/bin/sh", "-c", pods.literal(LAUNCH_SCRIPT), "launch", HOSTS, line_end, str(job.start_timeout), HOSTFILE, pods.ssh_arguments(job), *launch]
     return pods.launcher_template(job, MASTER, command, [pods.address_of_pod("HCCN_POD_IP")])

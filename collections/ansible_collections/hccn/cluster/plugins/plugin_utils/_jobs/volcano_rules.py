@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What Volcano's admission webhook refuses, looked at before the job is sent. Source: volcano-sh/volcano, pkg/webhooks/admission/jobs/validate.
+"""Rules of Volcano's admission webhook, checked before the job is sent. Source: volcano-sh/volcano, pkg/webhooks/admission/jobs/validate.
 
-The webhook also asks whether the queue exists, is open and a leaf. That only the cluster knows.
+The webhook also requires that the queue exists, is open and is a leaf, which only the cluster knows.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ ENVIRONMENT_LIMIT = 128 * 1024
 
 
 def problems(job: Mapping[str, Any]) -> list[Problem]:
-    """All of one Volcano Job; empty: the webhook would take it."""
+    """Return the problems of a Volcano Job; an empty list if the webhook would accept it."""
     return [*kube_rules.nulls(job), *kube_rules.names(job.get("metadata") or {}), *kube_rules.metadata(job.get("metadata") or {}, "metadata"),
             *_job(job), *_tasks(job), *_mpi(job)]
 
 
 def _whole(value: Any) -> int:
-    """Absent and wrong types count as 0 here: the schema refuses those."""
+    """Return an integer, or 0 for missing values and other types, which the schema refuses."""
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""From the options of the action rank_table to a table and its problems."""
+"""Compose and check the rank table that the options of the action rank_table describe."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import printable
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, merge, selection, writers
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, formats, merge, selection
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Group, Model, Server
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 
 Options = Mapping[str, Any]
 
 LONGEST_FAILURE = 10_000
-"""Characters of a sentence, which may name all hosts of a cluster."""
+"""Characters of the failure message, which may name all hosts of a cluster."""
 
 _PLACES = (re.compile(r"(?:server_group_list\[(\d+)\]\.)?server_list\[(\d+)\]"), re.compile(r"(prefill|decode)_device_list\[(\d+)\]"),
            re.compile(r"(rank_list)\[(\d+)\]"))
 _PLACE = re.compile(r"(?:server_group_list\[(\d{1,9})\]\.)?server_list\[(\d{1,9})\](?:\.device\[(\d{1,9})\])?")
-"""In the message of a rule, which names another server or NPU by its place."""
+"""A path in the message of a rule, which refers to another server or NPU."""
 
 
 @dataclass(frozen=True)
 class Composed:
-    """``failure``: the sentence why the table must not be written, else None; then ``table`` is None where there is not even a draft of it."""
+    """A table and its problems. ``failure`` says why the table must not be written, else None. ``table`` is None if it could not be assembled."""
 
     table: dict[str, Any] | None
     problems: tuple[Problem, ...]
@@ -43,8 +43,8 @@ class Composed:
 
 
 def compose(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> Composed:
-    """The table that the options ask for, checked. Raises InputError for what concerns no single host."""
-    # Nearly all that is made here is still needed at the end, and the collector would walk over all of Ansible to find that out.
+    """Return the checked table. Raises InputError for errors that do not concern a single host."""
+    # Nearly all objects that are made here are needed until the end, so garbage collection, which visits all objects of Ansible, would free little.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -61,7 +61,7 @@ def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], byte
         assembly = _from_nodes(options, hosts)
         if any(problem.severity == "error" for problem in assembly.problems):
             asked = len(assembly.hosts) + len({problem.host for problem in assembly.problems if problem.severity == "error"}.difference(assembly.hosts))
-            return Composed(None, assembly.problems, failure=printable(assemble.sentence(assembly.problems, asked), LONGEST_FAILURE))
+            return Composed(None, assembly.problems, failure=printable(assemble.exclusion_message(assembly.problems, asked), LONGEST_FAILURE))
         version, product = assembly.version, assembly.product
         groups, problems = _in_groups(options, assembly.servers, hosts)
         problems = [*assembly.problems, *problems]
@@ -69,11 +69,11 @@ def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], byte
         groups, more = _logical(groups)
         problems += more
     model = Model(groups, version)
-    table = writers.build(options["format"], model)
+    table = formats.build(options["format"], model)
     found = _check(table, model, options, product)
     errors = [problem for problem in found if problem.severity == "error"]
     owner = f"{errors[0].host}: " if errors and errors[0].host else ""
-    failure = printable(f"the rank table is not written: {owner}{checks.sentence(errors)}", LONGEST_FAILURE) if errors else None
+    failure = printable(f"the rank table is not written: {owner}{checks.failure_message(errors)}", LONGEST_FAILURE) if errors else None
     servers = {server.server_id for server in model.servers}
     return Composed(table, (*problems, *found), len(servers), model.rank_count, failure)
 
@@ -84,17 +84,17 @@ def _from_nodes(options: Options, hosts: HostVars) -> assemble.Assembly:
         nodes = {host: hosts.result(host, options["register_name"]) for host in options["hosts"]}
     elif options["hosts"] is not None:
         nodes = {host: nodes.get(host) for host in options["hosts"]}
-    wishes = assemble.Wishes(options["format"], options["version"], options["devices"], _words(options["host_devices"]), options["levels"])
-    return assemble.assemble(nodes, lambda host: hosts.place(host, options), wishes, expand)
+    table_options = assemble.TableOptions(options["format"], options["version"], options["devices"], _words(options["host_devices"]), options["levels"])
+    return assemble.assemble(nodes, lambda host: hosts.addresses(host, options), table_options, expand)
 
 
 def _words(by_host: Mapping[str, Any]) -> dict[str, list[str]]:
-    """``host_devices``: a value that is no list is taken as its only element."""
+    """Return the option ``host_devices`` with lists of strings. A value that is not a list is its only element."""
     return {host: [str(word) for word in (words if isinstance(words, (list, tuple)) else [words])] for host, words in by_host.items()}
 
 
 def _in_groups(options: Options, servers: Sequence[Server], hosts: HostVars) -> tuple[tuple[Group, ...], list[Problem]]:
-    return selection.grouped(options["format"], _ordered(options, servers, hosts), options["groups"], lambda host: hosts.place(host, options), expand)
+    return selection.grouped(options["format"], _ordered(options, servers, hosts), options["groups"], lambda host: hosts.addresses(host, options), expand)
 
 
 def _ordered(options: Options, servers: Sequence[Server], hosts: HostVars) -> tuple[Server, ...]:
@@ -102,12 +102,12 @@ def _ordered(options: Options, servers: Sequence[Server], hosts: HostVars) -> tu
 
 
 def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> tuple[tuple[Group, ...], str, None, list[Problem]]:
-    """Groups, version, product and problems of tables that are merged or turned into another format."""
+    """Return groups, version, product and problems of tables that are merged or converted to another format."""
     sources = [_source(number, table, read_file) for number, table in enumerate(options["tables"], 1)]
     version = merge.version_for(options["format"], options["version"], sources)
     per_host = _words(options["host_devices"])
-    groups = merge.chosen(merge.merged(sources, options["format"], version), options["hosts"],
-                          lambda host, present: expand(per_host.get(host) or options["devices"], present))
+    groups = merge.selected(merge.merged(sources, options["format"], version), options["hosts"],
+                            lambda host, present: expand(per_host.get(host) or options["devices"], present))
     groups = tuple(group._replace(servers=tuple(_renamed(server, options) for server in group.servers)) for group in groups)
     if options["groups"] or not all(group.name for group in groups):
         groups, problems = _in_groups(options, [server for group in groups for server in group.servers], hosts)
@@ -115,23 +115,23 @@ def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], b
     return tuple(group._replace(servers=_ordered(options, group.servers, hosts)) for group in groups), version, None, []
 
 
-def _source(number: int, table: Any, read_file: Callable[[str], bytes]) -> merge.Source:
-    """An element of the option ``tables``: a dictionary, text, or a path. Raises InputError."""
+def _source(number: int, table: Any, read_file: Callable[[str], bytes]) -> merge.SourceTable:
+    """Read an element of the option ``tables``: a dictionary, text, or a path. Raises InputError."""
     name = f"tables[{number - 1}]"
     try:
         if isinstance(table, Mapping):
-            return merge.Source(name, writers.read(dict(table)))
+            return merge.SourceTable(name, formats.read(dict(table)))
         text = str(table)
         if text.lstrip("\ufeff").lstrip().startswith("{"):
-            return merge.Source(name, writers.read(document.parse(text)))
+            return merge.SourceTable(name, formats.read(document.parse(text)))
         name = text
-        return merge.Source(name, writers.read(document.parse(read_file(text))))
+        return merge.SourceTable(name, formats.read(document.parse(read_file(text))))
     except HccnError as error:
         raise InputError(f"{name}: {error.message}", error.hint) from error
 
 
 def _renamed(server: Server, options: Options) -> Server:
-    """With the addresses that the options give it; the host of a server of a table is its server_id."""
+    """Return the server with the addresses of the options, which are found by its server_id in the table."""
     def given(option: str, value: str | None) -> str | None:
         return str(options[option][server.host]) if options[option].get(server.host) else value
 
@@ -140,7 +140,7 @@ def _renamed(server: Server, options: Options) -> Server:
 
 
 def _logical(groups: Sequence[Group]) -> tuple[tuple[Group, ...], list[Problem]]:
-    """Group by group: a container is given the devices of its group."""
+    """Return the groups with device ids as containers see them. A container has the devices of its group."""
     found, problems = [], []
     for group in groups:
         servers, said = selection.logical(group.servers)
@@ -150,8 +150,8 @@ def _logical(groups: Sequence[Group]) -> tuple[tuple[Group, ...], list[Problem]]
 
 
 def readers(options: Options) -> Sequence[str]:
-    """By whose rules the table is checked."""
-    return options["readers"] if options["readers"] is not None else writers.WRITERS[options["format"]].readers
+    """Return the readers by whose rules the table is checked."""
+    return options["readers"] if options["readers"] is not None else formats.WRITERS[options["format"]].readers
 
 
 def _check(table: dict[str, Any], model: Model, options: Options, product: str | None) -> list[Problem]:
@@ -161,13 +161,13 @@ def _check(table: dict[str, Any], model: Model, options: Options, product: str |
 
 
 def with_hosts(problems: Sequence[Problem], model: Model) -> list[Problem]:
-    """The problems of a table with the inventory name of the server that they are about, and of the others that they name."""
+    """Return the problems with inventory names in place of paths to servers and NPUs."""
     return [replace(problem, host=_host(problem.where or "", model), message=_PLACE.sub(lambda found: _name(found, model), problem.message))
             for problem in problems]
 
 
 def _name(found: re.Match[str], model: Model) -> str:
-    """The host, or the NPU, of a place in the table; the place itself where there is no such one."""
+    """Return the host, or the host and NPU, for a path in the table; the path itself if it does not exist."""
     group, server, device = (None if number is None else int(number) for number in found.groups())
     try:
         owner = (model.servers if group is None else model.groups[group].servers)[server or 0]

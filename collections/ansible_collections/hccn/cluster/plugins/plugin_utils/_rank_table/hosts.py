@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a rank table takes from the variables of the hosts: results of device_info, addresses, racks."""
+"""Read from the variables of the hosts what a rank table needs: results of device_info, addresses, racks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.foreign_text import TEMPLATE_MARKS
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Place
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.view import packed
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.fields import packed
 
 
 def resolve(name: str) -> str | None:
-    """An address of a name, IPv4 before IPv6 and the lowest of several; None where there is none."""
+    """Return the lowest address of a name, IPv4 before IPv6; None if the name does not resolve."""
     try:
         found = {str(entry[4][0]) for entry in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError):
@@ -29,9 +29,9 @@ def resolve(name: str) -> str | None:
 
 
 def server_id(host: str, given: Mapping[str, Any], variables: Callable[[], Mapping[str, Any]], look_up: Callable[[str], str | None] = resolve) -> str:
-    """The address that stands for ``host`` in the table. ``variables`` are those of the host, asked for only where ``given`` has none.
+    """Return the server_id of ``host``. ``variables`` returns the variables of the host; it is called only if ``given`` has no address.
 
-    Raises InputError where there is no address.
+    Raises InputError if there is no address.
     """
     if given.get(host):
         return str(given[host])
@@ -41,7 +41,7 @@ def server_id(host: str, given: Mapping[str, Any], variables: Callable[[], Mappi
     names = list(dict.fromkeys(str(name) for name in (known.get("ansible_host"), host) if name))
     addresses = (name for name in names if packed(name) is not None)
     looked_up = (address for address in map(look_up, names) if address is not None)
-    # Lazily: a look-up may take seconds.
+    # Resolve lazily, since a lookup may take seconds.
     for address in chain(addresses, looked_up):
         return address
     raise InputError("no server_id: neither ansible_host nor the host's name is an IP address or resolves to one; "
@@ -52,9 +52,9 @@ _TEMPLATES = (*TEMPLATE_MARKS, "#jinja2:")
 
 
 def plain(value: Any) -> tuple[Any, bool]:
-    """A copy of a value that is JSON and holds no template, and True; else None and False.
+    """Return a copy of a value and True if it is JSON without templates; otherwise None and False.
 
-    What a module returned is such a value. Templating it would look at each of its elements: for all NPUs of a cluster that takes longer than all else.
+    Results of modules are such values. Templating them would visit every element, which takes longer than everything else for all NPUs of a cluster.
     """
     if isinstance(value, str):
         return (None, False) if any(mark in value for mark in _TEMPLATES) else (str(value), True)
@@ -66,7 +66,7 @@ def plain(value: Any) -> tuple[Any, bool]:
 
 
 class Variables(Mapping[str, Any]):
-    """The variables of one host: as they are where they hold no template, else templated."""
+    """The variables of one host, templated only if they contain a template."""
 
     def __init__(self, raw: Mapping[str, Any], templated: Callable[[], Mapping[str, Any]]) -> None:
         self._raw = raw
@@ -87,7 +87,7 @@ class Variables(Mapping[str, Any]):
 
 
 class HostVars:
-    """The variables of the hosts, each host read once and only when asked for."""
+    """The variables of the hosts. Each host is read once, on the first access."""
 
     def __init__(self, hostvars: Mapping[str, Mapping[str, Any]]) -> None:
         self._hostvars = hostvars
@@ -96,15 +96,15 @@ class HostVars:
         self._raw = getattr(hostvars, "raw_get", None)
 
     def of(self, host: str) -> Mapping[str, Any]:
-        """An unknown host has none. A variable that cannot be templated raises AnsibleError when it is read."""
+        """Return the variables of a host, none for an unknown host. Reading a variable that cannot be templated raises AnsibleError."""
         if host not in self._read:
             self._read[host] = self._variables(host) if host in self._hostvars else {}
         return self._read[host]
 
     def raw(self, host: str) -> Mapping[str, Any]:
-        """Return the variables of a host of the inventory as they are written, templates included: of inventory, group_vars and the command line, with facts.
+        """Return the untemplated variables of a host of the inventory: of inventory, group_vars and the command line, and facts.
 
-        Defaults of roles and variables of plays are not among them.
+        Defaults of roles and variables of plays are not included.
         """
         if host not in self._written:
             self._written[host] = self._raw(host) if self._raw is not None else self._hostvars[host]
@@ -116,7 +116,7 @@ class HostVars:
         return Variables(self.raw(host), lambda: self._hostvars[host])
 
     def _text(self, host: str, given: Mapping[str, Any], name: str) -> str | None:
-        """The value of an option by host, else of a variable of the host. Raises InputError."""
+        """Return the value of a host in an option, else a variable of the host. Raises InputError."""
         if given.get(host):
             return str(given[host])
         try:
@@ -125,20 +125,20 @@ class HostVars:
             raise InputError(f"the variable {name} cannot be read: {error}") from error
         return str(value) if value else None
 
-    def place(self, host: str, options: Mapping[str, Mapping[str, Any]]) -> Place:
-        """The addresses of a host, by the options ``server_ids``, ``host_ips``, ``container_ips``. Raises InputError."""
+    def addresses(self, host: str, options: Mapping[str, Mapping[str, Any]]) -> HostAddresses:
+        """Return the addresses of a host by the options ``server_ids``, ``host_ips`` and ``container_ips``. Raises InputError."""
         try:
             name = server_id(host, options["server_ids"], lambda: self.of(host))
         except AnsibleError as error:
             raise InputError(f"no server_id: {error}") from error
-        return Place(name, self._text(host, options["host_ips"], "rank_table_host_ip"),
-                     self._text(host, options["container_ips"], "rank_table_container_ip"))
+        return HostAddresses(name, self._text(host, options["host_ips"], "rank_table_host_ip"),
+                             self._text(host, options["container_ips"], "rank_table_container_ip"))
 
     def rack(self, host: str, racks: Mapping[str, Any]) -> str | None:
         return self._text(host, racks, "rank_table_rack")
 
     def result(self, host: str, name: str) -> Any:
-        """What the host registered under ``name``: None where it has nothing, an InputError where it cannot have it."""
+        """Return what the host registered as ``name``; None if it has nothing, an InputError if it cannot be read."""
         try:
             return self.of(host).get(name) if host in self._hostvars else InputError("not in the inventory")
         except AnsibleError as error:

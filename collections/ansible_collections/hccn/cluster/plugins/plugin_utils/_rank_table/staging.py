@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A task that runs for many hosts makes its table once: the first host's process makes it, those of the others wait and take it.
+"""Make the table of a task once for all its hosts: the process of the first host makes it, those of the others wait for it.
 
-Each host of a task has a process of its own, so what they share lies in files, in the folder that Ansible removes when the run ends.
+Each host of a task has its own process, so they share the table in files, in the folder that Ansible removes at the end of the run.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Made = dict[str, Any]
 
 
 def key_of(*parts: Any) -> str:
-    """A name for what is made from ``parts``: JSON values, or what becomes text."""
+    """Return a name for ``parts``, which are JSON values or are converted to text."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
 def once(folder: Path, key: str, make: Callable[[], Made]) -> tuple[Made, bool]:
-    """What ``make`` gives, made by the first process that asks for ``key``. True: by this one. What raises is not kept."""
+    """Return the result of ``make`` by the first process with this ``key``, and True if this is that process. Exceptions are not kept."""
     kept = folder / f"rank_table_{key}.made"
     with open(folder / f"rank_table_{key}.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -37,7 +37,7 @@ def once(folder: Path, key: str, make: Callable[[], Made]) -> tuple[Made, bool]:
 
 
 def write(path: Path, text: str) -> None:
-    """A file that only the user of the run reads, there as a whole or not at all."""
+    """Write a file atomically that only the user of the run can read."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
         stream.write(text)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Options of roles that name files, commands or servers of the controller: evaluated without anything that a host sent as a fact.
+"""Evaluate options of roles that name files, commands or servers of the controller, without facts of hosts.
 
-A fact wins over the inventory and over the defaults of roles, and what it hides cannot be recovered. So an option that a fact hides is refused, and so is
-one whose value refers to a fact.
+A fact overrides the inventory and the defaults of roles, and the overridden value cannot be recovered. Therefore an option that a fact overrides is refused,
+and so is an option whose value refers to a fact.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ NAMES = frozenset((
     "report_baseline", "report_history", "report_path", "report_prometheus_path", "report_results_host", "report_results_path",
     "switch_upgrade_ca_cert", "switch_upgrade_client_cert", "switch_upgrade_client_key", "switch_upgrade_confirm", "switch_upgrade_context",
     "switch_upgrade_kubeconfig", "switch_upgrade_server", "switch_upgrade_server_name", "switch_upgrade_state_file", "switch_upgrade_tls"))
-"""What the lookup controller_option takes. A test holds every option of a role to be here or to be known as one of the hosts."""
+"""The options that the lookup controller_option accepts. A test requires every option of a role to be listed here or as an option of hosts."""
 
 OF_HOSTS = ("ansible_facts", "ansible_local", "hostvars", "vars")
-"""Variables through which the facts of this and of other hosts are reached."""
+"""Variables that give access to the facts of this and of other hosts."""
 
 
 def value(templar: Any, variables: Mapping[str, Any], name: str, default: Any = None) -> Any:
-    """Return the option ``name`` of the host that these variables belong to; ``default`` (unless None) where it is not set. Raise AnsibleError."""
+    """Return the option ``name`` of the host with these variables; ``default`` if it is not set. Raises AnsibleError."""
     if name not in NAMES:
         raise AnsibleError(f"controller_option: {name} is no option of hccn.cluster that names something of the controller")
     host, facts = str(variables.get("inventory_hostname", "the host")), variables.get("ansible_facts")
@@ -53,7 +53,7 @@ def value(templar: Any, variables: Mapping[str, Any], name: str, default: Any = 
 
 
 def without_facts(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the variables that no fact of the host can have set. ``ansible_facts`` has each name without ``ansible_``."""
+    """Return the variables that no fact of the host can have set. Facts are also variables with the prefix ``ansible_``."""
     facts = variables.get("ansible_facts")
     sent = facts if isinstance(facts, Mapping) else {}
     return {name: variables[name] for name in variables if name not in OF_HOSTS and name not in sent and name.replace("ansible_", "", 1) not in sent}

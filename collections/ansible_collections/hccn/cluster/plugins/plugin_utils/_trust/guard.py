@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What every plugin of the collection that runs on the controller does before and after its work.
+"""Checks before and after the work of every controller plugin of the collection.
 
-Before: it refuses a release of ansible-core that runs text of hosts as code, and (actions) options that the host sent as facts. After: its result is
-marked, so that no text in it is taken for a template.
+Before the work, releases of ansible-core that run text of hosts as code are refused and, in actions, options that the host sent as facts. After it, the
+result is marked as data, so that no text in it is evaluated as a template.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Run = Callable[..., dict[str, Any]]
 def marked(result: Result) -> Result:
     """Return ``result`` with all its texts marked as data: unsafe before ansible-core 2.19, without a tag of trust from 2.19 on.
 
-    Lists are copied here, since wrap_var cannot copy those that a filter got from a variable.
+    Lists are copied here, since wrap_var cannot copy lists that a filter got from a variable.
     """
     return cast(Result, _marked(result))
 
@@ -46,7 +46,7 @@ def action(run: Run) -> Run:
 
 
 def host_action(run: Run) -> Run:
-    """Decorate the method ``run`` of an action plugin whose result is the answer of a host: Ansible itself takes that for data, and it may be large."""
+    """Decorate the method ``run`` of an action plugin that returns the answer of a host. It is not marked: Ansible treats it as data, and it may be large."""
     @functools.wraps(run)
     def guarded(self: Any, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         core_release.require_fixed()

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Who may say what in a record: a host speaks of what it measured itself as source; plans, verdicts and the conclusion are made on the controller."""
+"""Check who may send which record: a host sends what it measured as source; only the controller makes plans, verdicts and conclusions."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 CONTROLLER_ACTIONS = ("hccn.cluster.conclude", "hccn.cluster.fabric_plan", "hccn.cluster.fabric_verdict")
-"""The actions that make records on the controller; all other records are answers of hosts."""
+"""The actions that make records on the controller. All other records are answers of hosts."""
 
 CONTROLLER_KINDS = ("conclusion", "plan", "verdict")
-"""Kinds of records that no host may send."""
+"""Kinds of records that hosts must not send."""
 
 CONCLUSION = "conclusion/"
-"""How the ids of the records of a conclusion begin."""
+"""The prefix of the ids of records of a conclusion."""
 
 HOST_CAUSES = ("collective_slow",)
-"""Causes of the findings that a host may send: what it measured as the launcher of a collective."""
+"""Causes of findings that a host may send, measured as the launcher of a collective."""
 
 Foreign = dict[str, Counter[str]]
-"""By answering host: in whose name it sent records, and how many."""
+"""By answering host: the names in which it sent records, with the number of records."""
 
 
 def objection(record: Mapping[str, Any], host: str) -> str | None:
-    """Return in whose name a record of an answer of ``host`` speaks (``the controller``, ``n3``), None where it speaks for ``host``."""
+    """Return whose record it is (``the controller``, ``n3``) if ``host`` must not send it; None if it is a record of ``host``."""
     if record.get("kind") in CONTROLLER_KINDS or of_conclusion(record) or (record.get("kind") == "finding" and not _is_own_finding(record)):
         return "the controller"
     source = record.get("source")
@@ -40,7 +40,7 @@ def of_conclusion(record: Mapping[str, Any]) -> bool:
 
 
 def measured_by(host: str, result: Mapping[str, Any], foreign: Foreign) -> Mapping[str, Any]:
-    """Return the result of a host of a pairwise run with the records of pairs that it measured itself; the others are counted in ``foreign``."""
+    """Return the result of a pairwise run with only the records that the host measured itself. The others are counted in ``foreign``."""
     records = result.get("measurements")
     if not isinstance(records, (list, tuple)):
         return result
@@ -52,7 +52,7 @@ def measured_by(host: str, result: Mapping[str, Any], foreign: Foreign) -> Mappi
 
 
 def sentences(foreign: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Return one sentence for each host that spoke in the name of others."""
+    """Return one sentence for each host that sent records in the name of others."""
     return [sentence(host, names) for host, names in foreign.items()]
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Options of this collection that a host sends as facts. Facts win over the inventory and over the defaults of roles."""
+"""Detect options of this collection that a host sends as facts. Facts override the inventory and the defaults of roles."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from ansible.errors import AnsibleActionFail
 ROLE_PREFIXES = (
     "adopt_", "bring_up_", "check_collective_", "check_fabric_", "conclude_", "datadist_ready_", "hccn_", "nic_switch_", "perf_tools_", "quarantine_",
     "rank_table_", "report_", "restore_", "retest_", "switch_upgrade_", "tls_", "validate_")
-"""How the variables that a user sets for the collection's roles and playbooks begin; a test compares them with the roles."""
+"""Prefixes of the variables that users set for the roles and playbooks. A test compares them with the roles."""
 
 PREFIXES = ("__", "npu_smi", *ROLE_PREFIXES)
-"""How the variables of the collection's roles and playbooks begin."""
+"""Prefixes of all variables of the roles and playbooks."""
 
 INVENTORY = ("inventory_dir", "inventory_file")
-"""Variables of Ansible that facts win over as well; defaults of roles refer to them."""
+"""Variables of Ansible that facts override as well. Defaults of roles refer to them."""
 
 SHOWN = 3
 
 
 def names_of(facts: Any) -> list[str]:
-    """Return the names among the variable ``ansible_facts`` of a host that are options of this collection."""
+    """Return the names in the variable ``ansible_facts`` of a host that are options of this collection."""
     return sorted(name for name in facts if isinstance(name, str) and _is_option(name)) if isinstance(facts, Mapping) else []
 
 
 def refuse(variables: Mapping[str, Any]) -> None:
-    """Raise AnsibleActionFail where the host of these task variables sent an option as a fact."""
+    """Raise AnsibleActionFail if the host of these task variables sent an option as a fact."""
     found = names_of(variables.get("ansible_facts"))
     if found:
         raise AnsibleActionFail(refusal(str(variables.get("inventory_hostname", "the host")), found))

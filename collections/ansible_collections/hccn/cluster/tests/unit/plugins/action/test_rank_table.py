@@ -12,7 +12,7 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Place
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Group, Model, Server
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import compose, hosts as rank_table
 
@@ -82,11 +82,11 @@ def test_variables_of_hosts():
     assert hosts.result("n1", "other") is None
     assert hosts.result("n2", "npu").message == "the variable npu cannot be read: 'site' is undefined"
     assert hosts.result("n3", "npu").message == "not in the inventory"
-    assert hosts.place("n1", none) == Place("192.0.2.1", "198.51.100.1", None)
+    assert hosts.addresses("n1", none) == HostAddresses("192.0.2.1", "198.51.100.1", None)
     given = dict(none, host_ips={"n1": "198.51.100.2"}, container_ips={"n1": "10.244.0.1"})
-    assert hosts.place("n1", given) == Place("192.0.2.1", "198.51.100.2", "10.244.0.1")
+    assert hosts.addresses("n1", given) == HostAddresses("192.0.2.1", "198.51.100.2", "10.244.0.1")
     with pytest.raises(InputError, match="no server_id: 'site' is undefined"):
-        hosts.place("n2", none)
+        hosts.addresses("n2", none)
     with pytest.raises(InputError, match="the variable rank_table_rack cannot be read: 'site' is undefined"):
         hosts.rack("n2", {})
     assert hosts.rack("n2", {"n2": 7}) == "7"

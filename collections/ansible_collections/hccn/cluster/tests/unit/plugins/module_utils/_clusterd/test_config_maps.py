@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import jobs, rings
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import jobs, rank_table_config_maps
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 
 
@@ -48,7 +48,7 @@ PODS = [pod("b", "mindie-ms-coordinator", "192.0.2.8", "10.1.0.8"), pod("a", "mi
 
 
 def read(api, job="j"):
-    return rings.global_of(api, "mindie", job, rings.instances(api, "mindie", job, ""))
+    return rank_table_config_maps.global_of(api, "mindie", job, rank_table_config_maps.instances(api, "mindie", job, ""))
 
 
 def test_instances_are_numbered_by_the_names_of_their_config_maps():
@@ -108,16 +108,16 @@ def test_no_instance_is_complete():
         read(Api(configmaps=[rings_of("a", 1, "initializing")], pods=PODS))
     assert caught.value.code == "no_rank_table"
     with pytest.raises(HccnError, match=r"there is no ConfigMap rings-config-\* with the label jobID=x in the namespace mindie"):
-        rings.instances(Api(configmaps=[rings_of("a", 1)]), "mindie", "x", "")
+        rank_table_config_maps.instances(Api(configmaps=[rings_of("a", 1)]), "mindie", "x", "")
 
 
 def test_a_training_job_has_one():
     table = {"status": "completed", "server_count": "1", "version": "1.0", "server_list": [server(1)]}
     api = Api(configmaps=[config_map("rings-config-llama", {"hccl.json": json.dumps(table)}), config_map("rings-config-llama2", {"hccl.json": "{}"})])
-    found, problems = rings.single_of(rings.instances(api, "mindie", "", "llama"))
+    found, problems = rank_table_config_maps.single_of(rank_table_config_maps.instances(api, "mindie", "", "llama"))
     assert (found, problems) == (table, [])
     with pytest.raises(HccnError, match="the ConfigMap mindie/rings-config-llama2 holds no complete table: it is without a status"):
-        rings.single_of(rings.instances(api, "mindie", "", "llama2"))
+        rank_table_config_maps.single_of(rank_table_config_maps.instances(api, "mindie", "", "llama2"))
 
 
 def summary(job, name, hccl, status="running", index="0", total="1", **more):

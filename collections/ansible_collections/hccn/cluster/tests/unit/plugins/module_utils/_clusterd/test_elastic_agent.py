@@ -21,7 +21,7 @@ def put(folder, path, text):
 
 
 def look(*folders, **more):
-    return elastic_agent.look(dict({"paths": [str(folder) for folder in folders], "fail_on": "never"}, **more))
+    return elastic_agent.inspect(dict({"paths": [str(folder) for folder in folders], "fail_on": "never"}, **more))
 
 
 def test_nothing_is_there(tmp_path):
@@ -58,4 +58,4 @@ def test_a_line_that_was_left_behind(tmp_path):
 def test_folders(tmp_path):
     with pytest.raises(InputError, match="absent is no folder"):
         look(tmp_path / "absent")
-    assert elastic_agent.look({"paths": None, "fail_on": "never"})["problems"] == []
+    assert elastic_agent.inspect({"paths": None, "fail_on": "never"})["problems"] == []

@@ -35,7 +35,7 @@ def looked(nics, nodes, api):
             raise api
         return api
 
-    return precheck.look(nics, nodes, reach, "train", JOB)
+    return precheck.run(nics, nodes, reach, "train", JOB)
 
 
 def npus(**links):

@@ -9,7 +9,7 @@ import copy
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._datadist import check, codes, host_rules
+from ansible_collections.hccn.cluster.plugins.module_utils._datadist import check, host_rules, link_codes
 
 MAPPED = {"containers": [{"container": "c" * 64, "pid": 7, "command": "python3", "devices": [0], "state": "mapped", "remedy": None}], "problems": []}
 
@@ -213,6 +213,6 @@ def test_how_it_fails():
 
 
 def test_codes():
-    assert codes.explain("LLM_ALREADY_LINK") == {"code": 0x5010B008, "name": "LLM_ALREADY_LINK", "meaning": "linked already"}
-    assert codes.explain("LLM_NEW") == {"name": "LLM_NEW", "meaning": "see LLMStatusCode in the manual of LLM-DataDist"}
+    assert link_codes.explain("LLM_ALREADY_LINK") == {"code": 0x5010B008, "name": "LLM_ALREADY_LINK", "meaning": "linked already"}
+    assert link_codes.explain("LLM_NEW") == {"name": "LLM_NEW", "meaning": "see LLMStatusCode in the manual of LLM-DataDist"}
     assert host_rules.SUPPORTED == ("A3", "800I A2", "A200I A2 Box")

@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import as_dicts
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Assembly, Place, Wishes, assemble, sentence
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Assembly, HostAddresses, TableOptions, assemble, exclusion_message
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Server
 
 
@@ -33,7 +33,7 @@ def a3(server_index, addresses, super_pod_id=0, **more):
 
 
 def assembled(nodes, wanted=("all",), **wishes) -> Assembly:
-    return assemble(nodes, lambda host: Place("id-of-" + host), Wishes(devices=wanted, **wishes), expand)
+    return assemble(nodes, lambda host: HostAddresses("id-of-" + host), TableOptions(devices=wanted, **wishes), expand)
 
 
 def messages(found: Assembly):
@@ -98,7 +98,7 @@ def test_a_host_without_an_address_of_its_own():
     def server_id(host):
         raise InputError("no server_id", "set one")
 
-    found = assemble({"n1": node(device(0, "192.168.1.1"))}, server_id, Wishes(), expand)
+    found = assemble({"n1": node(device(0, "192.168.1.1"))}, server_id, TableOptions(), expand)
     assert as_dicts(found.problems) == [{"rule": "node", "severity": "error", "host": "n1", "message": "no server_id", "hint": "set one"}]
 
 
@@ -112,7 +112,7 @@ def test_all_hosts_that_do_not_fit_in_one_sentence():
     nodes = {"n1": None, "n2": node(device(0, "192.168.2.1"), device(5, None), device(6, None)), "n3": node(device(0, "192.168.3.1")), "n4": None,
              "n5": {"unreachable": True}, "n6": node(device(0, "192.168.6.1", {"topic": "tls", "message": "no"}))}
     found = assembled(nodes)
-    assert sentence(found.problems, len(nodes)) == (
+    assert exclusion_message(found.problems, len(nodes)) == (
         "4 of 6 hosts cannot be in the rank table: n1, n4 (no result of device_info: unreachable, or not in that play); "
         "n2 (device 5 has no address, device 6 has no address); n5 (unreachable)")
 
@@ -134,8 +134,8 @@ def test_devices_of_single_hosts():
 
 
 def test_addresses_of_a_host():
-    place = Place("192.0.2.1", "198.51.100.1", "10.244.0.1")
-    server, = assemble({"n1": node(device(0, "192.168.1.1"))}, lambda _host: place, Wishes(), expand).servers
+    place = HostAddresses("192.0.2.1", "198.51.100.1", "10.244.0.1")
+    server, = assemble({"n1": node(device(0, "192.168.1.1"))}, lambda _host: place, TableOptions(), expand).servers
     assert (server.server_id, server.host_ip, server.container_ip) == place
 
 

@@ -28,6 +28,10 @@ READERS = ("hccl", "mindie_llm", "clusterd")
 """Of the format of GOOD."""
 
 
+def check_file(path, readers=("hccl",)):
+    return checks.examine_file(path, readers).problems
+
+
 def changed(*edits):
     """GOOD with ``(path, value)`` set: a path is a list of keys and indices; ABSENT removes the key."""
     table = copy.deepcopy(GOOD)
@@ -346,7 +350,7 @@ def written(folder, name="hccl.json", mode=0o640, content=None):
 
 
 def test_a_file(tmp_path):
-    assert checks.check_file(written(tmp_path), READERS) == []
+    assert check_file(written(tmp_path), READERS) == []
 
 
 @pytest.mark.parametrize("name, message", [
@@ -355,34 +359,34 @@ def test_a_file(tmp_path):
 ])
 def test_the_name_of_a_file(tmp_path, name, message):
     path = written(tmp_path, name)
-    assert as_dicts(checks.check_file(path)) == [{"rule": "file_name", "severity": "error", "reader": "hccl", "error_code": "EI0004",
-                                                  "message": message % path}]
-    assert checks.check_file(path, ["mindie_llm"]) == []
+    assert as_dicts(check_file(path)) == [{"rule": "file_name", "severity": "error", "reader": "hccl", "error_code": "EI0004",
+                                           "message": message % path}]
+    assert check_file(path, ["mindie_llm"]) == []
 
 
 def test_a_link_is_judged_by_its_target(tmp_path):
     path = written(tmp_path, "hccl.txt")
     os.symlink(path, str(tmp_path / "link.json"))
-    assert [problem.rule for problem in checks.check_file(str(tmp_path / "link.json"))] == ["file_name"]
+    assert [problem.rule for problem in check_file(str(tmp_path / "link.json"))] == ["file_name"]
 
 
 @pytest.mark.parametrize("mode, rules", [
     (0o640, []), (0o600, []), (0o400, []), (0o644, ["file_mode"]), (0o660, ["file_mode"]), (0o750, ["file_mode"])])
 def test_the_mode_of_a_file_counts_for_mindie_llm_only(tmp_path, mode, rules):
     path = written(tmp_path, mode=mode)
-    assert [problem.rule for problem in checks.check_file(path, ["hccl", "mindie_llm"])] == rules
-    assert checks.check_file(path, ["hccl"]) == []
+    assert [problem.rule for problem in check_file(path, ["hccl", "mindie_llm"])] == rules
+    assert check_file(path, ["hccl"]) == []
 
 
 def test_a_file_beyond_the_limit_is_not_read_to_its_end(tmp_path, monkeypatch):
     monkeypatch.setattr(checks, "MAX_TEXT", 10)
-    assert [(problem.rule, problem.message) for problem in checks.check_file(written(tmp_path, content="x" * 25))] == [
+    assert [(problem.rule, problem.message) for problem in check_file(written(tmp_path, content="x" * 25))] == [
         ("size", "25 bytes: HCCL reads 10; not checked further")]
 
 
 def test_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(InputError, match="cannot read the rank table .*absent.json: No such file or directory"):
-        checks.check_file(str(tmp_path / "absent.json"))
+        check_file(str(tmp_path / "absent.json"))
 
 
 @pytest.mark.parametrize("edits, sentence", [
@@ -394,8 +398,8 @@ def test_a_file_that_cannot_be_read(tmp_path):
      "server_list[0].device[0].device_ip: '-1' is no IP address of an NPU (rule device_ip, EI0014), and 2 more problems"),
 ])
 def test_the_sentence_names_the_first_and_how_many(edits, sentence):
-    assert checks.sentence(checks.check(changed(*edits))) == sentence
+    assert checks.failure_message(checks.check(changed(*edits))) == sentence
 
 
 def test_the_sentence_about_a_whole_document():
-    assert checks.sentence(checks.check_text("[]")) == "not a rank table: the JSON value is no object but a list (rule json, EI0004)"
+    assert checks.failure_message(checks.check_text("[]")) == "not a rank table: the JSON value is no object but a list (rule json, EI0004)"

@@ -9,7 +9,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import I
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import as_dicts
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.drift import drift
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Group, Model, Server, one_group
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.writers import read
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.formats import read
 
 from ansible_collections.hccn.cluster.tests.unit.plugins.module_utils._rank_table import tables
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError, ParseError
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import document, writers
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import document, formats
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Group, Model, Server, one_group
 
 A2 = (Server("n1", "192.0.2.11", (Device(2, "192.168.100.2"), Device(10, "192.168.100.10")), "198.51.100.1", "10.244.0.1",
@@ -91,15 +91,15 @@ WRITTEN = {
 @pytest.mark.parametrize("case", WRITTEN)
 def test_what_is_written(case):
     name, model, table = WRITTEN[case]
-    assert writers.build(name, model) == table
+    assert formats.build(name, model) == table
 
 
 @pytest.mark.parametrize("case", WRITTEN)
 def test_written_read_and_written_again(case):
     name, model, _table = WRITTEN[case]
-    text = document.text_of(writers.build(name, model))
-    again = writers.read(document.parse(text))
-    assert document.text_of(writers.build(name, again)) == text
+    text = document.to_text(formats.build(name, model))
+    again = formats.read(document.parse(text))
+    assert document.to_text(formats.build(name, again)) == text
     assert (again.version, again.rank_count, len(again.servers)) == (model.version, model.rank_count, len(model.servers))
 
 
@@ -107,10 +107,10 @@ def test_what_a_reader_keeps_that_the_model_does_not_name():
     table = {"status": "initializing", "version": "1.0", "server_count": "1", "extra": 1, "server_list": [
         {"server_id": "node_0", "host_ip": "172.16.0.1", "rack": "7", "device": [
             {"device_id": "1", "device_ip": "192.168.1.1,192.168.1.2", "backup_device_ip": "192.168.1.3", "host_port": "16666", "rank_id": "5"}]}]}
-    model = writers.read(table)
+    model = formats.read(table)
     assert model.servers == (Server("node_0", "node_0", (
         Device(1, "192.168.1.1,192.168.1.2", rank=5, more={"backup_device_ip": "192.168.1.3", "host_port": "16666"}),), "172.16.0.1", more={"rack": "7"}),)
-    assert writers.build("hccl", model) == table
+    assert formats.build("hccl", model) == table
 
 
 def test_the_old_group_list():
@@ -118,20 +118,20 @@ def test_the_old_group_list():
         {"pod_name": "a", "server_id": "node_0", "devices": [{"device_id": "0", "device_ip": "192.168.1.8"}]},
         {"pod_name": "b", "server_id": "node_1", "devices": [{"device_id": "1", "device_ip": "192.168.1.9"}]},
         {"pod_name": "c", "server_id": "node_0", "devices": [{"device_id": "4", "device_ip": "192.168.1.10"}]}]}]}
-    assert writers.read(table) == one_group((Server("node_0", "node_0", (Device(0, "192.168.1.8"), Device(4, "192.168.1.10"))),
+    assert formats.read(table) == one_group((Server("node_0", "node_0", (Device(0, "192.168.1.8"), Device(4, "192.168.1.10"))),
                                             Server("node_1", "node_1", (Device(1, "192.168.1.9"),))), "")
 
 
 def test_servers_of_version_2_0_end_where_a_device_comes_again():
     ranks = [{"rank_id": rank, "local_id": device, "device_id": device, "level_list": LEVELS} for rank, device in enumerate((0, 1, 0, 1))]
-    model = writers.read({"version": "2.0", "rank_count": 4, "rank_list": ranks})
+    model = formats.read({"version": "2.0", "rank_count": 4, "rank_list": ranks})
     assert [[device.rank for device in server.devices] for server in model.servers] == [[0, 1], [2, 3]]
 
 
 @pytest.mark.parametrize("table", [{"version": "1.3"}, {"version": "1.3", "net_instance_id": "superpod1_1", "endpoint_list": [
     {"protocol": "ub_ctp", "comm_id": "00000000007f020000100000df149001", "placement": "host", "dst_eid": "00000000007f030000100000df141c01"}]}])
 def test_endpoints(table):
-    assert writers.build("local_comm_res", writers.read(table)) == table
+    assert formats.build("local_comm_res", formats.read(table)) == table
 
 
 @pytest.mark.parametrize("table, said", [
@@ -152,10 +152,10 @@ def test_endpoints(table):
 ])
 def test_documents_that_are_no_table(table, said):
     with pytest.raises(ParseError, match=said):
-        writers.read(table)
+        formats.read(table)
 
 
 @pytest.mark.parametrize("version, said", [("1.0", "of version 1.0 is about one NPU, not 3: name one host"), ("1.3", "about one host, not 2")])
 def test_local_comm_res_of_several(version, said):
     with pytest.raises(InputError, match=said):
-        writers.build("local_comm_res", one_group(A2, version))
+        formats.build("local_comm_res", one_group(A2, version))

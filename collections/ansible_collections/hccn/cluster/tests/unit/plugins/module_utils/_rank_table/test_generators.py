@@ -8,8 +8,8 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, merge, selection, writers
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Place, Wishes, assemble
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, formats, merge, selection
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses, TableOptions, assemble
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Model, Server, one_group
 
 
@@ -22,11 +22,11 @@ def at(number, address, sdid=None, super_pod_id=0):
     return dict(found, super_pod={"sdid": sdid, "super_pod_id": super_pod_id, "server_index": sdid >> 22}) if sdid is not None else found
 
 
-def written(nodes, name="hccl", place=Place, groups=None, **wishes):
-    assembly = assemble(nodes, place, Wishes(name, **wishes), expand)
+def written(nodes, name="hccl", place=HostAddresses, groups=None, **wishes):
+    assembly = assemble(nodes, place, TableOptions(name, **wishes), expand)
     assert [problem.message for problem in assembly.problems if problem.severity == "error"] == []
     parts, _problems = selection.grouped(name, assembly.servers, groups, place, expand)
-    return writers.build(name, Model(parts, assembly.version))
+    return formats.build(name, Model(parts, assembly.version))
 
 
 def devices_of(table):
@@ -44,19 +44,19 @@ def test_mindspore_hccl_tools_cuts_ipv6_addresses():
 
 def test_mindspore_hccl_tools_ends_in_a_key_error_where_nothing_tells_an_address():
     result = {"product": "A2", "devices": [{"id": 0, "address": None, "errors": [{"topic": "address", "message": "hccn_tool is missing"}]}]}
-    problem, = assemble({"n1": result}, Place, Wishes(), expand).problems
+    problem, = assemble({"n1": result}, HostAddresses, TableOptions(), expand).problems
     assert (problem.severity, problem.host, problem.device, problem.message) == ("error", "n1", 0, "device 0: hccn_tool is missing")
 
 
 @pytest.mark.parametrize("order", [["n10", "n2"], ["n2", "n10"]])
 def test_mindspore_merge_hccl_has_the_ranks_of_its_command_line(order):
     nodes = {name: node(at(0, "192.168.1.%s" % name[1:])) for name in order}
-    servers = selection.ordered(assemble(nodes, Place, Wishes(), expand).servers, "host", {}.get)
+    servers = selection.ordered(assemble(nodes, HostAddresses, TableOptions(), expand).servers, "host", {}.get)
     assert [server.host for server in servers] == ["n2", "n10"]
 
 
 def test_mindspore_merge_hccl_takes_the_same_server_twice():
-    source = merge.Source("hccl_4p.json", one_group([Server("n1", "n1", (Device(0, "192.168.1.1", rank=0),))], "1.0"))
+    source = merge.SourceTable("hccl_4p.json", one_group([Server("n1", "n1", (Device(0, "192.168.1.1", rank=0),))], "1.0"))
     with pytest.raises(InputError, match="device 0 of server n1 stands in hccl_4p.json and in again.json"):
         merge.merged([source, source._replace(name="again.json")], "hccl", "1.0")
 
@@ -81,7 +81,7 @@ def test_pymotor_hccl_tools_takes_127_0_0_1_where_it_is_told_no_server_id():
     def place(_host):
         raise InputError("no server_id")
 
-    problem, = assemble({"n1": node(at(0, "192.168.1.1"))}, place, Wishes(), expand).problems
+    problem, = assemble({"n1": node(at(0, "192.168.1.1"))}, place, TableOptions(), expand).problems
     assert (problem.severity, problem.message) == ("error", "no server_id")
 
 
@@ -100,20 +100,20 @@ def test_vllm_gen_ranktable_fails_on_device_ids_that_are_text(words):
 
 def test_vllm_gen_ranktable_does_not_see_that_a_command_failed():
     nodes = {"n1": {"failed": True, "msg": "npu-smi is missing"}, "n2": None}
-    assert [(problem.host, problem.message) for problem in assemble(nodes, Place, Wishes(), expand).problems] == [
+    assert [(problem.host, problem.message) for problem in assemble(nodes, HostAddresses, TableOptions(), expand).problems] == [
         ("n1", "device_info failed: npu-smi is missing"), ("n2", "no result of device_info: unreachable, or not in that play")]
 
 
 def test_omniinfer_pd_ranktable_tools_writes_server_count_as_a_number():
-    sources = [merge.Source(name, one_group([Server(name, name, (Device(0, "192.168.1.%s" % name[1:]),))], "1.0")) for name in ("n1", "n2")]
-    table = writers.build("hccl", Model(merge.merged(sources, "hccl", "1.0"), "1.0"))
+    sources = [merge.SourceTable(name, one_group([Server(name, name, (Device(0, "192.168.1.%s" % name[1:]),))], "1.0")) for name in ("n1", "n2")]
+    table = formats.build("hccl", Model(merge.merged(sources, "hccl", "1.0"), "1.0"))
     assert table["server_count"] == "2"
 
 
 def test_omniinfer_pd_ranktable_tools_does_not_check_decode():
     nodes = {name: node(at(0, "192.168.1.1"), at(1, "192.168.2.%s" % name[1:])) for name in ("n1", "n2")}
     groups = [{"name": "prefill", "hosts": ["n1"], "devices": ["1"]}, {"name": "decode", "hosts": ["n1", "n2"], "devices": ["0"]}]
-    table = written(nodes, "vllm_pd", lambda host: Place("192.0.2." + host[1:]), groups)
+    table = written(nodes, "vllm_pd", lambda host: HostAddresses("192.0.2." + host[1:]), groups)
     assert {problem.where for problem in checks.check(table, ["vllm"])} == {"decode_device_list[1].device_ip"}
 
 
@@ -139,16 +139,16 @@ def test_vllm_ascend_2900_one_super_device_id_for_several_devices():
 
 def test_gpustack_2551_an_npu_without_an_address():
     for address in (None, "", "-.-.-.-", "-1"):
-        assembly = assemble({"n1": node(at(0, address), at(1, "192.168.1.2"))}, Place, Wishes(), expand)
+        assembly = assemble({"n1": node(at(0, address), at(1, "192.168.1.2"))}, HostAddresses, TableOptions(), expand)
         if address:
-            found = checks.check(writers.build("hccl", one_group(assembly.servers, "1.0")), ["hccl"])
+            found = checks.check(formats.build("hccl", one_group(assembly.servers, "1.0")), ["hccl"])
             assert ("device_ip", "server_list[0].device[0].device_ip") in [(problem.rule, problem.where) for problem in found]
         else:
             assert [problem.message for problem in assembly.problems] == ["device 0 has no address"]
 
 
 def test_gpustack_runtime_27_a_950_gets_no_table_of_version_1_0():
-    problem, = assemble({"n1": node(at(0, "192.168.1.1"), product="950")}, Place, Wishes(), expand).problems
+    problem, = assemble({"n1": node(at(0, "192.168.1.1"), product="950")}, HostAddresses, TableOptions(), expand).problems
     assert problem.severity == "error"
     table = written({"n1": node(at(0, "192.168.1.1"), product="950")}, version="1.0")
     assert [problem.rule for problem in checks.check(table, ["hccl"], "950")] == ["version"]

@@ -9,7 +9,9 @@ import json
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem, as_dicts
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, codes, hixl_rules, motor_rules, other_rules, rank_list_rules
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import (
+    checks, global_table_rules, local_comm_res_rules, mindie_clusterd_rules, rank_list_rules,
+)
 
 from ansible_collections.hccn.cluster.tests.unit.plugins.module_utils._rank_table import tables
 from ansible_collections.hccn.cluster.tests.unit.plugins.module_utils._rank_table.mutations import MUTATIONS
@@ -18,6 +20,10 @@ TABLE = tables.hccl()
 BAD = dict(TABLE, server_count="3")
 WRONG_COUNT = {"rule": "server_count", "severity": "error", "where": "server_count", "reader": "hccl", "error_code": "EI0014", "hint": 'write "2"',
                "message": "server_count is '3', but the length of server_list 2"}
+
+
+def check_file(path, readers=("hccl",)):
+    return checks.examine_file(path, readers).problems
 
 
 def manifest(**data):
@@ -70,13 +76,13 @@ def test_the_mode_of_the_file_of_a_config_map_counts_as_that_of_a_table(tmp_path
     path = tmp_path / "table.json"
     path.write_text(json.dumps(manifest(**{"hccl.json": json.dumps(BAD)})))
     path.chmod(0o640)
-    assert as_dicts(checks.check_file(str(path))) == [WRONG_COUNT]
+    assert as_dicts(check_file(str(path))) == [WRONG_COUNT]
 
 
 def test_sizes_by_reader(monkeypatch, tmp_path):
-    assert hixl_rules.MAX_TEXT == 65536
+    assert local_comm_res_rules.MAX_TEXT == 65536
     text = json.dumps(tables.one_device())
-    monkeypatch.setattr(hixl_rules, "MAX_TEXT", len(text) - 1)
+    monkeypatch.setattr(local_comm_res_rules, "MAX_TEXT", len(text) - 1)
     assert as_dicts(checks.check_text(text, ["hixl", "clusterd"]))[0] == {
         "rule": "size", "severity": "error", "reader": "hixl", "message": "%d bytes: HIXL reads %d" % (len(text), len(text) - 1)}
 
@@ -87,7 +93,7 @@ def test_sizes_by_reader(monkeypatch, tmp_path):
         paths[name].write_text(json.dumps(table))
         paths[name].chmod(0o640)
     said = {name: [(problem.reader, problem.severity, problem.message.split(": ")[1]) for problem in
-                   checks.check_file(str(path), ["hccl", "mindie_llm", "hixl"]) if problem.rule == "size"] for name, path in paths.items()}
+                   check_file(str(path), ["hccl", "mindie_llm", "hixl"]) if problem.rule == "size"] for name, path in paths.items()}
     assert said == {
         "1.0": [("hccl", "error", "HCCL reads 50; not checked further"), ("mindie_llm", "warning", "too long to be checked here"),
                 ("hixl", "error", "HIXL reads %d; not checked further" % (len(text) - 1))],
@@ -96,9 +102,11 @@ def test_sizes_by_reader(monkeypatch, tmp_path):
 
 
 def test_limits_of_the_readers():
-    assert (other_rules.MINDIE_MAX_RANK, other_rules.MINDIE_SERVERS, other_rules.MINDIE_DEVICES, other_rules.MINDIE_MAX_DEVICE_ID) == (
+    assert (mindie_clusterd_rules.MINDIE_MAX_RANK, mindie_clusterd_rules.MINDIE_SERVERS, mindie_clusterd_rules.MINDIE_DEVICES,
+            mindie_clusterd_rules.MINDIE_MAX_DEVICE_ID) == (
         511, (2, 60), (1, 32), 63)
-    assert (motor_rules.MAX_SERVERS, motor_rules.GROUPS, motor_rules.DEVICES, motor_rules.MAX_ID, motor_rules.MAX_SUPER_DEVICE_ID) == (
+    assert (global_table_rules.MAX_SERVERS, global_table_rules.GROUPS, global_table_rules.DEVICES, global_table_rules.MAX_ID,
+            global_table_rules.MAX_SUPER_DEVICE_ID) == (
         96, (2, 98), (1, 128), 2048, 1073741824)
     assert (rank_list_rules.MAX_RANKS, rank_list_rules.MAX_LOCAL_ID, checks.MAX_MODES) == (65536, 64, {"mindie_llm": 0o640, "mindie_motor": 0o640})
 
@@ -147,11 +155,11 @@ def test_a_result_stays_small_however_bad_the_table_is(table):
 
 def test_every_code_has_a_text():
     said = {rule.code for rules in checks.RULES["hccl"].values() for rule in rules if rule.code}
-    assert said == set(codes.TEXTS)
-    assert codes.texts_of(checks.check(BAD) + checks.check_text("{")) == {
+    assert said == set(checks.ERROR_TEXTS)
+    assert checks.error_texts(checks.check(BAD) + checks.check_text("{")) == {
         "EI0004": "Failed to parse the ranktable file %s. Reason: %s",
         "EI0014": "Value %s for ranktable variable %s is invalid. Expected value: %s."}
-    assert codes.texts_of([]) == {}
+    assert checks.error_texts([]) == {}
 
 
 def test_a_problem_names_its_place():

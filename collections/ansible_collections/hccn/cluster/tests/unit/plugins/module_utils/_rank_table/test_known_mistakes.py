@@ -156,8 +156,8 @@ def test_a_table_longer_than_hccl_reads(monkeypatch):
     """hccl-controller writes up to 50 MB."""
     assert document.MAX_TEXT == 41943040
     monkeypatch.setattr(checks, "MAX_TEXT", 300)
-    assert [problem.rule for problem in checks.check_text(document.text_of(tables.hccl()))] == ["size"]
-    assert checks.check_text(document.text_of(tables.rank_list())) == []
+    assert [problem.rule for problem in checks.check_text(document.to_text(tables.hccl()))] == ["size"]
+    assert checks.check_text(document.to_text(tables.rank_list())) == []
 
 
 # What users met with.
@@ -225,7 +225,7 @@ def test_device_plugin_errors_in_a_table_of_ascend_operator():
 
 def test_a_table_with_comments():
     """As the manuals print them."""
-    text = document.text_of(tables.hccl()).replace('"completed",', '"completed",  // ready')
+    text = document.to_text(tables.hccl()).replace('"completed",', '"completed",  // ready')
     problem, = checks.check_text(text)
     assert (problem.rule, problem.error_code, problem.hint) == ("json", "EI0004", "JSON has no comments: remove them")
 

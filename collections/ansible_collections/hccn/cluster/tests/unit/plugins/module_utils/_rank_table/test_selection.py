@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import selection
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import Place
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Group, Server
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.super_pod import sdid_of
 
@@ -57,7 +57,7 @@ def test_ids_as_a_container_sees_them():
 
 
 def grouped(name, groups, servers=SERVERS):
-    return selection.grouped(name, servers, groups, lambda host: Place("id-of-" + host, None, "10.0.0.1"), expand)
+    return selection.grouped(name, servers, groups, lambda host: HostAddresses("id-of-" + host, None, "10.0.0.1"), expand)
 
 
 def test_a_table_without_groups():

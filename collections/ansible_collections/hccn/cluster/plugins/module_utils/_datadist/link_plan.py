@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What is to be linked: clusters of LLM-DataDist, each on one NPU of a host, and the calls of LinkLlmClusters."""
+"""The plan of links: clusters of LLM-DataDist, each on one NPU of a host, and the calls of LinkLlmClusters."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from .._core.errors import InputError
 from .._rank_table.local_comm_res import ENDPOINT_VERSION
 
 MAX_CLUSTERS = 16
-"""Clusters a call (LLM_CLUSTER_NUM_EXCEED_LIMIT)."""
-DEFAULT_TIMEOUT_MS = 1000
-"""LinkLlmClusters' own."""
+"""Clusters per call (LLM_CLUSTER_NUM_EXCEED_LIMIT)."""
 PREFILL, DECODE = "prefill", "decode"
 
 Npu = Tuple[str, int]
@@ -22,7 +20,7 @@ Npu = Tuple[str, int]
 
 
 class Cluster(NamedTuple):
-    """``ip_infos``: host addresses with ports; ``local_comm_res`` as the option has it."""
+    """``ip_infos`` are host addresses with ports; ``local_comm_res`` is the unparsed option."""
 
     id: int
     role: str
@@ -37,7 +35,7 @@ class Cluster(NamedTuple):
 
     @property
     def limited(self) -> bool:
-        """Does the limit of links count? Not with a local_comm_res of version 1.3."""
+        """Return True if the limit of links applies: unless local_comm_res has version 1.3."""
         try:
             version = json.loads(self.local_comm_res).get("version")
         except (ValueError, AttributeError):
@@ -46,24 +44,24 @@ class Cluster(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One call of ``caller``."""
+    """One call of LinkLlmClusters by ``caller``."""
 
     caller: Cluster
     remotes: Tuple[Cluster, ...]
     timeout_ms: int
 
 
-class Plan(NamedTuple):
+class LinkPlan(NamedTuple):
     clusters: Tuple[Cluster, ...]
     calls: Tuple[Call, ...]
 
     @property
     def npus(self) -> List[Npu]:
-        """All NPUs concerned, each once, in the order of the plan."""
+        """All NPUs of the plan, each once, in the order of the plan."""
         return list(dict.fromkeys(cluster.npu for cluster in self.clusters))
 
     def pairs(self) -> Iterator[Tuple[Cluster, Cluster]]:
-        """Every link once, whoever makes it."""
+        """Yield every link once, whichever side initiates it."""
         seen: Dict[FrozenSet[int], None] = {}
         for call in self.calls:
             for remote in call.remotes:
@@ -114,7 +112,7 @@ def _calls(entries: Sequence[Mapping[str, Any]], clusters: Mapping[int, Cluster]
 
 
 def _default_calls(clusters: Mapping[int, Cluster], timeout_ms: int) -> Iterator[Call]:
-    """Each decode cluster links all prefill clusters, as many a call as there may be."""
+    """Yield calls by which each decode cluster links all prefill clusters, MAX_CLUSTERS per call."""
     prefill = [cluster for cluster in clusters.values() if cluster.role == PREFILL]
     for cluster in clusters.values():
         if cluster.role == DECODE:
@@ -122,8 +120,8 @@ def _default_calls(clusters: Mapping[int, Cluster], timeout_ms: int) -> Iterator
                 yield Call(cluster, tuple(prefill[start:start + MAX_CLUSTERS]), timeout_ms)
 
 
-def parse(clusters: Sequence[Mapping[str, Any]], calls: Any, timeout_ms: int) -> Plan:
-    """The options of datadist_check. ``calls`` None: every decode cluster links every prefill cluster. Raises InputError."""
+def parse(clusters: Sequence[Mapping[str, Any]], calls: Any, timeout_ms: int) -> LinkPlan:
+    """Parse the options of datadist_check. If ``calls`` is None, every decode cluster links every prefill cluster. Raises InputError."""
     found = _clusters(clusters)
     made = _default_calls(found, timeout_ms) if calls is None else _calls(calls, found)
-    return Plan(tuple(found.values()), tuple(made))
+    return LinkPlan(tuple(found.values()), tuple(made))

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A job's rank table over gRPC: Register, SubscribeRankTable, the first complete table.
+"""Receive the rank table of a job over gRPC: Register, SubscribeRankTable, then the first complete table.
 
-ClusterD registers by job alone: a second Register ends the stream of whoever subscribed before, without an error. It sends only complete tables, the first
-after 2 s at the earliest, the same again at every event, and nothing at all, on an open stream, as long as there is none. Groups are numbered anew each time.
+ClusterD registers by job only, so a second Register ends the stream of the previous subscriber, without an error. It sends only complete tables: the first
+after 2 s at the earliest, the same table again at every event, and nothing while there is no complete table. Each message numbers the groups differently.
 Source: Ascend/mind-cluster component/clusterd/pkg/application/config/{grpc_service,publisher}.go.
 """
 
@@ -17,15 +17,15 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 from .._core.errors import HccnError, ParseError
 from .._rank_table import document, global_table
-from . import codes
+from . import server_codes
 from .channel import Channel
 
 MAX_MESSAGES = 100
-"""Messages told of one by one; all are counted."""
+"""Messages that are reported one by one; all are counted."""
 
 
-class Heard(NamedTuple):
-    """``table``: the last one that came. ``messages``: of the first ones, ``received`` in all. ``preempted``: the server ended the stream."""
+class Received(NamedTuple):
+    """``table`` is the last one. ``messages`` describes the first ones; ``received`` counts all. ``preempted`` is True if the server ended the stream."""
 
     table: Dict[str, Any]
     messages: List[Dict[str, Any]]
@@ -33,8 +33,8 @@ class Heard(NamedTuple):
     preempted: bool
 
 
-def content(table: Mapping[str, Any]) -> str:
-    """What a table says, without the numbers of instances and the order of servers, which change from message to message."""
+def comparable_content(table: Mapping[str, Any]) -> str:
+    """Return the content of a table without the numbers of instances and the order of servers, which differ between messages."""
     groups = table.get("server_group_list")
     if not isinstance(groups, list):
         return json.dumps(table, sort_keys=True)
@@ -68,7 +68,7 @@ def _preempted(job_id: str) -> HccnError:
 
 
 class _Listener:
-    """Reads one stream until its first table and ``settle`` seconds more."""
+    """Reads one stream until its first table, then for ``settle`` seconds more."""
 
     def __init__(self, job_id: str, settle: float) -> None:
         self._job_id = job_id
@@ -76,22 +76,22 @@ class _Listener:
         self.table: Optional[Dict[str, Any]] = None
         self.messages: List[Dict[str, Any]] = []
         self.received = 0
-        self._content = ""
+        self._last_content = ""
 
     def take(self, message: Mapping[str, Any], after: float) -> None:
         try:
             table = document.parse(message["rankTable"])
         except ParseError as error:
             raise HccnError("unexpected_output", "ClusterD sent no rank table for job %s: %s" % (self._job_id, error.message)) from None
-        said = content(table)
+        said = comparable_content(table)
         self.received += 1
         if self.received <= MAX_MESSAGES:
-            self.messages.append(_summary(table, after, said == self._content))
-        if said != self._content:
-            self.table, self._content = table, said
+            self.messages.append(_summary(table, after, said == self._last_content))
+        if said != self._last_content:
+            self.table, self._last_content = table, said
 
     def listen(self, stream: Any, seconds: float) -> bool:
-        """Was it the server that ended the stream? Raises HccnError."""
+        """Read the stream; return True if the server ended it. Raises HccnError."""
         timer: Optional[threading.Timer] = None
         try:
             for message in stream:
@@ -115,14 +115,14 @@ class _Listener:
         return not stream.closed
 
 
-def subscribe(channel: Channel, job_id: str, role: str, seconds: float, settle: float) -> Heard:
-    """The table of a job. ``settle``: seconds to go on listening after the first, for instances that become complete. Raises HccnError."""
+def subscribe(channel: Channel, job_id: str, role: str, seconds: float, settle: float) -> Received:
+    """Return the table of a job. ``settle`` seconds are spent listening after the first one, for instances that complete later. Raises HccnError."""
     request = {"jobId": job_id, "role": role}
     status = channel.call("config", "Register", request)
-    if status["code"] != codes.OK:
-        raise HccnError("refused", "ClusterD does not register for job %s: %s" % (job_id, codes.sentence(status["code"], status["info"])))
+    if status["code"] != server_codes.OK:
+        raise HccnError("refused", "ClusterD does not register for job %s: %s" % (job_id, server_codes.describe(status["code"], status["info"])))
     listener = _Listener(job_id, settle)
     ended = listener.listen(channel.stream("config", "SubscribeRankTable", request, seconds), seconds)
     if listener.table is None:
         raise _preempted(job_id)
-    return Heard(listener.table, listener.messages, listener.received, ended)
+    return Received(listener.table, listener.messages, listener.received, ended)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""One host's result of device_info, as far as rank tables need it."""
+"""The parts of a result of device_info that rank tables need."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .._core.words import printable
 from . import super_pod
 
 VALUE_SHOWN, TEXT_SHOWN = 60, 400
-"""Characters of what a host answered, in a sentence."""
+"""Characters of a host's answer that are shown in a message."""
 
 Result = Union[Mapping[str, Any], HccnError, None]
-"""What device_info returned for a host; an error where that is known not to be had; None where there is none."""
+"""What device_info returned for a host; an error if the result cannot be read; None if there is none."""
 
 
-class Unfit(Exception):
-    """Why a host cannot be in the table: sentences without the host's name, and the device where it is one."""
+class UnusableHost(Exception):
+    """The reasons why a host cannot be in the table: a device or None, and a sentence without the name of the host."""
 
     def __init__(self, *reasons: Tuple[Optional[int], str]) -> None:
         super().__init__(reasons)
@@ -28,71 +28,72 @@ class Unfit(Exception):
 
 
 def devices_of(result: Result) -> Sequence[Mapping[str, Any]]:
-    """The list ``devices`` of a result. Raises Unfit where there is none."""
+    """Return the list ``devices`` of a result. Raises UnusableHost if there is none."""
     if result is None:
-        raise Unfit((None, "no result of device_info: unreachable, or not in that play"))
+        raise UnusableHost((None, "no result of device_info: unreachable, or not in that play"))
     if isinstance(result, HccnError):
-        raise Unfit((None, result.message))
+        raise UnusableHost((None, result.message))
     if not isinstance(result, abc.Mapping):
-        raise Unfit((None, "the result is no dictionary as device_info returns it"))
+        raise UnusableHost((None, "the result is no dictionary as device_info returns it"))
     if result.get("unreachable"):
-        raise Unfit((None, "unreachable"))
+        raise UnusableHost((None, "unreachable"))
     if result.get("skipped"):
-        raise Unfit((None, "device_info was skipped"))
+        raise UnusableHost((None, "device_info was skipped"))
     devices = result.get("devices")
     if not isinstance(devices, (list, tuple)):
         failed = "device_info failed: %s" % printable(result.get("msg", "no reason given"), TEXT_SHOWN)
-        raise Unfit((None, failed if result.get("failed") else "the result has no devices"))
+        raise UnusableHost((None, failed if result.get("failed") else "the result has no devices"))
     if not devices:
-        raise Unfit((None, "has no devices"))
+        raise UnusableHost((None, "has no devices"))
     return devices
 
 
 def is_mapping(value: Any) -> bool:
-    """The quick answer first: it is asked for every device of a cluster."""
+    """Return True for a mapping. ``dict`` is checked first, since this is called for every device of a cluster."""
     return value.__class__ is dict or isinstance(value, abc.Mapping)
 
 
 def by_id(devices: Sequence[Mapping[str, Any]], key: str = "id") -> Dict[int, Mapping[str, Any]]:
+    """Return the devices by id. Raises UnusableHost for a device without an id or with that of another."""
     found: Dict[int, Mapping[str, Any]] = {}
     for device in devices:
         number = device.get(key) if is_mapping(device) else None
         try:
             place = int(number)  # type: ignore[arg-type]
         except (OverflowError, TypeError, ValueError):
-            raise Unfit((None, "a device has no %s: %s" % (key, printable(repr(number), VALUE_SHOWN)))) from None
+            raise UnusableHost((None, "a device has no %s: %s" % (key, printable(repr(number), VALUE_SHOWN)))) from None
         if place in found:
-            raise Unfit((place, "device %d appears twice" % place))
+            raise UnusableHost((place, "device %d appears twice" % place))
         found[place] = device
     return found
 
 
 def devices_by_id(result: Result) -> Dict[int, Mapping[str, Any]]:
-    """The devices of a result. Raises InputError with the reason where there are none."""
+    """Return the devices of a result by id. Raises InputError with the reason if there are none."""
     try:
         return by_id(devices_of(result))
-    except Unfit as unfit:
+    except UnusableHost as unfit:
         raise InputError(unfit.reasons[0][1]) from None
 
 
-def pod_of(device: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:
-    """The topic ``super_pod`` of a device that is in one; None for others, and where it was not gathered."""
+def super_pod_of(device: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:
+    """Return the topic ``super_pod`` of a device; None if the device is not in a super pod, or the topic was not gathered."""
     pod = device.get("super_pod")
     return pod if pod is not None and is_mapping(pod) and pod.get("server_index") != super_pod.ALONE else None
 
 
 def vnic_address(device: Mapping[str, Any]) -> Optional[str]:
-    """The address of the virtual NIC: the topic ``vnic``, else from the place in the super pod; None outside."""
-    vnic, pod = device.get("vnic"), pod_of(device)
+    """Return the address of the virtual NIC from the topic ``vnic``, else from the position in the super pod; None outside a super pod."""
+    vnic, pod = device.get("vnic"), super_pod_of(device)
     if isinstance(vnic, abc.Mapping) and vnic.get("address"):
         return str(vnic["address"])
     return super_pod.vnic_of(int(pod["server_index"]), int(device["id"])) if pod else None
 
 
-def said(error: Any) -> str:
+def message_of(error: Any) -> str:
     return printable(error.get("message", error) if isinstance(error, abc.Mapping) else error, TEXT_SHOWN)
 
 
-def topic(error: Any) -> str:
-    """An error that names no topic is taken as one about the address."""
+def topic_of(error: Any) -> str:
+    """Return the topic of an error. Errors without a topic count as errors of the address."""
     return str(error.get("topic", "address")) if isinstance(error, abc.Mapping) else "address"

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A job's rank table from its ConfigMaps ``rings-config-*``, put together as ClusterD does, without asking ClusterD: nobody's stream ends.
+"""Assemble the rank table of a job from its ConfigMaps ``rings-config-*`` as ClusterD does. ClusterD is not called, so no subscriber loses its stream.
 
-Source: Ascend/mind-cluster component/clusterd/pkg/domain/epranktable/ranktable_util.go. Unlike there, instances are numbered by the names of their
-ConfigMaps, so that their groups stay the same from one reading to the next, and what ClusterD leaves out without a word is told.
+Source: Ascend/mind-cluster component/clusterd/pkg/domain/epranktable/ranktable_util.go. Unlike ClusterD, this numbers the instances by the names of their
+ConfigMaps, so that their groups stay the same, and it reports what ClusterD leaves out silently.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ JOB_LABEL = "jobID"
 APP_LABEL = "app"
 COORDINATOR_APP, CONTROLLER_APP = "mindie-ms-coordinator", "mindie-ms-controller"
 SINGLE_NODE, CROSS_NODE = "grt-server/deploy-server", "grt-group/deploy-server"
-"""Labels of a ConfigMap: instances of one server each in one group, or a group for each instance."""
+"""Labels of a ConfigMap. With SINGLE_NODE, instances have one server each and are all in one group; with CROSS_NODE, each instance is a group."""
 COMPLETED = "completed"
 _SINGLE_NODE_VERSION = "1.0"
 
 
 class Instance(NamedTuple):
-    """One ConfigMap. ``table``: empty where it cannot be read."""
+    """One ConfigMap. ``table`` is empty if it cannot be read."""
 
     name: str
     labels: Mapping[str, str]
@@ -39,7 +39,7 @@ class Instance(NamedTuple):
         return self.table.get("status") == COMPLETED
 
     def as_dict(self) -> Dict[str, Any]:
-        """An element of ``instances``."""
+        """Return an element of the return value ``instances``."""
         return {"config_map": self.name, "status": self.table.get("status", ""),
                 "deploy_server": self.labels.get(CROSS_NODE, self.labels.get(SINGLE_NODE, "")),
                 "servers": len(self.table.get("server_list") or ())}
@@ -58,7 +58,7 @@ def _instance(item: Dict[str, Any]) -> Instance:
 
 
 def _require_servers(table: Mapping[str, Any]) -> None:
-    """Raises ParseError for a table whose servers or devices are none."""
+    """Raise ParseError for a completed table with malformed servers or devices."""
     if table.get("status") != COMPLETED:
         return
     servers = table.get("server_list")
@@ -71,7 +71,7 @@ def _require_servers(table: Mapping[str, Any]) -> None:
 
 
 def instances(api: kube.Api, namespace: str, job_id: str, job_name: str) -> List[Instance]:
-    """The ConfigMaps of a job: by the label of a MindIE job, or by name. Raises HccnError ``no_rank_table`` where there is none."""
+    """Return the ConfigMaps of a job, by the label of a MindIE job or by name. Raises HccnError ``no_rank_table`` if there are none."""
     labels = "%s=%s" % (JOB_LABEL, job_id) if job_id else ""
     found = [item for item in api.items("v1", "configmaps", namespace, labels) if (item.get("metadata") or {}).get("name", "").startswith(PREFIX)]
     if job_name:
@@ -84,7 +84,7 @@ def instances(api: kube.Api, namespace: str, job_id: str, job_name: str) -> List
 
 
 def _pods(api: kube.Api, namespace: str, job_id: str) -> Dict[str, List[Dict[str, str]]]:
-    """Node and pod address of the coordinators and controllers, by app; only those that are placed."""
+    """Return host and pod addresses of the scheduled coordinators and controllers, by app."""
     found: Dict[str, List[Dict[str, str]]] = {COORDINATOR_APP: [], CONTROLLER_APP: []}
     for pod in sorted(api.items("v1", "pods", namespace, "%s=%s" % (JOB_LABEL, job_id)), key=kube.name_of):
         app, status = kube.labels_of(pod).get(APP_LABEL, ""), pod.get("status") or {}
@@ -96,7 +96,7 @@ def _pods(api: kube.Api, namespace: str, job_id: str) -> Dict[str, List[Dict[str
 def _servers(instance: Instance) -> List[Dict[str, Any]]:
     servers = []
     for server in instance.table.get("server_list") or ():
-        # Tables of older Ascend Operators have the address as server_id, newer ones beside it.
+        # Older Ascend Operators write the address as server_id, newer ones as host_ip.
         fields: Dict[str, Any] = {"server_id": server.get("host_ip", server.get("server_id", "")), "server_ip": server.get("container_ip", "")}
         if server.get("hardware_type"):
             fields["hardware_type"] = server["hardware_type"]
@@ -140,7 +140,7 @@ def _left_out(found: Sequence[Instance]) -> Iterator[Problem]:
 
 
 def global_of(api: kube.Api, namespace: str, job_id: str, found: Sequence[Instance]) -> Tuple[Dict[str, Any], List[Problem]]:
-    """The global table of a MindIE job. Raises HccnError ``no_rank_table`` where no instance is complete."""
+    """Return the global table of a MindIE job and its problems. Raises HccnError ``no_rank_table`` if no instance is complete."""
     problems = list(_left_out(found))
     complete = [one for one in found if one.completed]
     if not complete:
@@ -164,7 +164,7 @@ def global_of(api: kube.Api, namespace: str, job_id: str, found: Sequence[Instan
 
 
 def single_of(found: Sequence[Instance]) -> Tuple[Dict[str, Any], List[Problem]]:
-    """The table of a job that has one ConfigMap. Raises HccnError ``no_rank_table`` where it is not complete."""
+    """Return the table of a job with one ConfigMap and its problems. Raises HccnError ``no_rank_table`` if it is not complete."""
     one = found[0]
     if one.problems or not one.completed:
         said = one.problems[0].message if one.problems else "it is %s" % (one.table.get("status") or "without a status")

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The logic of clusterd_rank_table_info: a job's rank table, from its ConfigMaps or from ClusterD, and what is wrong with it."""
+"""The logic of clusterd_rank_table_info: read the rank table of a job, from its ConfigMaps or from ClusterD, and check it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping
 from .._core.errors import InputError
 from .._core.problems import Problem, as_dicts, fails
 from .._rank_table import checks
-from . import options, rank_stream, rings
+from . import options, rank_table_config_maps, rank_table_stream
 from .channel import Channel
 
 NOT_ASKED = "the rank table itself: ClusterD is not asked in check mode, since that ends the stream of the job's subscriber; source configmap foresees it"
@@ -19,8 +19,8 @@ NOT_ASKED = "the rank table itself: ClusterD is not asked in check mode, since t
 def _from_config_maps(params: Mapping[str, Any]) -> Dict[str, Any]:
     api = options.api_of(params)
     namespace = params["namespace"] or api.namespace
-    found = rings.instances(api, namespace, params["job_id"] or "", params["job_name"] or "")
-    table, problems = rings.global_of(api, namespace, params["job_id"], found) if params["job_id"] else rings.single_of(found)
+    found = rank_table_config_maps.instances(api, namespace, params["job_id"] or "", params["job_name"] or "")
+    table, problems = rank_table_config_maps.global_of(api, namespace, params["job_id"], found) if params["job_id"] else rank_table_config_maps.single_of(found)
     return {"rank_table": table, "instances": [one.as_dict() for one in found], "problems": problems}
 
 
@@ -30,19 +30,19 @@ def _over_grpc(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
                          "or use source configmap")
     if params["wait"] < 1 or params["settle"] < 0:
         raise InputError("wait is to be 1 s or more, settle 0 s or more")
-    # The files of TLS are read here; a connection is made by the first call.
+    # Opening the channel reads the TLS files; only the first call connects.
     with Channel(options.server_of(params), params["timeout"]) as channel:
         if check_mode:
             return {"messages": [], "received": 0, "preempted": False, "problems": [], "unchecked": [NOT_ASKED]}
-        heard = rank_stream.subscribe(channel, params["job_id"], params["role"], params["wait"], params["settle"])
-    return {"rank_table": heard.table, "messages": heard.messages, "received": heard.received, "preempted": heard.preempted,
-            "problems": checks.check(heard.table, ["mindie_motor"])}
+        received = rank_table_stream.subscribe(channel, params["job_id"], params["role"], params["wait"], params["settle"])
+    return {"rank_table": received.table, "messages": received.messages, "received": received.received, "preempted": received.preempted,
+            "problems": checks.check(received.table, ["mindie_motor"])}
 
 
 def read(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
-    """The return values, ``failed`` and ``msg`` among them where ``fail_on`` says so. Raises HccnError."""
+    """Return the values of clusterd_rank_table_info, with ``failed`` and ``msg`` according to ``fail_on``. Raises HccnError."""
     result = _over_grpc(params, check_mode) if params["source"] == "grpc" else _from_config_maps(params)
     problems: List[Problem] = result["problems"]
     if fails(problems, params["fail_on"]):
-        result.update(failed=True, msg="the rank table has problems: " + checks.sentence(problems))
+        result.update(failed=True, msg="the rank table has problems: " + checks.failure_message(problems))
     return dict(result, problems=as_dicts(problems))

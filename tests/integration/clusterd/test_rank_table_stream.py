@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import rank_stream, rank_table
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import rank_table_info, rank_table_stream
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.channel import Channel, Server
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 
@@ -45,9 +45,9 @@ def world(first_push: float = 0.05, text: str = FIRST) -> World:
     return World((Job("job-1", table=text),), Times(first_push=first_push))
 
 
-def subscribe(one: ClusterD, seconds: float = 10, settle: float = 0, job: str = "job-1") -> rank_stream.Heard:
+def subscribe(one: ClusterD, seconds: float = 10, settle: float = 0, job: str = "job-1") -> rank_table_stream.Received:
     with Channel(Server(one.address), 5) as channel:
-        return rank_stream.subscribe(channel, job, "hccn.cluster", seconds, settle)
+        return rank_table_stream.subscribe(channel, job, "hccn.cluster", seconds, settle)
 
 
 def test_register_comes_first_and_the_first_table_ends_it(clusterd: Start) -> None:
@@ -202,7 +202,7 @@ PARAMS = {"source": "grpc", "tls": False, "ca_cert": None, "client_cert": None, 
 
 def test_the_table_is_checked(clusterd: Start) -> None:
     """Two instances in one pod: MindIE-Motor refuses that."""
-    result = rank_table.read({**PARAMS, "server": clusterd(world()).address}, check_mode=False)
+    result = rank_table_info.read({**PARAMS, "server": clusterd(world()).address}, check_mode=False)
     assert result["failed"] is True
     assert result["msg"].startswith("the rank table has problems: ")
     assert [(problem["reader"], problem["message"]) for problem in result["problems"]] == [
@@ -213,13 +213,13 @@ def test_the_table_is_checked(clusterd: Start) -> None:
 def test_check_mode_asks_nobody_and_looks_at_the_files(clusterd: Start, tmp_path: Path) -> None:
     one = clusterd(world())
     params = {**PARAMS, "server": one.address}
-    result = rank_table.read(params, check_mode=True)
+    result = rank_table_info.read(params, check_mode=True)
     assert result.pop("unchecked")[0].startswith("the rank table itself: ClusterD is not asked in check mode")
     assert result == {"messages": [], "received": 0, "preempted": False, "problems": []}
     with pytest.raises(InputError, match="ca_cert: cannot read .*absent.pem"):
-        rank_table.read({**params, "ca_cert": str(tmp_path / "absent.pem")}, check_mode=True)
+        rank_table_info.read({**params, "ca_cert": str(tmp_path / "absent.pem")}, check_mode=True)
     with pytest.raises(InputError, match="set confirm to true if that may be"):
-        rank_table.read({**params, "confirm": False}, check_mode=True)
+        rank_table_info.read({**params, "confirm": False}, check_mode=True)
     assert one.calls == []
 
 

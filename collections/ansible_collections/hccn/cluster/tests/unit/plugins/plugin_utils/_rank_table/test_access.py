@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.access import Entry, barrier
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.access import PathMode, read_barrier
 
-ROOT = Entry("/", 0o755, 0, 0)
+ROOT = PathMode("/", 0o755, 0, 0)
 
 
 @pytest.mark.parametrize("mode, folder, uid, gid, reason", [
@@ -22,4 +22,4 @@ ROOT = Entry("/", 0o755, 0, 0)
     (0o044, 0o755, 1000, 500, "uid 1000 with gid 500 cannot read /etc/hccl/hccl.json (0044, owner 1000, group 500)"),
 ])
 def test_who_can_read_a_file(mode, folder, uid, gid, reason):
-    assert barrier(Entry("/etc/hccl/hccl.json", mode, 1000, 500), [ROOT, Entry("/etc/hccl", folder, 1000, 500)], uid, gid) == reason
+    assert read_barrier(PathMode("/etc/hccl/hccl.json", mode, 1000, 500), [ROOT, PathMode("/etc/hccl", folder, 1000, 500)], uid, gid) == reason

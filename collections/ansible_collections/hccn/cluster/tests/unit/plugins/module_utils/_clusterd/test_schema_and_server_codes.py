@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table of messages, by literal numbers, and the return codes."""
+"""The table of messages, by literal numbers, and the return server_codes."""
 
 from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import codes, schema
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import schema, server_codes
 
 
 def test_the_numbers_of_what_is_sent_and_read():
@@ -47,8 +47,8 @@ def test_the_paths_of_the_calls_and_no_others():
 def test_the_documented_codes_and_those_of_the_source():
     documented = [0] + list(range(400, 409)) + [499] + list(range(500, 510)) + [599]
     only_in_the_source = [200, 201, 409, 410, 411, 413, 429, 510]
-    assert sorted(codes.CODES) == sorted(documented + only_in_the_source)
-    assert [code for code, entry in codes.CODES.items() if entry.retryable] == list(range(500, 511)) + [599]
+    assert sorted(server_codes.CODES) == sorted(documented + only_in_the_source)
+    assert [code for code, entry in server_codes.CODES.items() if entry.retryable] == list(range(500, 511)) + [599]
 
 
 @pytest.mark.parametrize("code, told", [
@@ -59,13 +59,13 @@ def test_the_documented_codes_and_those_of_the_source():
     (412, {"name": "unknown", "meaning": "a code that neither the document nor the server's source has", "retryable": False}),
 ])
 def test_a_code_in_words(code, told):
-    assert codes.explain(code) == told
+    assert server_codes.explain(code) == told
 
 
 def test_results():
-    assert codes.explain_result("switch nic finish") is None
-    assert len(codes.RESULTS) == 12
-    assert codes.explain_result("pause train timeout") == (
+    assert server_codes.explain_switch_failure("switch nic finish") is None
+    assert len(server_codes.SWITCH_FAILURES) == 12
+    assert server_codes.explain_switch_failure("pause train timeout") == (
         "training was not paused, so no NPU was switched within the time that ClusterD waits; look at the job before anything else: a failed switch can end "
         "it, and each saves a checkpoint")
-    assert codes.sentence(413, "") == "413 OMParamInvalid: the request does not fit the job"
+    assert server_codes.describe(413, "") == "413 OMParamInvalid: the request does not fit the job"

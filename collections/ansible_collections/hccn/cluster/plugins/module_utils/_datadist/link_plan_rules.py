@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What LinkLlmClusters would refuse, or what makes it fail, that the plan alone tells.
+"""Check the plan for errors with which LinkLlmClusters refuses a call or fails.
 
 Source: the description of LinkLlmClusters, hicann/hixl docs/zh/api/cpp/LLM-DataDist-interface.md, examples/README.md.
 """
@@ -13,26 +13,26 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 from .._core.problems import Problem
 from .._rank_table import checks
 from .._rank_table.super_pod import DIES
-from .plan import MAX_CLUSTERS, Cluster, Npu, Plan
+from .link_plan import MAX_CLUSTERS, Cluster, Npu, LinkPlan
 
 MAX_LINKS = 512
-"""Links a card, without a local_comm_res of version 1.3 (kMaxLinkNum)."""
+"""Links per card, without a local_comm_res of version 1.3 (kMaxLinkNum)."""
 MIN_TIMEOUT_MS, MIN_TIMEOUT_TLS_MS = 200, 2000
-"""Advised at least; the second where TLS is on."""
+"""Recommended minimum timeouts; the second one applies if TLS is enabled."""
 
 
 def _problem(rule: str, cluster: Cluster, message: str, hint: str, severity: str = "error", where: Optional[str] = None) -> Problem:
     return Problem(rule, severity, message, host=cluster.host, device=cluster.device, where=where, hint=hint, reader="llm_datadist")
 
 
-def clusters_a_call(plan: Plan) -> Iterator[Problem]:
+def clusters_a_call(plan: LinkPlan) -> Iterator[Problem]:
     for place, call in enumerate(plan.calls):
         if len(call.remotes) > MAX_CLUSTERS:
             yield _problem("clusters_a_call", call.caller, "cluster %d links %d clusters in one call: %d are too many (LLM_CLUSTER_NUM_EXCEED_LIMIT)" % (
                 call.caller.id, len(call.remotes), len(call.remotes)), "link %d a call" % MAX_CLUSTERS, where="calls[%d]" % place)
 
 
-def links_a_device(plan: Plan) -> Iterator[Problem]:
+def links_a_device(plan: LinkPlan) -> Iterator[Problem]:
     links: Dict[Npu, int] = {}
     some: Dict[Npu, Cluster] = {}
     for pair in plan.pairs():
@@ -47,8 +47,8 @@ def links_a_device(plan: Plan) -> Iterator[Problem]:
                 "(HDK 25.5.0 and toolkit 9.1.0 or newer), which has no limit")
 
 
-def ip_infos(plan: Plan) -> Iterator[Problem]:
-    """One for who listens and, where there is no local_comm_res, for who calls."""
+def ip_infos(plan: LinkPlan) -> Iterator[Problem]:
+    """A cluster needs one ip_info if it listens, or if it calls without a local_comm_res."""
     callers = {call.caller.id for call in plan.calls}
     remotes = {remote.id for call in plan.calls for remote in call.remotes}
     for cluster in plan.clusters:
@@ -58,7 +58,7 @@ def ip_infos(plan: Plan) -> Iterator[Problem]:
             yield _problem("ip_infos", cluster, "cluster %d has %d ip_infos: it is to be one" % (cluster.id, count), "give one ip with its port")
 
 
-def sibling_dies(plan: Plan, product_of: Mapping[str, Optional[str]]) -> Iterator[Problem]:
+def sibling_dies(plan: LinkPlan, product_of: Mapping[str, Optional[str]]) -> Iterator[Problem]:
     for one, other in plan.pairs():
         same = one.host == other.host and one.device != other.device and one.device // DIES == other.device // DIES
         if same and product_of.get(one.host) == "A3":
@@ -68,7 +68,7 @@ def sibling_dies(plan: Plan, product_of: Mapping[str, Optional[str]]) -> Iterato
             yield _problem("same_device", one, "clusters %d and %d are on one device" % (one.id, other.id), "link clusters of two devices")
 
 
-def timeouts(plan: Plan, tls: Mapping[Npu, Optional[bool]]) -> Iterator[Problem]:
+def timeouts(plan: LinkPlan, tls: Mapping[Npu, Optional[bool]]) -> Iterator[Problem]:
     for place, call in enumerate(plan.calls):
         secure = any(tls.get(cluster.npu) for cluster in (call.caller,) + call.remotes)
         least = MIN_TIMEOUT_TLS_MS if secure else MIN_TIMEOUT_MS
@@ -77,7 +77,7 @@ def timeouts(plan: Plan, tls: Mapping[Npu, Optional[bool]]) -> Iterator[Problem]
                 call.caller.id, call.timeout_ms, least, " where TLS is on" if secure else ""), "raise timeout_ms", "warning", "calls[%d]" % place)
 
 
-def ports_twice(plan: Plan) -> Iterator[Problem]:
+def ports_twice(plan: LinkPlan) -> Iterator[Problem]:
     first: Dict[Tuple[str, str, int], Cluster] = {}
     for cluster in plan.clusters:
         for ip, port in cluster.ip_infos:
@@ -87,8 +87,8 @@ def ports_twice(plan: Plan) -> Iterator[Problem]:
                                "give each a port of its own")
 
 
-def local_comm_res(plan: Plan) -> Iterator[Problem]:
-    """What HIXL would refuse of the option."""
+def local_comm_res(plan: LinkPlan) -> Iterator[Problem]:
+    """Check the option by the rules of HIXL."""
     for cluster in plan.clusters:
         if cluster.local_comm_res:
             for found in checks.check_text(cluster.local_comm_res, ["hixl"]):
@@ -96,7 +96,7 @@ def local_comm_res(plan: Plan) -> Iterator[Problem]:
                                found.hint or "see the manual of LLM-DataDist", found.severity, found.where)
 
 
-def all_of(plan: Plan, product_of: Mapping[str, Optional[str]], tls: Mapping[Npu, Optional[bool]]) -> List[Problem]:
+def all_of(plan: LinkPlan, product_of: Mapping[str, Optional[str]], tls: Mapping[Npu, Optional[bool]]) -> List[Problem]:
     rules: Tuple[Any, ...] = (clusters_a_call(plan), links_a_device(plan), ip_infos(plan), sibling_dies(plan, product_of), timeouts(plan, tls),
                               ports_twice(plan), local_comm_res(plan))
     return [problem for rule in rules for problem in rule]
