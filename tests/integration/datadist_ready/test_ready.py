@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._datadist import check
 
 from tests.lab import testbed
+from tests.lib.hosts import node, tools
 from tests.lib.playbook import run_playbook
 from tests.lib.project import COLLECTION, skip
 
@@ -80,6 +81,18 @@ def test_four_problems_and_no_others(lab: testbed.Lab, tmp_path: Path) -> None:
         ("error: node2 npu 1: the link of NPU 1 of node2 is down. ", "mend the link, or take the NPU out of the plan."),
         ("error: node3 npu 0: 513 links are planned on NPU 0 of node3: 512 is the most (LLM_PARAM_INVALID, Link num is over limit). ", "plan fewer, spread")]
     assert [line for line, (start, remedy) in zip(sorted(found), expected, strict=True) if not line.startswith(start) or remedy not in line] == []
+
+
+def test_hccn_conf_is_checked_where_the_inventory_has_it(tmp_path: Path) -> None:
+    host = {**tools(node(tmp_path / "p1", "--product", "A3", devices=2)), "ansible_connection": "local"}
+    (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": {"p1": host}}}))
+    planned = [{"cluster": device, "role": role, "host": "p1", "device": device, "ip_infos": [{"ip": "127.0.0.1", "port": 36000 + device}]}
+               for device, role in enumerate(("prefill", "decode"))]
+    variables = {"hccn_hosts": "all", "datadist_ready_clusters": planned, "datadist_ready_timeout_ms": 2000, "datadist_ready_fail_on": "never"}
+    done = run_playbook("hccn.cluster.datadist_ready", tmp_path / "hosts.json", "-v", "-e", json.dumps(variables))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "LLM-DataDist: 1 links of 2 clusters on 2 NPUs" in done.stdout
+    assert f'"{host["hccn_conf"]}:/etc/hccn.conf:ro"' in done.stdout
 
 
 @pytest.mark.parametrize(("calls", "linked"), [

@@ -4,7 +4,7 @@
 """Encode and decode protocol buffers without generated code, by descriptors built from the table in ``schema``.
 
 Generated code works only with few releases of protobuf, and names such as ``Status`` would clash in the default descriptor pool. These descriptors
-work with protobuf 3.20 to 7 (tests/versions.yml lists the tested releases).
+work with protobuf 3.20 to 7 (tests/lab/versions/versions.yml lists the tested releases).
 """
 
 from __future__ import annotations

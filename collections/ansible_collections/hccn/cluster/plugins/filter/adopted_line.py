@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of the filter adopted_line; the logic is in plugin_utils/_roles."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: adopted_line
+short_description: Write what was adopted of a host as a line
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Used by the role P(hccn.cluster.adopt#role).
+positional: _input, host, info, file
+options:
+  _input:
+    description:
+      - What P(hccn.cluster.adopted#filter) returned for the host.
+    type: dict
+    required: true
+  host:
+    description:
+      - The name of the host.
+    type: str
+    required: true
+  info:
+    description:
+      - What M(hccn.cluster.device_info) returned for the host.
+    type: dict
+    required: true
+  file:
+    description:
+      - The file of variables, with C(path); C(masked), files that Ansible would read no more beside it, or instead of it; C(differs), whether it is there with
+        another content; C(force), whether it is replaced then; C(written), whether it was written, or would be in check mode; and C(check_mode).
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show what was adopted
+  ansible.builtin.debug:
+    msg: "{{ npus | hccn.cluster.adopted(conf) | hccn.cluster.adopted_line(inventory_hostname, npus, file) }}"
+  vars:
+    file: {path: host_vars/n1.yml, masked: [], differs: false, force: false, written: true, check_mode: false}
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - How much was adopted, what became of the file, and the first problems.
+  type: str
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import lines
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
+
+
+def adopted_line(found: Mapping[str, Any], host: str, info: Mapping[str, Any], file: Mapping[str, Any]) -> str:
+    """See DOCUMENTATION."""
+    return lines.adopted(found, host, info, lines.VariablesFile(**file))
+
+
+class FilterModule:
+    """Ansible's filter plugin."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return guard.filters({"adopted_line": adopted_line})

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter by_host: one variable of many hosts."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: by_host
+short_description: Collect a variable of many hosts in a dictionary
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Returns what the hosts have under the name of a variable, such as the results of a module that each of them registered.
+  - Walks over all hosts. Use it in a task that runs once.
+positional: _input, hostvars, variable
+options:
+  _input:
+    description:
+      - The names of the hosts.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description:
+      - The variables of all hosts, as Ansible has them under this name. They are read one by one.
+    type: dict
+    required: true
+  variable:
+    description:
+      - The name of the variable.
+    type: str
+    required: true
+  names:
+    description:
+      - The keys of hosts that are to have another one than their name, such as the names of their Kubernetes nodes.
+    type: dict
+    default: {}
+  default:
+    description:
+      - The value for hosts without the variable. Without this option they are left out.
+    type: raw
+"""
+
+EXAMPLES = r"""
+- name: Show the results of all hosts
+  ansible.builtin.debug:
+    msg: "{{ ansible_play_hosts | hccn.cluster.by_host(hostvars, 'npus') }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The values by host, in the order of the hosts.
+  type: dict
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleError, AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
+
+
+def by_host(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], variable: str, names: Mapping[str, str] | None = None,
+            default: Any = None) -> dict[str, Any]:
+    """See DOCUMENTATION."""
+    variables, found = HostVars(hostvars), {}
+    try:
+        for host in hosts:
+            value = variables.of(host).get(variable, default)
+            if value is not None:
+                found[(names or {}).get(host, host)] = value
+    except AnsibleError as error:
+        raise AnsibleFilterError(f"by_host: a variable of a host cannot be read: {error}") from error
+    return found
+
+
+class FilterModule:
+    """Ansible's filter plugin."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return guard.filters({"by_host": by_host})

@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of the filter datadist_calls; the logic is in plugin_utils/_datadist."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: datadist_calls
+short_description: List what the decode clusters of a host link
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Used by the role P(hccn.cluster.datadist_ready#role) to link its clusters for a moment.
+positional: _input, host
+options:
+  _input:
+    description:
+      - All clusters, as in O(hccn.cluster.datadist_check#module:clusters).
+    type: list
+    elements: dict
+    required: true
+  host:
+    description:
+      - The name of the host.
+    type: str
+    required: true
+  calls:
+    description:
+      - The calls that are planned, as in O(hccn.cluster.datadist_check#module:calls). Without it, every decode cluster links every prefill cluster in one call.
+    type: list
+    elements: dict
+    default: []
+  timeout_ms:
+    description:
+      - The timeout of every call, without O(calls).
+    type: int
+    default: 1000
+seealso:
+  - module: hccn.cluster.datadist_check
+  - module: hccn.cluster.datadist_link
+"""
+
+EXAMPLES = r"""
+- name: Show what this host links
+  ansible.builtin.debug:
+    msg: "{{ datadist_ready_clusters | hccn.cluster.datadist_calls(inventory_hostname) }}"
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - For each call C(own), the cluster that calls; C(remotes), as in O(hccn.cluster.datadist_link#module:remotes); and C(timeout_ms).
+  type: list
+  elements: dict
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.module_utils._datadist.plan import DEFAULT_TIMEOUT_MS
+from ansible_collections.hccn.cluster.plugins.plugin_utils._datadist import ready
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
+
+
+def datadist_calls(clusters: Sequence[Mapping[str, Any]], host: str, calls: Sequence[Mapping[str, Any]] = (),
+                   timeout_ms: int = DEFAULT_TIMEOUT_MS) -> list[dict[str, Any]]:
+    """See DOCUMENTATION."""
+    try:
+        return ready.calls_of(host, clusters, calls, timeout_ms)
+    except InputError as error:
+        raise AnsibleFilterError(f"datadist_calls: {error.sentence()}") from None
+
+
+class FilterModule:
+    """Ansible's filter plugin."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return guard.filters({"datadist_calls": datadist_calls})

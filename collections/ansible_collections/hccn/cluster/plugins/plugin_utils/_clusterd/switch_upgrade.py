@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The state machine of the role switch_upgrade: moves all jobs off a leaf, or back, one after the other.
+
+Each event is a function from a run to the next one. Nothing is read or written here: the role keeps ``file`` on disk after each event that changes it, and
+stops where there is a ``refusal``. The file outlives the run, so it holds a job as ``pending`` before that is switched.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from ...module_utils._core.errors import InputError
+
+FAILOVER, SWITCHBACK = "failover", "switchback"
+SWITCH_ACTION = "hccn.cluster.clusterd_nic_switch"
+MAY_HAVE_BEGUN = ("failed", "unknown")
+"""Values of ``status`` of clusterd_nic_switch after which nobody knows whether the NPUs were switched."""
+JOB_KEYS = ("job_id", "name", "namespace", "nics")
+
+Job = dict[str, Any]
+"""``JOB_KEYS``, and the ``direction`` in which it is switched."""
+File = dict[str, Any]
+"""What the state file holds: ``leaf``, ``moved`` (jobs by id) and, where a switch may be open, ``pending``. Empty where there is no file."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run over the jobs of one leaf. ``known``: what this run knows to be in the state file; ``begun``: how many jobs of ``plan`` it began to switch."""
+
+    leaf: str
+    direction: str
+    path: str
+    check_mode: bool = False
+    known: File = field(default_factory=dict)
+    moved: dict[str, Job] = field(default_factory=dict)
+    pending: Job | None = None
+    plan: list[Job] = field(default_factory=list)
+    ended: list[Job] = field(default_factory=list)
+    begun: int = 0
+    refusal: str | None = None
+
+    @classmethod
+    def of(cls, given: Any) -> Run:
+        """Return the run of a dictionary that ``as_dict`` made, or that has the first four fields."""
+        if not isinstance(given, Mapping) or not {"leaf", "direction", "path"} <= given.keys():
+            raise InputError("this is no run of switch_upgrade: it needs leaf, direction and path")
+        return cls(**{one.name: given[one.name] for one in fields(cls) if one.name in given})
+
+    def as_dict(self) -> dict[str, Any]:
+        # Not asdict, which copies containers by their types: those of Ansible refuse that.
+        return {**{one.name: getattr(self, one.name) for one in fields(self)}, "file": self.file, "summary": self.summary}
+
+    @property
+    def file(self) -> File:
+        """Return what the state file has to hold. It is removed at the end of a run after which no job is moved."""
+        return {"leaf": self.leaf, "moved": self.moved, **({"pending": self.pending} if self.pending else {})}
+
+    @property
+    def titles(self) -> list[str]:
+        return [_title(job) for job in self.plan]
+
+    @property
+    def word(self) -> str:
+        return "moved" if self.direction == FAILOVER else "moved back"
+
+    @property
+    def summary(self) -> str:
+        return "".join([f"{self.direction} of leaf {self.leaf}: {len(self.plan)} jobs {'would be ' if self.check_mode else ''}{self.word}",
+                        f": {', '.join(self.titles)}" if self.plan else "",
+                        f". Ended meanwhile: {', '.join(job['name'] for job in self.ended)}" if self.ended else ""])
+
+    @property
+    def current(self) -> Job:
+        """Return the job that was begun last."""
+        return self.plan[self.begun - 1]
+
+
+def _title(job: Mapping[str, Any]) -> str:
+    return f"{job['namespace']}/{job['name']}"
+
+
+def _read(text: Any) -> File:
+    """Return the content of a state file, also where Ansible has parsed it. Raises InputError."""
+    try:
+        found = json.loads(text or "{}") if isinstance(text, str) else text
+    except ValueError:
+        raise InputError("it is not JSON") from None
+    if not isinstance(found, Mapping) or not isinstance(found.get("moved", {}), Mapping):
+        raise InputError("it does not hold the state of switch_upgrade")
+    jobs = [*found.get("moved", {}).values(), *([found["pending"]] if found.get("pending") else [])]
+    if not all(isinstance(job, Mapping) and {*JOB_KEYS, "direction"} <= job.keys() for job in jobs):
+        raise InputError("a job in it lacks one of its fields")
+    return dict(found)
+
+
+def opened(run: Run, text: Any, resolution: str = "") -> Run:
+    """The state file was read. ``resolution``: what the operator says became of a switch that an earlier run left open, ``done`` or ``not_done``."""
+    try:
+        known = _read(text)
+    except InputError as error:
+        raise InputError(f"{run.path} cannot be used: {error.message}", "move it away, or name another switch_upgrade_state_file") from None
+    pending = known.get("pending") or {}
+    moved = dict(known.get("moved", {}))
+    if (known and known.get("leaf") != run.leaf) or (pending and not resolution):
+        advice = ": move its jobs back first, or name another switch_upgrade_state_file"
+        if pending:
+            advice = (f", and the run before ended while the job {pending['name']} ({pending['job_id']}) was switched, without a known result: "
+                      "look at the job, then set switch_upgrade_pending to done or not_done")
+        return replace(run, known=known, refusal=f"{run.path} is of leaf {known.get('leaf', '?')}{advice}.")
+    if pending:
+        moved.pop(pending["job_id"], None)
+        if (resolution == "done") == (pending["direction"] == FAILOVER):
+            moved[pending["job_id"]] = dict(pending)
+    return replace(run, known=known, moved=moved)
+
+
+def planned(run: Run, jobs: Sequence[Mapping[str, Any]]) -> Run:
+    """The jobs are known. Failover switches all that run on the leaf and were not moved yet; switchback all that were moved and still run."""
+    running = {job["job_id"]: job for job in jobs if job["status"] == "running" and not job["deleted"]}
+    ended: list[Job] = []
+    if run.direction == FAILOVER:
+        chosen = [job for identifier, job in running.items() if identifier not in run.moved]
+    else:
+        chosen = [job for identifier, job in run.moved.items() if identifier in running]
+        ended = [job for identifier, job in run.moved.items() if identifier not in running]
+    plan = [{**{key: job[key] for key in JOB_KEYS}, "direction": run.direction} for job in chosen]
+    gone = {job["job_id"] for job in ended}
+    unknown = [job["name"] for job in plan if job["nics"] is None]
+    refusal = f"Nothing was switched: it is not told which NPUs these running jobs have: {', '.join(unknown)}." if unknown else None
+    return replace(run, plan=plan, ended=ended, moved={key: job for key, job in run.moved.items() if key not in gone}, refusal=refusal)
+
+
+def checked(run: Run, results: Sequence[Mapping[str, Any]], confirm: bool) -> Run:
+    """Each job was checked without being switched. All of them are switched, or none."""
+    refused = [f"{result['job']['name']}: {result['msg']}" for result in results if "msg" in result]
+    if refused:
+        return replace(run, refusal=f"Nothing was switched: {'; '.join(refused)}")
+    if run.plan and not (run.check_mode or confirm):
+        return replace(run, refusal="Nothing was switched: a switch that fails can end its job. Set switch_upgrade_confirm to true if that may be. "
+                                    f"Jobs: {', '.join(run.titles)}")
+    return run
+
+
+def compared(run: Run, text: Any) -> Run:
+    """The state file was read again: another run may have written it meanwhile."""
+    try:
+        if _read(text) == run.known:
+            return run
+    except InputError:
+        pass
+    return replace(run, refusal=f"{run.path} was changed since this run read it: another run switches jobs of this leaf. "
+                                f"{run.word.capitalize()} by this one: {', '.join(run.titles[:run.begun]) or 'none'}. "
+                                "Let the other run end, then start this one again.")
+
+
+def _kept(run: Run) -> Run:
+    """The role writes the file after each event that changes it."""
+    return replace(run, known=run.file)
+
+
+def started(run: Run) -> Run:
+    """The next job is about to be switched."""
+    return _kept(replace(run, pending=run.plan[run.begun], begun=run.begun + 1))
+
+
+def switched(run: Run) -> Run:
+    """The job was switched."""
+    moved = {key: job for key, job in run.moved.items() if key != run.current["job_id"]}
+    if run.direction == FAILOVER:
+        moved[run.current["job_id"]] = run.current
+    return _kept(replace(run, moved=moved, pending=None))
+
+
+def failed(run: Run, action: str, result: Mapping[str, Any]) -> Run:
+    """A task failed on the way. The job stays pending unless it is known that its switch did not begin: another task failed, or the module says so."""
+    may_have_begun = action == SWITCH_ACTION and "error" not in result and result.get("status", "unknown") in MAY_HAVE_BEGUN
+    refusal = (f"{_title(run.current)}: {result.get('msg', 'failed')}. {run.word.capitalize()}: {', '.join(run.titles[:run.begun - 1]) or 'none'}. "
+               f"Not {run.word}: {', '.join(run.titles[run.begun:]) or 'none'}.")
+    return _kept(replace(run, pending=run.current if may_have_begun else None, refusal=refusal))
+
+
+EVENTS: Mapping[str, Callable[..., Run]] = {function.__name__: function for function in (opened, planned, checked, compared, started, switched, failed)}
+
+
+def after(run: Any, event: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the run after an event. Raises InputError."""
+    if event not in EVENTS:
+        raise InputError(f"event {event} is not one of {', '.join(EVENTS)}")
+    return EVENTS[event](Run.of(run), **given).as_dict()
