@@ -43,10 +43,6 @@ class Measurable:
     hosts: list[dict[str, Any]] = field(default_factory=list)
     left_out: list[Reason] = field(default_factory=list)
 
-    def as_dict(self) -> dict[str, Any]:
-        """As the filter returns it."""
-        return {"hosts": self.hosts, "left_out": self.left_out, "lines": [line(reason) for reason in self.left_out]}
-
 
 @dataclass
 class _Npu:

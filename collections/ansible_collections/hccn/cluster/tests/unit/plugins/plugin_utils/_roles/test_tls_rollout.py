@@ -87,23 +87,6 @@ def test_an_odd_probe_costs_no_other_host_anything(odd: Any) -> None:
     assert of(n1=PROBED, n2={"tls_look": odd}, n3=PROBED) == Rollout(True, ["n1", "n3"], [CA], [])
 
 
-class Counted(dict):
-    """The variables of all hosts; counts how often those of a host are read."""
-
-    reads = 0
-
-    def __getitem__(self, host: str) -> Any:
-        self.reads += 1
-        return super().__getitem__(host)
-
-
-@pytest.mark.parametrize("count", [10, 1000])
-def test_each_host_is_read_once(count: int) -> None:
-    hostvars = Counted({f"n{number}": SET for number in range(count)})
-    found = tls_rollout(list(hostvars), hostvars, list(hostvars), list(hostvars))
-    assert (found["failed"], len(found["changing"]), hostvars.reads) == ([], count, count)
-
-
 def test_the_filters_return_dictionaries() -> None:
     assert tls_rollout(["n1"], {"n1": SET}, ["n1"], ["n1"]) == {"all_probed": True, "changing": ["n1"], "authorities": [CA], "failed": []}
     assert tls_outcome("n1", "enabled", [], "keep", result=answer(device())) == {
