@@ -18,7 +18,7 @@ from tests.lib.project import COLLECTION
 LATE = re.escape("else lookup('ansible.builtin.vars', '")
 ROLES = sorted(path.parent.parent for path in COLLECTION.glob("roles/*/tasks/main.yml"))
 ALL_HOSTS = r"(?:ansible_play_hosts(?:_all)?|ansible_play_batch|groups)\b"
-FILTERS = r"map|select|reject|difference|union|intersect|hccn\.cluster\.(?:by_host|measurable_hosts|address_hosts|tls_differences)"
+FILTERS = r"map|select|reject|difference|union|intersect|hccn\.cluster\.(?:by_host|measurable_hosts|address_hosts|tls_differences|tls_rollout)"
 WALK = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:{FILTERS})")
 """A loop over the hosts of the play, or a filter that looks at each."""
 

@@ -63,7 +63,7 @@ RETURN = r"""
 _value:
   description:
     - A dictionary with C(hosts), for P(hccn.cluster.pair_plan#filter), and C(left_out), for C(left_out) of M(hccn.cluster.fabric_verdict), each with
-      C(host), C(device) (null for the host as a whole), C(code) and C(message). C(lines) has a sentence for each of these.
+      C(host), C(device) (null for the host as a whole), C(code) and C(message).
     - The codes are those of the errors of an NPU, V(address_not_set), V(address_invalid), V(address_duplicate), V(device_busy) and V(answer_not_understood).
   type: dict
 """
@@ -84,11 +84,12 @@ def measurable_hosts(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, A
                      allow_busy: bool = False) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
-        return measurable(hosts, HostVars(hostvars).of, register_name, whole_number("control_port", control_port), bool(allow_busy)).as_dict()
+        found = measurable(hosts, HostVars(hostvars).of, register_name, whole_number("control_port", control_port), bool(allow_busy))
     except InputError as error:
         raise AnsibleFilterError(f"measurable_hosts: {error.sentence()}") from None
     except AnsibleError as error:
         raise AnsibleFilterError(f"measurable_hosts: a variable of a host cannot be read: {error}") from error
+    return {"hosts": found.hosts, "left_out": found.left_out}
 
 
 class FilterModule:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter tls_differences; the logic is in plugin_utils/_plan."""
+"""Shell of the filter tls_differences; the logic is in plugin_utils/_findings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from typing import Any
 
 from ansible.errors import AnsibleError, AnsibleFilterError
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import brought_up
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import consistency
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -64,7 +64,8 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 def tls_differences(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], register_name: str) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
-        return brought_up.tls_differences(hosts, HostVars(hostvars).of, register_name)
+        variables = HostVars(hostvars)
+        return consistency.tls_differences({host: variables.of(host).get(register_name) for host in hosts})
     except AnsibleError as error:
         raise AnsibleFilterError(f"tls_differences: a variable of a host cannot be read: {error}") from error
 

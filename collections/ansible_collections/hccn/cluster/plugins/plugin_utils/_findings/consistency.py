@@ -65,6 +65,26 @@ def over_hosts(results: Mapping[str, Any], stage: str) -> list[Finding]:
     return twice + _conflicts(once, stage) + _serials(once, stage) + _differences(results, once, stage)
 
 
+def tls_differences(results: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the hosts whose TLS flags differ from those of most hosts, all of them where there is no majority, and those where a flag is on (``enabled``).
+
+    ``results``: of device_info by host. Hosts that were not read, or answered something else, are not compared.
+    """
+    flags = {host: found for host, result in results.items() for found in [_tls_flags(result)] if found}
+    usual = _most_frequent(next(iter(found)) for found in flags.values() if len(found) == 1)
+    return {"hosts": [host for host, found in flags.items() if found != {usual}], "enabled": [host for host, found in flags.items() if "on" in found]}
+
+
+def _tls_flags(result: Any) -> set[str]:
+    return {flag for device in reading.mappings(reading.mapping(result).get("devices")) for flag in [_tls(device)] if flag}
+
+
+def _most_frequent(values: Iterable[str]) -> str | None:
+    """Return the value that occurs most often, None where no value occurs more often than all others."""
+    counts = Counter(values).most_common(2)
+    return None if not counts or (len(counts) == 2 and counts[0][1] == counts[1][1]) else counts[0][0]
+
+
 def _machines(results: Mapping[str, Any], devices: Mapping[str, Devices]) -> list[tuple[list[str], str]]:
     """Groups of names of one machine, and what tells."""
     by_id: dict[str, list[str]] = {}
@@ -155,11 +175,12 @@ def _differing(option: _Option, devices: Mapping[str, Devices], stage: str) -> I
     counts = Counter(values.values()).most_common()
     if len(counts) < 2:
         return
-    usual, most = counts[0]
-    if counts[1][1] == most:
+    usual = _most_frequent(values.values())
+    if usual is None:
         shown = some([f"{value} for {count} NPU{'' if count == 1 else 's'} ({_some_of(values, value)})" for value, count in counts], 4)
         yield finding(option.cause, of_host(*devices), f"{option.title} is {shown}", devices, values, stage=stage)
         return
+    most = counts[0][1]
     rare: dict[tuple[str, str], list[Device]] = {}
     for npu, value in values.items():
         if value != usual:

@@ -1,12 +1,11 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What bring_up compares over all hosts: their declared addresses, and their TLS flags. A host that answers oddly costs no other host its run."""
+"""The hosts whose addresses bring_up plans together. A host that answers oddly costs no other host its addresses."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...module_utils._device.host import MAX_DEVICE_ID
@@ -48,23 +47,3 @@ def _place(device: Mapping[str, Any]) -> dict[str, Any]:
     failed = any(isinstance(error, Mapping) and error.get("topic") == "super_pod" for error in errors) if isinstance(errors, (list, tuple)) else bool(errors)
     read = "super_pod" in device and not failed and (pod is None or (isinstance(pod, Mapping) and isinstance(pod.get("server_index"), int)))
     return {"id": device["id"], **({"super_pod": pod} if read else {})}
-
-
-def tls_differences(hosts: Iterable[str], variables: Variables, register_name: str) -> dict[str, Any]:
-    """``hosts``: those whose TLS flags differ from those of most hosts, all of them where there is no majority; ``enabled``: where a flag is on.
-
-    Hosts that were not read, or answered something else, have none.
-    """
-    flags = {host: found for host in hosts for found in [_flags(variables(host).get(register_name))] if found}
-    whole = Counter(next(iter(found)) for found in flags.values() if len(found) == 1)
-    most = whole.most_common()
-    usual = None if not most or (len(most) > 1 and most[0][1] == most[1][1]) else {most[0][0]}
-    odd = [host for host, found in flags.items() if found != usual]
-    return {"hosts": odd, "enabled": [host for host, found in flags.items() if True in found]}
-
-
-def _flags(answer: Any) -> set[bool]:
-    devices = answer.get("devices") if isinstance(answer, Mapping) else None
-    told: Sequence[Any] = devices if isinstance(devices, (list, tuple)) else ()
-    tls = [device.get("tls") for device in told if isinstance(device, Mapping)]
-    return {flag["enabled"] for flag in tls if isinstance(flag, Mapping) and isinstance(flag.get("enabled"), bool)}

@@ -26,6 +26,8 @@ HARMLESS_TOPICS = ("link", "lldp", "conf")
 
 LONGEST_MESSAGE = 300
 LONGEST_VALUE = 60
+NAMED = 4
+"""NPUs with the same address that a message names."""
 MOST_DEVICES = 4 * (MAX_DEVICE_ID + 1)
 """Entries of an answer that are read."""
 
@@ -42,10 +44,6 @@ class Measurable:
 
     hosts: list[dict[str, Any]] = field(default_factory=list)
     left_out: list[Reason] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        """As the filter returns it."""
-        return {"hosts": self.hosts, "left_out": self.left_out, "lines": [line(reason) for reason in self.left_out]}
 
 
 @dataclass
@@ -68,7 +66,7 @@ def measurable(hosts: Iterable[str], variables: Callable[[str], Mapping[str, Any
     for owners in _by_address(npus).values():
         if len(owners) > 1:
             for npu in owners:
-                others = some([str(other) for other in owners if other is not npu], 4)
+                others = some([str(other) for other in owners[:NAMED + 1] if other is not npu], NAMED, len(owners) - 1)
                 why = f"its address {npu.entry['address']} is also that of {others}; which of them is right cannot be known"
                 reasons[npu.host].append(_reason(npu.host, npu.entry["id"], ADDRESS_DUPLICATE, why))
                 npus[npu.host].remove(npu)

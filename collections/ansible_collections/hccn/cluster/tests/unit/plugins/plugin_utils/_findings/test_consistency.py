@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.consistency import over_hosts
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.consistency import over_hosts, tls_differences
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.finding import line
 
 
@@ -108,3 +108,26 @@ def test_a_thousand_hosts_are_compared_in_no_time() -> None:
     results = {f"n{place}": {"devices": [{"id": number, "address": f"10.{place // 250}.{place % 250}.{number + 1}", "mtu": 9000, "serial": f"{place}-{number}"}
                                          for number in range(8)], "machine": "cloned"} for place in range(1000)}
     assert over_hosts(results, "bring_up") == []
+
+
+def flags(*enabled: object) -> dict:
+    return {"devices": [{"id": number, "tls": {"enabled": flag}} for number, flag in enumerate(enabled)]}
+
+
+@pytest.mark.parametrize("answers, hosts, enabled", [
+    ({"n1": flags(False, False), "n2": flags(False, False)}, [], []),
+    ({"n1": flags(True), "n2": flags(True), "n3": flags(None)}, [], ["n1", "n2"]),
+    ({"n1": flags(False), "n2": flags(False), "n3": flags(True)}, ["n3"], ["n3"]),
+    ({"n1": flags(True), "n2": flags(True), "n3": flags(False)}, ["n3"], ["n1", "n2"]),
+    ({"n1": flags(False), "n2": flags(False), "n3": flags(True, False)}, ["n3"], ["n3"]),
+    ({"n1": flags(False), "n2": flags(True)}, ["n1", "n2"], ["n2"]),
+    ({"n1": flags(True, False)}, ["n1"], ["n1"]),
+    ({}, [], []),
+])
+def test_hosts_with_other_tls_flags_than_most(answers: dict, hosts: list, enabled: list) -> None:
+    assert tls_differences(answers) == {"hosts": hosts, "enabled": enabled}
+
+
+@pytest.mark.parametrize("odd", [None, 5, "text", [], {}, {"devices": 5}, {"devices": ["x", {"tls": "y"}, {"tls": {"enabled": "yes"}}, {}]}])
+def test_an_odd_answer_has_no_tls_flags(odd: object) -> None:
+    assert tls_differences({"n1": flags(False), "n2": odd, "n3": flags(False)}) == {"hosts": [], "enabled": []}

@@ -6,36 +6,13 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.addresses import plan
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.brought_up import hosts_of, tls_differences
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.brought_up import hosts_of
 
 SUBNETS = [{"cidr": "10.5.0.0/16"}]
 
 
 def answer(*flags):
     return {"product": "A2", "devices": [{"id": device, "super_pod": None, "tls": {"enabled": flag}} for device, flag in enumerate(flags)]}
-
-
-def differing(**answers):
-    return tls_differences(answers, {host: {"npus": given} for host, given in answers.items()}.__getitem__, "npus")
-
-
-@pytest.mark.parametrize("answers, hosts, enabled", [
-    ({"n1": answer(False, False), "n2": answer(False, False)}, [], []),
-    ({"n1": answer(True), "n2": answer(True), "n3": answer(None)}, [], ["n1", "n2"]),
-    ({"n1": answer(False), "n2": answer(False), "n3": answer(True)}, ["n3"], ["n3"]),
-    ({"n1": answer(True), "n2": answer(True), "n3": answer(False)}, ["n3"], ["n1", "n2"]),
-    ({"n1": answer(False), "n2": answer(False), "n3": answer(True, False)}, ["n3"], ["n3"]),
-    ({"n1": answer(False), "n2": answer(True)}, ["n1", "n2"], ["n2"]),
-    ({"n1": answer(True, False)}, ["n1"], ["n1"]),
-    ({}, [], []),
-])
-def test_hosts_with_other_flags_than_most(answers, hosts, enabled):
-    assert differing(**answers) == {"hosts": hosts, "enabled": enabled}
-
-
-@pytest.mark.parametrize("odd", [None, 5, "text", [], {}, {"devices": 5}, {"devices": ["x", {"tls": "y"}, {"tls": {"enabled": "yes"}}, {}]}])
-def test_an_odd_answer_has_no_flags(odd):
-    assert differing(n1=answer(False), n2=odd, n3=answer(False)) == {"hosts": [], "enabled": []}
 
 
 def test_the_hosts_of_an_address_plan():

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import context, measurable
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import _Npu, context, line, measurable
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
 
 HOSTS = ["n1", "n2", "n3"]
@@ -30,9 +30,9 @@ def npus(found):
 
 
 def test_all_can_be_measured():
-    found = chosen(answer(1)).as_dict()
-    assert (found["left_out"], found["lines"]) == ([], [])
-    assert found["hosts"][0] == {"host": "n1", "devices": [{"id": 0, "address": "10.1.0.1"}, {"id": 1, "address": "10.1.1.1"}], "leaf": None, "labels": {},
+    found = chosen(answer(1))
+    assert found.left_out == []
+    assert found.hosts[0] == {"host": "n1", "devices": [{"id": 0, "address": "10.1.0.1"}, {"id": 1, "address": "10.1.1.1"}], "leaf": None, "labels": {},
                                  "super_pod": None, "rack": None, "control_address": "n1", "control_port": 18514}
 
 
@@ -55,7 +55,7 @@ def test_all_can_be_measured():
 def test_an_npu_is_left_out_by_name(changed, code, message):
     found = chosen(answer(1, **changed))
     assert found.left_out == [{"host": "n1", "device": 0, "code": code, "message": message}]
-    assert found.as_dict()["lines"] == ["Left out: n1 npu 0: " + message]
+    assert [line(reason) for reason in found.left_out] == ["Left out: n1 npu 0: " + message]
     assert npus(found) == {"n1": [1], "n2": [0, 1], "n3": [0, 1]}
 
 
@@ -95,7 +95,7 @@ def test_an_answer_that_is_not_understood(given):
     found = chosen(given)
     assert npus(found) == {"n2": [0, 1], "n3": [0, 1]}
     assert [(reason["host"], reason["device"], reason["code"]) for reason in found.left_out] == [("n1", None, "answer_not_understood")]
-    assert found.as_dict()["lines"][0].startswith("Left out: n1: the probe answered ")
+    assert line(found.left_out[0]).startswith("Left out: n1: the probe answered ")
 
 
 def test_the_same_address_on_two_hosts_leaves_both_npus_out():
@@ -110,6 +110,17 @@ def test_the_same_address_on_two_npus_of_a_host_in_other_spellings():
     variables = {"n1": {"npus": {"devices": [{"id": 0, "address": "fd00::1"}, {"id": 1, "address": "FD00:0::1"}]}}}
     found = measurable(["n1"], variables.__getitem__, "npus")
     assert [reason["message"][:40] for reason in found.left_out] == ["its address fd00::1 is also that of n1 n"] * 2
+
+
+def test_one_address_for_all_hosts_names_a_few(monkeypatch):
+    hosts = ["n%d" % place for place in range(1, 1001)]
+    shown = []
+    monkeypatch.setattr(_Npu, "__str__", lambda npu: shown.append(npu.host) or npu.host)
+    found = measurable(hosts, lambda host: {"npus": {"devices": [{"id": 0, "address": "192.168.100.1"}]}}, "npus")
+    assert (found.hosts, len(found.left_out)) == ([], 1000)
+    assert found.left_out[1]["message"] == "its address 192.168.100.1 is also that of n1, n3, n4, n5 and 995 more; which of them is right cannot be known"
+    assert found.left_out[999]["message"] == "its address 192.168.100.1 is also that of n1, n2, n3, n4 and 995 more; which of them is right cannot be known"
+    assert len(shown) <= 5 * len(hosts)
 
 
 def test_what_the_inventory_says_of_a_host():

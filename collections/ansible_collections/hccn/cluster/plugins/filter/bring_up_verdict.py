@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of the filter bring_up_verdict; the logic is in plugin_utils/_roles."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: bring_up_verdict
+short_description: Decide whether a host was brought up
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Returns the verdict of P(hccn.cluster.bring_up#role) on one host. A host is bad where a link is not up, an NPU has errors, its TLS flags differ from
+    those of most hosts, or TLS could not be set.
+positional: _input, probed
+options:
+  _input:
+    description:
+      - The name of the host.
+    type: str
+    required: true
+  probed:
+    description:
+      - What M(hccn.cluster.device_info) returned.
+    type: dict
+    required: true
+  conf_problems:
+    description:
+      - The problems of C(hccn.conf), from M(hccn.cluster.hccn_conf).
+    type: list
+    elements: dict
+    required: true
+  differing:
+    description:
+      - The hosts whose TLS flags differ, from P(hccn.cluster.tls_differences#filter).
+    type: dict
+    default: {}
+  tls:
+    description:
+      - What became of TLS on the host, from P(hccn.cluster.tls_outcome#filter). Empty where it was not to be set.
+    type: dict
+    default: {}
+seealso:
+  - plugin: hccn.cluster.tls_differences
+    plugin_type: filter
+  - plugin: hccn.cluster.tls_outcome
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Show the verdict
+  ansible.builtin.debug:
+    msg: "{{ (inventory_hostname | hccn.cluster.bring_up_verdict(npus, conf_problems=conf.problems)).line }}"
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - A dictionary with C(bad), whether the host is not as it should be, and C(line), a sentence for the operator.
+  type: dict
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._roles.bring_up_verdict import verdict
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
+
+
+def bring_up_verdict(host: str, probed: Any, conf_problems: Sequence[Any], differing: Mapping[str, Any] | None = None,
+                     tls: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """See DOCUMENTATION."""
+    return dataclasses.asdict(verdict(host, probed, conf_problems, differing or {}, tls or {}))
+
+
+class FilterModule:
+    """Ansible's filter plugin."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return guard.filters({"bring_up_verdict": bring_up_verdict})

@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of the filter plan_review; the logic is in plugin_utils/_plan."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: plan_review
+short_description: Describe a plan of pairwise measurements, and check that it can be run as asked
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Returns sentences about a plan before it is measured, and the settings of P(hccn.cluster.check_fabric#role) with which it cannot be measured and judged.
+positional: _input
+options:
+  _input:
+    description:
+      - The plan, from P(hccn.cluster.pair_plan#filter).
+    type: dict
+    required: true
+  operation:
+    description:
+      - The operation of the measurements.
+    type: str
+    required: true
+  measure:
+    description:
+      - What is measured, such as V(bandwidth).
+    type: str
+    required: true
+  size:
+    description:
+      - The size of a message.
+    type: str
+    required: true
+  relative_floor:
+    description:
+      - The floor of P(hccn.cluster.check_fabric#role) relative to the usual value.
+    type: float
+    required: true
+  line_rate_floor:
+    description:
+      - The floor relative to the line rate.
+    type: float
+    required: true
+  timeout_s:
+    description:
+      - How long the measurements may take. V(0) is as long as the plan needs.
+    type: int
+    required: true
+seealso:
+  - plugin: hccn.cluster.pair_plan
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Show the plan
+  ansible.builtin.debug:
+    msg: "{{ (plan | hccn.cluster.plan_review(operation='write', measure='bandwidth', size='64K', relative_floor=0.97, line_rate_floor=0.9,
+                                              timeout_s=0)).lines }}"
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - A dictionary with C(lines), sentences that describe the plan, and C(refusals), sentences that say why it cannot be run with these settings.
+  type: dict
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import is_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.review import Settings, lines, refusals
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
+
+
+def plan_review(plan: Mapping[str, Any], **settings: Any) -> dict[str, list[str]]:
+    """See DOCUMENTATION."""
+    if not is_plan(plan) or "summary" not in plan:
+        raise AnsibleFilterError("plan_review: the input is no pair plan, make it with the filter hccn.cluster.pair_plan")
+    given = Settings(**settings)
+    return {"lines": lines(plan, given), "refusals": refusals(plan, given)}
+
+
+class FilterModule:
+    """Ansible's filter plugin."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return guard.filters({"plan_review": plan_review})

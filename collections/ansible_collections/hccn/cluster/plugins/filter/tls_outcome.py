@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of the filter tls_outcome; the logic is in plugin_utils/_roles."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: tls_outcome
+short_description: Find out what became of a host whose TLS state was to be set
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Returns the verdict of P(hccn.cluster.tls#role) on one host, and which of its NPUs are to be put back where others failed.
+positional: _input
+options:
+  _input:
+    description:
+      - The name of the host.
+    type: str
+    required: true
+  state:
+    description:
+      - The state that was to be set.
+    type: str
+    choices: [enabled, disabled]
+    required: true
+  failed:
+    description:
+      - The hosts that were not set, from P(hccn.cluster.tls_rollout#filter).
+    type: list
+    elements: str
+    required: true
+  on_partial:
+    description:
+      - What happens to the host where others failed.
+    type: str
+    choices: [rollback, keep]
+    required: true
+  probed:
+    description:
+      - What M(hccn.cluster.device_tls) returned before anything was set.
+    type: dict
+    default: {}
+  result:
+    description:
+      - What it returned when the state was set.
+    type: dict
+    default: {}
+  put_back:
+    description:
+      - What the loop returned that put NPUs back.
+    type: dict
+    default: {}
+seealso:
+  - module: hccn.cluster.device_tls
+  - plugin: hccn.cluster.tls_rollout
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Show the state of the host
+  ansible.builtin.debug:
+    msg: "{{ (inventory_hostname | hccn.cluster.tls_outcome('enabled', failed=[], on_partial='keep', result=tls_devices)).line }}"
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - A dictionary. C(complete) is V(true) where no host failed, C(bad) where the host failed or is not as declared because others failed.
+    - C(line) is a sentence for the operator. C(put_back) has the ids of the NPUs that were changed, by the state that they had before.
+  type: dict
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import tls_rollout as logic
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
+
+
+def tls_outcome(host: str, state: str, failed: Sequence[str], on_partial: str, probed: Mapping[str, Any] | None = None,
+                result: Mapping[str, Any] | None = None, put_back: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """See DOCUMENTATION."""
+    return dataclasses.asdict(logic.outcome(host, state, failed, on_partial == "rollback", probed, result, put_back))
+
+
+class FilterModule:
+    """Ansible's filter plugin."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return guard.filters({"tls_outcome": tls_outcome})

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shell of the filter tls_rollout; the logic is in plugin_utils/_roles."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: tls_rollout
+short_description: Find out which hosts have the TLS state that a play sets
+version_added: 1.0.0
+author:
+  - The hccn.cluster authors (@hccn-cluster)
+description:
+  - Reads for each host what M(hccn.cluster.device_tls) returned before anything was set (C(tls_look)) and when it was set (C(tls_devices)).
+    P(hccn.cluster.tls#role) uses it to set TLS on all hosts or on none.
+  - Walks over all hosts. Use it in a task that runs once.
+positional: _input, hostvars, active, batch
+options:
+  _input:
+    description:
+      - The names of all hosts of the play, also of those that were lost.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description:
+      - The variables of all hosts, as Ansible has them under this name. They are read one by one.
+    type: dict
+    required: true
+  active:
+    description:
+      - The names of the hosts that are not lost.
+    type: list
+    elements: str
+    required: true
+  batch:
+    description:
+      - The names of the active hosts of this batch (C(serial)).
+    type: list
+    elements: str
+    required: true
+seealso:
+  - module: hccn.cluster.device_tls
+  - plugin: hccn.cluster.tls_outcome
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Which hosts are not set?
+  ansible.builtin.debug:
+    msg: "{{ (ansible_play_hosts_all | hccn.cluster.tls_rollout(hostvars, ansible_play_hosts, ansible_play_batch)).failed }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - A dictionary. C(all_probed) is V(true) where no host was lost before it was probed. C(changing) has the hosts of the batch whose state would change.
+    - C(authorities) has the different lists of CA certificates that NPUs have, C(failed) the hosts that were lost or do not have the state that was set.
+  type: dict
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ansible.errors import AnsibleError, AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import tls_rollout as logic
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
+
+
+def tls_rollout(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]], active: Sequence[str], batch: Sequence[str]) -> dict[str, Any]:
+    """See DOCUMENTATION."""
+    try:
+        return dataclasses.asdict(logic.rollout(hosts, active, batch, HostVars(hostvars).of))
+    except AnsibleError as error:
+        raise AnsibleFilterError(f"tls_rollout: a variable of a host cannot be read: {error}") from error
+
+
+class FilterModule:
+    """Ansible's filter plugin."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return guard.filters({"tls_rollout": tls_rollout})

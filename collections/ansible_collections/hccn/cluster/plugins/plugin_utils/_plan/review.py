@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What an operator reads of a plan before it runs: its cost, what it can detect, and why it cannot be run as asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of check_fabric, as an inventory gives them: numbers may be text."""
+
+    operation: str
+    measure: str
+    size: Any
+    relative_floor: Any
+    line_rate_floor: Any
+    timeout_s: Any
+
+
+def lines(plan: Mapping[str, Any], settings: Settings) -> list[str]:
+    """Return sentences that describe the plan: its cost, what it can detect, and given pairs that cannot be measured."""
+    summary = plan["summary"]
+    found = [_cost(plan["plan"], summary, settings)]
+    if summary["pairs"] > 0:
+        found.append(_detects(summary))
+    return found + [f"Not measured: {pair}" for pair in summary.get("unmeasured", ())]
+
+
+def refusals(plan: Mapping[str, Any], settings: Settings) -> list[str]:
+    """Return the reasons why the plan cannot be measured and judged with these settings."""
+    return list(_refusals(_seconds(plan["summary"]), settings))
+
+
+def _refusals(seconds: float, settings: Settings) -> Iterator[str]:
+    if not 0 < _number(settings.relative_floor) < 1:
+        yield f"check_fabric_relative_floor is {settings.relative_floor}, not a number between 0 and 1 such as 0.97"
+    if not 0 <= _number(settings.line_rate_floor) < 1:
+        yield f"check_fabric_line_rate_floor is {settings.line_rate_floor}, neither 0 nor a number below 1 such as 0.9"
+    timeout = int(_number(settings.timeout_s))
+    if timeout and timeout < seconds:
+        yield (f"the plan takes about {round(seconds, 1)} s, longer than check_fabric_timeout with {settings.timeout_s} s: raise it, "
+               "or bound the plan by check_fabric_budget")
+
+
+def _number(value: Any) -> float:
+    """Return 0 for what is no number, as the filter ``float`` does."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _seconds(summary: Mapping[str, Any]) -> float:
+    return float(summary["rounds"] * summary["seconds_per_pair"])
+
+
+def _cost(name: str, summary: Mapping[str, Any], settings: Settings) -> str:
+    time = f"{summary['minutes']} minutes" if summary["minutes"] >= 1 else f"{round(_seconds(summary), 1)} s"
+    return (f"{name}: {summary['pairs']} pairs of NPUs over {summary['hosts']} hosts in {summary['rounds']} rounds, "
+            f"{round(100 * summary['coverage'], 1)} % of all pairs, {settings.operation} {settings.measure}, {settings.size} bytes, about {time}")
+
+
+def _detects(summary: Mapping[str, Any]) -> str:
+    sees = summary["sees"]
+    limits = [f"Not a {fault}: {reason}." for fault, reason in sees["not"].items()]
+    if "left_out" in summary:
+        limits.append(f"The budget leaves out {summary['left_out']['rounds']} rounds.")
+    return (f"Can tell what is slow: {', '.join(sees['classes']) or 'nothing'}. An NPU that is {sees['smallest_drop_percent']['npu']} % slower would be seen "
+            f"where measurements vary by {sees['spread_percent']} %. {' '.join(limits)}")

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The verdict of the role bring_up on one host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._findings import reading
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``bad``: the host is not as it should be; ``line``: a sentence for the operator."""
+
+    bad: bool
+    line: str
+
+
+def verdict(host: str, probed: Any, conf_problems: Sequence[Any], differing: Mapping[str, Any], tls: Mapping[str, Any]) -> Verdict:
+    """Return the verdict on ``host``.
+
+    ``probed``: what device_info returned; ``conf_problems``: those of hccn.conf; ``differing``: the hosts whose TLS flags differ from those of most hosts, of
+    tls_differences; ``tls``: what became of TLS on the host, of tls_outcome, empty where it was not to be set.
+    """
+    answer = reading.mapping(probed)
+    devices = reading.mappings(answer.get("devices"))
+    bad = [device for device in devices if device.get("link") != "up" or device.get("errors")]
+    differs = host in differing.get("hosts", ())
+    up = sum(device.get("link") == "up" for device in devices)
+    with_tls = sum(reading.mapping(device.get("tls")).get("enabled") is True for device in devices)
+    line = (f"{host}: {len(devices)} NPUs ({answer.get('product') or 'unknown product'}), {up} links up, TLS on {with_tls} of them, "
+            f"hccn.conf with {len(conf_problems)} problems")
+    if bad:
+        line += f", bad: {', '.join(map(str, sorted(set(reading.ids([device.get('id') for device in bad])))))}"
+    if differs:
+        line += (". The TLS switch differs over the hosts: NPUs with different switches cannot connect (HCCL: EI0016 or EI0006). "
+                 f"On: {', '.join(differing['enabled'])}. Set bring_up_tls_state to enabled or disabled, or run the playbook hccn.cluster.tls.")
+    if not tls.get("complete", True):
+        line += f". {tls['line']}"
+    return Verdict(differs or bool(bad) or bool(tls.get("bad")), line)

@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""TLS of all NPUs of a play, set on all hosts or on none: the state of all hosts, and the outcome on one host.
+
+Answers of device_tls are data of a host: what is not as the module returns it counts as not set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._findings import reading
+
+PROBED, SET = "tls_look", "tls_devices"
+"""The variables under which the role registers the answers of device_tls: before anything is set, and of the task that sets."""
+
+STATES = {True: "enabled", False: "disabled"}
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """The state of all hosts of a play.
+
+    ``all_probed``: no host was lost before it was probed; ``changing``: hosts of this batch that are not in the wanted state yet;
+    ``authorities``: the different lists of CA certificates that NPUs have; ``failed``: hosts that are not in the wanted state.
+    """
+
+    all_probed: bool
+    changing: list[str]
+    authorities: list[list[str]]
+    failed: list[str]
+
+
+def rollout(hosts: Sequence[str], active: Iterable[str], batch: Sequence[str], variables: Callable[[str], Mapping[str, Any]]) -> Rollout:
+    """Return the state of ``hosts``. ``active``: those that are not lost; ``batch``: the active hosts of this batch; ``variables``: those of a host."""
+    present, here = set(active), set(batch)
+    probed: set[str] = set()
+    changing: set[str] = set()
+    failed: list[str] = []
+    authorities: dict[tuple[str, ...], None] = {}
+    for host in hosts:
+        own = variables(host)
+        devices = _entries(own.get(PROBED))
+        if PROBED in own:
+            probed.add(host)
+        if any(map(_is_changed, devices)):
+            changing.add(host)
+        authorities.update((tuple(reading.texts(device.get("authorities"))), None) for device in devices)
+        # A host that is lost after it was set is set all the same. Hosts of later batches have no answer yet.
+        lost = host not in present or (host in here and host not in probed)
+        if not _is_set(own[SET]) if SET in own else lost:
+            failed.append(host)
+    authorities.pop((), None)
+    return Rollout(len(present) == len(hosts) and here <= probed, [host for host in batch if host in changing], list(map(list, authorities)), failed)
+
+
+def _entries(result: Any) -> list[Mapping[str, Any]]:
+    return reading.mappings(reading.mapping(result).get("devices"))
+
+
+def _is_changed(device: Mapping[str, Any]) -> bool:
+    return bool(device.get("changed"))
+
+
+def _enabled(device: Mapping[str, Any], when: str) -> Any:
+    return reading.mapping(device.get(when)).get("enabled")
+
+
+def _is_set(result: Any) -> bool:
+    """Return True where all NPUs have the state that was asked for. A host whose task was skipped has nothing to set."""
+    answer = reading.mapping(result)
+    devices = answer.get("devices") or []
+    if "msg" in answer or not isinstance(devices, (list, tuple)):
+        return False
+    wanted = answer.get("state") == STATES[True]
+    return all(_enabled(reading.mapping(device), "after") == wanted for device in devices)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one host.
+
+    ``complete``: no host failed; ``bad``: the host failed, or is not as declared because others failed; ``line``: a sentence for the operator;
+    ``put_back``: the ids of NPUs that were changed, by the state that they had before.
+    """
+
+    complete: bool
+    bad: bool
+    line: str
+    put_back: dict[str, list[str]]
+
+
+def outcome(host: str, state: str, failed: Sequence[str], rolls_back: bool, probed: Any, result: Any, put_back: Any) -> Outcome:
+    """Return what became of ``host``, which was to have ``state``.
+
+    ``failed``: hosts of a Rollout; ``rolls_back``: whether a host is put back where others failed; ``probed``, ``result`` and ``put_back``: the answers of
+    device_tls before anything was set, of the task that sets, and of the loop that puts back.
+    """
+    changed = list(filter(_is_changed, _entries(result)))
+    left = _is_skipped(result) and any(map(_is_changed, _entries(probed)))
+    restored = bool(failed) and rolls_back and not _is_skipped(put_back)
+    obstacles = [str(one["msg"]) for one in reading.mappings(reading.mapping(put_back).get("results")) if "msg" in one]
+    if restored and obstacles:
+        line = f"TLS could not be put back as it was: {'; '.join(obstacles)}"
+    elif left:
+        line = "TLS left as it was, since not every host can follow"
+    elif restored:
+        line = f"TLS put back as it was on {len(changed)} NPUs"
+    else:
+        devices = _entries(result)
+        count = sum(_enabled(device, "after") == (state == STATES[True]) for device in devices)
+        line = f"TLS {state} on {count} of {len(devices)} NPUs, {len(changed)} of them set now"
+    message = reading.mapping(result).get("msg")
+    line += (f". {message}" if message is not None else "") + (f". Failed: {', '.join(failed)}" if failed else "")
+    return Outcome(not failed, bool(failed) and (host in failed or bool(changed) or left), f"{host}: {line}", _by_state_before(changed))
+
+
+def _is_skipped(result: Any) -> bool:
+    """Return True also where there is no result: the task was not reached."""
+    return not result or bool(reading.mapping(result).get("skipped"))
+
+
+def _by_state_before(devices: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the ids of the NPUs. A state that is not known is disabled."""
+    found: dict[str, list[str]] = {STATES[True]: [], STATES[False]: []}
+    for device in devices:
+        found[STATES[_enabled(device, "before") is True]].append(str(device.get("id")))
+    return {state: ids for state, ids in found.items() if ids}

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.hccn.cluster.plugins.filter.pair_plan import pair_plan
+from ansible_collections.hccn.cluster.plugins.filter.plan_review import plan_review
+
+HOSTS = [{"host": f"n{place}", "control_address": f"192.0.2.{place}", "control_port": 18514,
+          "devices": [{"id": npu, "address": f"10.{npu}.0.{place}"} for npu in (0, 1)]} for place in range(1, 5)]
+SETTINGS = {"operation": "write", "measure": "bandwidth", "size": "64K", "relative_floor": 0.97, "line_rate_floor": 0.9, "timeout_s": 0}
+SUMMARY = {
+    "pairs": 8, "hosts": 4, "rounds": 2, "coverage": 2 / 3, "minutes": 0.3, "seconds_per_pair": 8.0,
+    "sees": {"classes": ["node", "device"], "not": {"leaf": "no leaf is known"}, "smallest_drop_percent": {"npu": 4.1}, "spread_percent": 1.0},
+}
+
+
+def of(summary: dict[str, Any] | None = None, **settings: Any) -> dict[str, list[str]]:
+    return plan_review({"plan": "quick", "rounds": [], "hosts": {}, "summary": {**SUMMARY, **(summary or {})}}, **{**SETTINGS, **settings})
+
+
+COST = "quick: 8 pairs of NPUs over 4 hosts in 2 rounds, 66.7 % of all pairs, write bandwidth, 64K bytes, about 16.0 s"
+DETECTS = "Can tell what is slow: node, device. An NPU that is 4.1 % slower would be seen where measurements vary by 1.0 %. "
+
+
+@pytest.mark.parametrize("summary, lines", [
+    ({}, [COST, DETECTS + "Not a leaf: no leaf is known."]),
+    ({"left_out": {"rounds": 3}}, [COST, DETECTS + "Not a leaf: no leaf is known. The budget leaves out 3 rounds."]),
+    ({"minutes": 1.5}, [COST.replace("16.0 s", "1.5 minutes"), DETECTS + "Not a leaf: no leaf is known."]),
+    ({"unmeasured": ["n1 npu 0 - n2 npu 0"]}, [COST, DETECTS + "Not a leaf: no leaf is known.", "Not measured: n1 npu 0 - n2 npu 0"]),
+    ({"pairs": 0}, [COST.replace("8 pairs", "0 pairs")]),
+    ({"sees": {**SUMMARY["sees"], "classes": [], "not": {}}}, [COST, DETECTS.replace("node, device", "nothing")]),
+])
+def test_what_is_said_of_a_plan(summary: dict[str, Any], lines: list[str]) -> None:
+    assert of(summary) == {"lines": lines, "refusals": []}
+
+
+@pytest.mark.parametrize("settings, refusals", [
+    ({"relative_floor": "0.5", "line_rate_floor": 0, "timeout_s": "16"}, []),
+    ({"relative_floor": 97}, ["check_fabric_relative_floor is 97, not a number between 0 and 1 such as 0.97"]),
+    ({"relative_floor": "much"}, ["check_fabric_relative_floor is much, not a number between 0 and 1 such as 0.97"]),
+    ({"line_rate_floor": 90}, ["check_fabric_line_rate_floor is 90, neither 0 nor a number below 1 such as 0.9"]),
+    ({"timeout_s": 15}, ["the plan takes about 16.0 s, longer than check_fabric_timeout with 15 s: raise it, or bound the plan by check_fabric_budget"]),
+])
+def test_settings_with_which_a_plan_cannot_be_run(settings: dict[str, Any], refusals: list[str]) -> None:
+    assert of(**settings)["refusals"] == refusals
+
+
+def test_a_plan_of_pair_plan() -> None:
+    found = plan_review(pair_plan(HOSTS, plan="full"), **SETTINGS)
+    assert (found["lines"][0][:64], found["refusals"]) == ("full: 12 pairs of NPUs over 4 hosts in 3 rounds, 100.0 % of all ", [])
+
+
+@pytest.mark.parametrize("wrong", [{}, "plan", None, {"rounds": [], "hosts": {}}])
+def test_what_is_no_plan_is_refused(wrong: Any) -> None:
+    with pytest.raises(AnsibleFilterError, match="plan_review: the input is no pair plan"):
+        plan_review(wrong, **SETTINGS)

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.filter.bring_up_verdict import bring_up_verdict
+
+GOOD = "n1: 2 NPUs (A2), 2 links up, TLS on 0 of them, hccn.conf with 0 problems"
+
+
+def npu(number: int, link: str = "up", tls: Any = False, errors: Any = ()) -> dict[str, Any]:
+    return {"id": number, "link": link, "tls": {"enabled": tls}, "errors": list(errors)}
+
+
+def of(*devices: dict[str, Any], product: Any = "A2", problems: Any = (), **more: Any) -> tuple[bool, str]:
+    found = bring_up_verdict("n1", {"product": product, "devices": list(devices)}, list(problems), **more)
+    assert sorted(found) == ["bad", "line"]
+    return found["bad"], found["line"]
+
+
+def test_a_good_host() -> None:
+    assert of(npu(0), npu(1)) == (False, GOOD)
+    assert of(npu(0, tls=True), product=None, problems=[{}, {}]) == (
+        False, "n1: 1 NPUs (unknown product), 1 links up, TLS on 1 of them, hccn.conf with 2 problems")
+
+
+def test_npus_that_are_bad() -> None:
+    assert of(npu(10, link="down"), npu(2, errors=[{"code": "x"}]), npu(3, link="partial", errors=[{}]), npu(4)) == (
+        True, "n1: 4 NPUs (A2), 2 links up, TLS on 0 of them, hccn.conf with 0 problems, bad: 2, 3, 10")
+
+
+def test_tls_flags_that_differ() -> None:
+    differing = {"hosts": ["n1", "n2"], "enabled": ["n2", "n3"]}
+    assert of(npu(0), npu(1), differing=differing) == (
+        True, f"{GOOD}. The TLS switch differs over the hosts: NPUs with different switches cannot connect (HCCL: EI0016 or EI0006). On: n2, n3. "
+              "Set bring_up_tls_state to enabled or disabled, or run the playbook hccn.cluster.tls.")
+    assert of(npu(0), npu(1), differing={"hosts": ["n2"], "enabled": ["n2"]}) == (False, GOOD)
+
+
+@pytest.mark.parametrize("tls, bad, more", [
+    ({}, False, ""),
+    ({"complete": True, "bad": False, "line": "n1: TLS"}, False, ""),
+    ({"complete": False, "bad": False, "line": "n1: TLS. Failed: n2"}, False, ". n1: TLS. Failed: n2"),
+    ({"complete": False, "bad": True, "line": "n1: TLS. Failed: n1"}, True, ". n1: TLS. Failed: n1"),
+])
+def test_tls_that_was_to_be_set(tls: dict[str, Any], bad: bool, more: str) -> None:
+    assert of(npu(0), npu(1), tls=tls) == (bad, GOOD + more)

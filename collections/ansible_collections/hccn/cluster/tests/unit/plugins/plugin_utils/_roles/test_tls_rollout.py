@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.filter.tls_outcome import tls_outcome
+from ansible_collections.hccn.cluster.plugins.filter.tls_rollout import tls_rollout
+from ansible_collections.hccn.cluster.plugins.plugin_utils._roles.tls_rollout import Outcome, Rollout, outcome, rollout
+
+HOSTS = ["n1", "n2", "n3"]
+CA, OTHER_CA = ["/CN=a", "/CN=b"], ["/CN=c"]
+SKIPPED = {"changed": False, "skipped": True}
+
+
+def device(number: int = 0, before: Any = False, after: Any = True, changed: bool = True, authorities: Any = CA) -> dict[str, Any]:
+    return {"id": number, "before": {"enabled": before}, "after": {"enabled": after}, "changed": changed, "authorities": authorities}
+
+
+def answer(*devices: Any, state: str = "enabled", **more: Any) -> dict[str, Any]:
+    return {"state": state, "devices": list(devices), **more}
+
+
+def of(active: list[str] | None = None, batch: list[str] | None = None, **variables: dict[str, Any]) -> Rollout:
+    present = HOSTS if active is None else active
+    return rollout(HOSTS, present, present if batch is None else batch, lambda host: variables.get(host, {}))
+
+
+PROBED = {"tls_look": answer(device())}
+AS_WANTED = {"tls_look": answer(device(before=True, changed=False))}
+SET = {**PROBED, "tls_devices": answer(device())}
+
+
+def test_hosts_that_were_probed() -> None:
+    assert of(n1=PROBED, n2=AS_WANTED, n3=PROBED) == Rollout(True, ["n1", "n3"], [CA], [])
+
+
+def test_a_host_that_was_lost_before_it_was_probed() -> None:
+    found = of(active=["n1", "n3"], n1=PROBED, n3=PROBED)
+    assert (found.all_probed, found.changing, found.failed) == (False, ["n1", "n3"], ["n2"])
+
+
+def test_a_host_whose_failure_is_kept_is_active_and_was_not_probed() -> None:
+    found = of(n1=PROBED, n3=PROBED)
+    assert (found.all_probed, found.failed) == (False, ["n2"])
+
+
+def test_hosts_of_later_batches_have_not_failed() -> None:
+    found = of(batch=["n1"], n1=SET)
+    assert (found.all_probed, found.changing, found.failed) == (True, ["n1"], [])
+
+
+def test_only_hosts_of_the_batch_would_change() -> None:
+    assert of(batch=["n2"], n1=PROBED, n2=PROBED).changing == ["n2"]
+
+
+def test_authorities_of_all_batches_each_once() -> None:
+    found = of(batch=["n3"], n1=PROBED, n2={"tls_look": answer(device(authorities=OTHER_CA), device(1))}, n3={"tls_look": answer(device(authorities=[]))})
+    assert found.authorities == [CA, OTHER_CA]
+
+
+@pytest.mark.parametrize("result, failed", [
+    (answer(device(), device(1, True, changed=False)), []),
+    (answer(device(after=False), state="disabled"), []),
+    (SKIPPED, []),
+    (answer(device(), device(1, after=False)), ["n2"]),
+    (answer(device(after=None)), ["n2"]),
+    (answer(device(after=None), state="disabled"), ["n2"]),
+    (answer(msg="2 of 2 devices failed"), ["n2"]),
+    ({"unreachable": True, "msg": "no route to host"}, ["n2"]),
+    (answer("odd"), ["n2"]),
+    (answer({"after": "odd"}), ["n2"]),
+    ({"devices": 5}, ["n2"]),
+])
+def test_hosts_that_are_not_set(result: Any, failed: list[str]) -> None:
+    assert of(n1=SET, n2={**PROBED, "tls_devices": result}, n3=SET).failed == failed
+
+
+def test_a_host_that_is_lost_after_it_was_set_is_set() -> None:
+    assert of(active=["n1", "n3"], n1=SET, n2=SET, n3=SET).failed == []
+
+
+@pytest.mark.parametrize("odd", [None, 5, "text", [], {}, {"devices": 5}, {"devices": ["x", {}, {"authorities": 5}]}])
+def test_an_odd_probe_costs_no_other_host_anything(odd: Any) -> None:
+    assert of(n1=PROBED, n2={"tls_look": odd}, n3=PROBED) == Rollout(True, ["n1", "n3"], [CA], [])
+
+
+def test_the_filters_return_dictionaries() -> None:
+    assert tls_rollout(["n1"], {"n1": SET}, ["n1"], ["n1"]) == {"all_probed": True, "changing": ["n1"], "authorities": [CA], "failed": []}
+    assert tls_outcome("n1", "enabled", [], "keep", result=answer(device())) == {
+        "complete": True, "bad": False, "line": "n1: TLS enabled on 1 of 1 NPUs, 1 of them set now", "put_back": {"disabled": ["0"]}}
+
+
+def of_host(failed: list[str], result: Any, rolls_back: bool = True, probed: Any = None, put_back: Any = SKIPPED) -> Outcome:
+    return outcome("n1", "enabled", failed, rolls_back, probed, result, put_back)
+
+
+def test_a_host_that_is_set() -> None:
+    assert of_host([], answer(device(), device(1, True, changed=False))) == Outcome(
+        True, False, "n1: TLS enabled on 2 of 2 NPUs, 1 of them set now", {"disabled": ["0"]})
+    assert outcome("n1", "disabled", [], True, None, answer(device(0, True, False), device(1, None, False)), None) == Outcome(
+        True, False, "n1: TLS disabled on 2 of 2 NPUs, 2 of them set now", {"enabled": ["0"], "disabled": ["1"]})
+
+
+def test_a_host_that_is_put_back_since_others_failed() -> None:
+    found = of_host(["n2", "n3"], answer(device(), device(1)), put_back={"results": [{}]})
+    assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS put back as it was on 2 NPUs. Failed: n2, n3")
+
+
+def test_a_host_that_fails_itself() -> None:
+    found = of_host(["n1"], answer(device(), msg="1 of 2 devices failed"), put_back={"results": [{}]})
+    assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS put back as it was on 1 NPUs. 1 of 2 devices failed. Failed: n1")
+
+
+def test_a_host_that_cannot_be_put_back() -> None:
+    found = of_host(["n2"], answer(device()), put_back={"results": [{"msg": "locked"}, {"msg": "full"}, {}]})
+    assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS could not be put back as it was: locked; full. Failed: n2")
+
+
+def test_a_host_that_is_left_as_it_was() -> None:
+    found = of_host(["n2"], SKIPPED, probed=answer(device()))
+    assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS left as it was, since not every host can follow. Failed: n2")
+
+
+def test_a_host_that_keeps_what_was_set() -> None:
+    found = of_host(["n2"], answer(device()), rolls_back=False)
+    assert (found.complete, found.bad, found.line) == (False, True, "n1: TLS enabled on 1 of 1 NPUs, 1 of them set now. Failed: n2")
+
+
+def test_a_host_that_needed_no_change_is_good_whatever_became_of_others() -> None:
+    found = of_host(["n2"], answer(device(before=True, changed=False)))
+    assert (found.complete, found.bad, found.line) == (False, False, "n1: TLS enabled on 1 of 1 NPUs, 0 of them set now. Failed: n2")
+
+
+@pytest.mark.parametrize("odd", [None, {}, "text", {"devices": 5}, {"devices": ["x"]}])
+def test_an_odd_answer(odd: Any) -> None:
+    assert of_host(["n2"], odd, probed=odd, put_back=odd).bad is False
