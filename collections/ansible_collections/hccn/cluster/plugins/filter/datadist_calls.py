@@ -61,7 +61,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._datadist.plan import DEFAULT_TIMEOUT_MS
+from ansible_collections.hccn.cluster.plugins.module_utils._datadist.link_plan import DEFAULT_TIMEOUT_MS
 from ansible_collections.hccn.cluster.plugins.plugin_utils._datadist import ready
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 

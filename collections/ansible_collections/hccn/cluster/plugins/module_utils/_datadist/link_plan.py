@@ -13,6 +13,8 @@ from .._rank_table.local_comm_res import ENDPOINT_VERSION
 
 MAX_CLUSTERS = 16
 """Clusters per call (LLM_CLUSTER_NUM_EXCEED_LIMIT)."""
+DEFAULT_TIMEOUT_MS = 1000
+"""The default of LinkLlmClusters."""
 PREFILL, DECODE = "prefill", "decode"
 
 Npu = Tuple[str, int]

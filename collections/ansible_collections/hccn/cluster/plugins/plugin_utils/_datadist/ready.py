@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.errors import InputError
-from ...module_utils._datadist.plan import DECODE, DEFAULT_TIMEOUT_MS, PREFILL
+from ...module_utils._datadist.link_plan import DECODE, DEFAULT_TIMEOUT_MS, PREFILL
 
 Entry = Mapping[str, Any]
 
