@@ -226,7 +226,7 @@ def test_every_module_that_works_on_a_host_is_bounded() -> None:
 
 PROGRAM = re.compile(r"\{%-?\s*(?:for|set)\b|\.append\(")
 """A loop or an accumulation in a template."""
-WITH_PROGRAMS = ["roles/check_collective/vars/main.yml"]
+WITH_PROGRAMS: list[str] = []
 """Files of roles whose templates are still to become filters or actions. No file is to be added."""
 
 

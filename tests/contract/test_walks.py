@@ -18,9 +18,9 @@ from tests.lib.project import COLLECTION
 LATE = re.escape("else lookup('ansible.builtin.vars', '")
 ROLES = sorted(path.parent.parent for path in COLLECTION.glob("roles/*/tasks/main.yml"))
 ALL_HOSTS = r"(?:ansible_play_hosts(?:_all)?|ansible_play_batch|groups)\b"
-FILTERS = r"map|select|reject|difference|union|intersect|hccn\.cluster\.(?:by_host|measurable_hosts|address_hosts|tls_differences|tls_rollout)"
-WALK = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:{FILTERS})")
-"""A loop over the hosts of the play, or a filter that looks at each."""
+FILTERS = r"map|select|reject|difference|union|intersect|hccn\.cluster\.(?:by_host|measurable_hosts|address_hosts|tls_differences|tls_rollout|collective_placement)"
+WALK = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|\*{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:{FILTERS})")
+"""A loop over the hosts of the play, a lookup with all of them as its terms, or a filter that looks at each."""
 
 
 def walks(variables: dict[str, Any]) -> set[str]:
@@ -73,6 +73,7 @@ def test_walks_are_found() -> None:
                  "e": "{{ ansible_play_hosts | first }}", "f": "{{ (ansible_play_hosts | select('in', d))[:2] }}"}
     assert walks(variables) == {"a", "b", "f"}
     assert walks({"a": "{{ ansible_play_hosts | hccn.cluster.measurable_hosts(hostvars) }}", "b": "{{ a.left_out }}"}) == {"a", "b"}
+    assert walks({"a": "{{ query('hccn.cluster.fabric_verdicts', *ansible_play_hosts) | first }}", "b": "{{ a.clean }}"}) == {"a", "b"}
     late = {"g": "{{ fact if fact is defined else lookup('ansible.builtin.vars', 'a') }}", "h": "{{ fact | default(a) }}", "i": "{{ fact if fact else a }}"}
     assert walks({**variables, **late}) == {"a", "b", "f", "h", "i"}
     entries = [{"name": "one", "when": "b > 1"}, {"name": "two", "when": "b > 1", "run_once": True}, {"name": "three", "when": "c or e"},

@@ -8,6 +8,7 @@ The same in whole playbooks: test_odd_host.py.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import html.parser
@@ -22,6 +23,8 @@ from typing import Any
 import pytest
 from ansible_collections.hccn.cluster.plugins.action import fabric_verdict
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._collective import outcome
+from ansible_collections.hccn.cluster.plugins.plugin_utils._collective.placement import placement
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.second_look import second_look
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, reader
@@ -127,6 +130,23 @@ def test_no_other_host_is_left_out_of_the_plan() -> None:
         json.dumps(kept("r1", plan, HOSTS, found.left_out, found.as_dict()["lines"]), allow_nan=False)
         assert all(text.isprintable() and len(text) < 1000 for text in found.as_dict()["lines"]), done
         json.dumps(context(odd), allow_nan=False)
+
+
+def test_a_collective_has_all_hosts_and_names_the_odd_one_only() -> None:
+    sound = {host: {"npus": probed(number), "trust": documented.answer_of("ssh_trust")} for number, host in enumerate(HOSTS, 1)}
+    for generator in seeds("collective"):
+        done, odd = mutations.mutated(generator, sound[ODD], OTHERS)
+        found = placement(HOSTS, {**sound, ODD: odd}.__getitem__, "npus", "trust", {}, "super_pod")
+        assert sorted(found.hosts) == HOSTS, done
+        assert {text.split(" ")[0].rstrip(":") for text in found.busy + found.unready} <= {ODD}, done
+
+
+def test_an_odd_result_of_a_collective_is_summarized_or_refused() -> None:
+    for generator in seeds("outcome"):
+        done, odd = mutations.mutated(generator, documented.answer_of("hccl_perf"), OTHERS)
+        with contextlib.suppress(InputError):
+            found = outcome.outcome(odd, outcome.Run("all_reduce", len(HOSTS)))
+            assert found.state == "measured", done
 
 
 def test_a_rank_table_names_the_odd_host_or_holds_all_others() -> None:

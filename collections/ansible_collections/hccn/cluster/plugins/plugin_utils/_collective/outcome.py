@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What came of a collective: its state, the lines that are shown, and whether it fails the play."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...module_utils._core.errors import InputError
+
+SKIPPED, UNREADY, BUSY, PLANNED, MEASURED = "skipped", "unready", "busy", "planned", "measured"
+"""States."""
+
+_TOOL_MISSING = "tool_missing"
+_PARTS_OF_A_SEARCH = ("all", "bisection")
+"""Groups that have no line of their own: the whole, and those that the search for slow hosts measures."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was asked for, and what else is known of the run.
+
+    ``hosts`` is the number of hosts. ``skip_message`` is the line shown where the tool is missing, empty where that is a failure. ``job_problem`` is the
+    sentence about a job in Kubernetes that did not end well, ``slow_hint`` the one about a collective that is slow for a reason that was not searched.
+    """
+
+    operation: str
+    hosts: int
+    busy: Sequence[str] = ()
+    unready: Sequence[str] = ()
+    skip_message: str = ""
+    job_problem: str = ""
+    slow_hint: str = ""
+    fail_on: str = "slow"
+    check_mode: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``lines`` is one text, or a list of texts where there is more than the measurement over all hosts."""
+
+    state: str
+    lines: str | list[str]
+    fails: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the outcome as the filter does."""
+        return asdict(self)
+
+
+def outcome(result: Mapping[str, Any], run: Run) -> Outcome:
+    """Return what came of a run. ``result`` is that of hccl_perf or nccl_perf, empty where neither was called. Raise InputError for one of another form."""
+    records = _records(result)
+    # What failed, else the run over all hosts, which is the first.
+    record = next((one for one in records if one.get("status") != "ok"), records[0] if records else {})
+    error = record.get("error")
+    if run.skip_message and isinstance(error, Mapping) and error.get("code") == _TOOL_MISSING:
+        return Outcome(SKIPPED, run.skip_message, False)
+    return Outcome(_state(run), _lines(result, run, records, record), _fails(result, run))
+
+
+def _records(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    measurements = result.get("measurements") or []
+    if not isinstance(measurements, (list, tuple)):
+        raise InputError("the result of the collective cannot be read: measurements is no list")
+    return [one for one in measurements if isinstance(one, Mapping) and one.get("kind") == "collective"]
+
+
+def _state(run: Run) -> str:
+    return UNREADY if run.unready else BUSY if run.busy else PLANNED if run.check_mode else MEASURED
+
+
+def _fails(result: Mapping[str, Any], run: Run) -> bool:
+    is_slow = bool(result.get("slow")) and run.fail_on in ("slow", "any")
+    return run.fail_on != "never" and ("msg" in result or bool(run.busy) or bool(run.unready) or is_slow)
+
+
+def _lines(result: Mapping[str, Any], run: Run, records: Sequence[Mapping[str, Any]], record: Mapping[str, Any]) -> str | list[str]:
+    if run.unready:
+        return f"{run.operation}: not run, a host is not ready: {'; '.join(run.unready)}"
+    if run.busy:
+        return f"{run.operation}: not run, NPUs are at work: {', '.join(run.busy)}"
+    if "msg" in result:
+        return " ".join(filter(None, (f"{run.operation}: failed. {result['msg']}", run.job_problem)))
+    if "samples" not in record:
+        return f"{run.operation} would be run over {run.hosts} hosts."
+    try:
+        measured = _measured(run.operation, record)
+        more = [_group(one) for one in records if one.get("status") == "ok" and _name(one) not in _PARTS_OF_A_SEARCH] + _slow(result, run)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise InputError("the result of the collective cannot be read: a record is not as hccl_perf and nccl_perf return it") from None
+    return [measured, *more] if more else measured
+
+
+def _measured(operation: str, record: Mapping[str, Any]) -> str:
+    last = record["samples"][-1]
+    return (f"{operation} over {len(record['hosts'])} hosts, {record['ranks']} ranks: {record['status']}, at {last['size_bytes']} bytes "
+            f"{round(last['time_us'], 1)} us, {round(last['busbw_gbyte_s'], 3)} GB/s bus bandwidth")
+
+
+def _name(record: Mapping[str, Any]) -> str:
+    context = record.get("context")
+    return str(context.get("group", "all")) if isinstance(context, Mapping) else "all"
+
+
+def _group(record: Mapping[str, Any]) -> str:
+    return f"{_name(record)}: {round(record['samples'][-1]['busbw_gbyte_s'], 3)} GB/s"
+
+
+def _slow(result: Mapping[str, Any], run: Run) -> list[str]:
+    if not result.get("slow"):
+        return []
+    if result.get("findings"):
+        return ["Slow: " + "; ".join(str(finding["message"]) for finding in result["findings"])]
+    return [" ".join(filter(None, (f"Slow: below {round(result['limit_gbyte_s'], 3)} GB/s.", run.slow_hint)))]

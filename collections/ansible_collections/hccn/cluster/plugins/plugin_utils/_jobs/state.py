@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""How far a job of a collective is, from what the API server returns of the job and its pods. The same for all engines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...module_utils._core.numbers import is_count
+from .pods import ROLE_LABEL
+
+ENDS = ("Completed", "Failed", "Aborted", "Terminated", "Succeeded")
+"""Phases in which a job stays."""
+
+_GOOD_ENDS = ("Completed", "Succeeded")
+_PENDING = "Pending"
+
+
+@dataclass(frozen=True)
+class State:
+    """``workers`` are in rank order, each with ``name`` and ``node``. ``problem`` is a sentence, empty where the job ended well."""
+
+    placed: bool
+    phase: str
+    ended: bool
+    workers: list[dict[str, Any]]
+    problem: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the state as the filter does."""
+        return asdict(self)
+
+
+def state(pods: Any, job: Any, name: str, replicas: int, nodes: Sequence[str] = ()) -> State:
+    """Return the state of the job ``name``. ``pods`` and ``job`` are results of k8s_info; ``nodes`` are those that the job names for its workers."""
+    every = _resources(pods)
+    workers = _workers(every)
+    launchers = [_inside(pod, "status").get("phase", _PENDING) for pod in every if _role(pod) == "launcher"]
+    # An engine may delete its pods once the job has ended.
+    placed = launchers[-1:] in (["Succeeded"], ["Failed"]) or sum(1 for worker in workers if worker["node"]) == replicas
+    phase = _phase(next(iter(_resources(job)), {}))
+    if len(workers) != replicas:
+        # Then their number is all that is known.
+        workers = [{"name": f"worker-{index}", "node": nodes[index] if index < len(nodes) else f"worker-{index}"} for index in range(replicas)]
+    return State(placed, phase, phase in ENDS, workers, "" if phase in _GOOD_ENDS else _problem(name, phase, placed, every))
+
+
+def _problem(name: str, phase: str, placed: bool, pods: Sequence[Mapping[str, Any]]) -> str:
+    reasons = [] if placed else [f", its pods were not placed: {'; '.join(_reasons(pods)) or 'no reason given'}"]
+    return f"The job {name} is {phase}{''.join(reasons)}."
+
+
+def _workers(pods: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the workers by the numbers at the end of their names."""
+    names = {str(_inside(pod, "metadata").get("name", "")): _inside(pod, "spec").get("nodeName", "") for pod in pods if _role(pod) == "worker"}
+    return [{"name": name, "node": names[name]} for name in sorted(names, key=_number)]
+
+
+def _number(name: str) -> int:
+    last = name.rpartition("-")[2]
+    return int(last) if is_count(last) else 0
+
+
+def _phase(job: Mapping[str, Any]) -> str:
+    """Return the phase of a job: Volcano has it in status.state.phase, MPI Operator has a condition that is true."""
+    status = _inside(job, "status")
+    true = (condition.get("type") for condition in _conditions(status) if condition.get("status") == "True")
+    return str(_inside(status, "state").get("phase") or next((kind for kind in true if kind in ENDS), _PENDING))
+
+
+def _reasons(pods: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return why pods wait, in the cluster's own words."""
+    messages = (str(condition["message"]) for pod in pods for condition in _conditions(_inside(pod, "status"))
+                if condition.get("status") != "True" and "message" in condition)
+    return list(dict.fromkeys(messages))
+
+
+def _role(pod: Mapping[str, Any]) -> Any:
+    return _inside(_inside(pod, "metadata"), "labels").get(ROLE_LABEL)
+
+
+def _inside(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _conditions(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return _mappings(status.get("conditions"))
+
+
+def _resources(result: Any) -> list[Mapping[str, Any]]:
+    return _mappings(result.get("resources")) if isinstance(result, Mapping) else []
+
+
+def _mappings(values: Any) -> list[Mapping[str, Any]]:
+    return [value for value in values if isinstance(value, Mapping)] if isinstance(values, (list, tuple)) else []
