@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ...module_utils._core.foreign_text import has_template
 from .known import LONGEST, SHORTEST
 
 SMALLEST_NUMBER = 100_000
@@ -39,7 +40,7 @@ def is_secret_name(name: object) -> bool:
 
 def is_template(value: object) -> bool:
     """Return whether a value looks like a template of Jinja."""
-    return isinstance(value, str) and ("{{" in value or "{%" in value)
+    return isinstance(value, str) and has_template(value)
 
 
 def is_telling(value: str) -> bool:

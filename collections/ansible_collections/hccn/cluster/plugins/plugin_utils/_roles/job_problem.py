@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...module_utils._core.words import LONGEST_TEXT, printable, some
+from ...module_utils._core.words import LONGEST_TEXT, npus, printable, some
 
 NO_HOSTS, UNKNOWN_VARIABLE, INVALID_VARIABLE = "no_hosts", "unknown_variable", "invalid_variable"
 REQUIREMENT_MISSING, ADDRESS_CONFLICT, ADDRESS_INVALID = "requirement_missing", "address_conflict", "address_invalid"
@@ -44,14 +44,8 @@ class JobProblem:
             return message
         if len(self.hosts) == all_hosts > NAMES:
             return f"all {all_hosts} hosts: {message}"
-        return f"{some([printable(host) for host in self.hosts], NAMES)}{self._npus()}: {message}"
-
-    def _npus(self) -> str:
-        ids = sorted({device for _host, device in self.devices})
-        if not ids:
-            return ""
-        consecutive = len(ids) > 1 and ids[-1] - ids[0] == len(ids) - 1
-        return f" NPUs {ids[0]}-{ids[-1]}" if consecutive else f" NPU{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
+        devices = f" {npus(device for _host, device in self.devices)}" if self.devices else ""
+        return f"{some([printable(host) for host in self.hosts], NAMES)}{devices}: {message}"
 
 
 def merged(problems: Iterable[JobProblem]) -> list[JobProblem]:

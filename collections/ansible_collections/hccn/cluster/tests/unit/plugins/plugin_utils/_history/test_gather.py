@@ -67,9 +67,9 @@ def test_common_words_are_no_secrets() -> None:
 
 
 def test_templates_are_opened_and_what_cannot_be_known_is_left() -> None:
-    values = {"{{ a }}": "opened1", "{{ b }}": {"login": "opened2"}, "{{ c }}": None}
-    found = secret_values({"a_token": "{{ a }}", "b_credentials": "{{ b }}", "c_token": "{{ c }}", "d_token": "plain"}, values.get)
-    assert found == {"opened1", "opened2", "plain"}
+    values = {"{{ a }}": "opened1", "{{ b }}": {"login": "opened2"}, "{{ c }}": None, "{# d #}e": "opened3"}
+    found = secret_values({"a_token": "{{ a }}", "b_credentials": "{{ b }}", "c_token": "{{ c }}", "d_token": "plain", "e_token": "{# d #}e"}, values.get)
+    assert found == {"opened1", "opened2", "opened3", "plain"}
 
 
 def test_a_result_cannot_make_everything_a_secret() -> None:
