@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import files, reader, where
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import files, reader, location
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import PAGE_FORMATS, PART, HistoryError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import export, model
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import page as pages
@@ -45,9 +45,9 @@ class ActionModule(ActionBase):
         _validated, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
         try:
             written = pages.write(
-                where.folder(options["history"]), options["run_id"], where.absolute(options["path"]) if options["path"] else None,
+                location.folder(options["history"]), options["run_id"], location.absolute(options["path"]) if options["path"] else None,
                 page_format=options["format"], title=options["title"], language=options["language"],
-                baseline=where.absolute(options["baseline"]) if options["baseline"] else None, limit=options["limit"], mode=_mode(options["mode"]),
+                baseline=location.absolute(options["baseline"]) if options["baseline"] else None, limit=options["limit"], mode=_mode(options["mode"]),
                 dry_run=self._task.check_mode)
         except HistoryError as error:
             raise AnsibleActionFail(" ".join(filter(None, (error.message, error.hint)))) from None

@@ -11,7 +11,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import pools
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
-from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import declared, inventory, job_problem, requirements, specs, variables
+from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import declared_addresses, inventory, job_problem, requirements, specs, variables
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles.job_problem import JobProblem
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -67,8 +67,8 @@ def _checked(hosts: list[str], written: variables.Written, host_vars: HostVars, 
     strict = {host: own for host, own in written.items() if host not in lenient}
     problems, warnings = (variables.unknown(part, specs.known(known), specs.set_by_tasks) for part in (strict, lenient))
     problems += variables.invalid(written, known)
-    subnets = declared.with_subnets(written)
+    subnets = declared_addresses.with_subnets(written)
     problems += requirements.missing(options["needs"], subnets)
     warnings += requirements.missing(set(options["wants"]) - set(options["needs"]), subnets)
-    wrong, skipped = declared.problems_of(hosts, host_vars.of, pools.can_plan())
+    wrong, skipped = declared_addresses.problems_of(hosts, host_vars.of, pools.can_plan())
     return job_problem.merged(problems + wrong), job_problem.merged(warnings + skipped)

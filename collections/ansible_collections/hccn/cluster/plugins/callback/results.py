@@ -148,7 +148,7 @@ from ansible.plugins.callback import CallbackBase
 from ansible.release import __version__ as ansible_version
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import utc
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import some
-from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.last_screen import LastScreen
+from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.final_summary import FinalSummary
 from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.task_result import fields, part
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import screen
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.conclusion import Conclusion
@@ -163,9 +163,9 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format impor
     new_run_id,
     part_path,
 )
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.gather import secret_values
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.secret_variables import secret_values
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.secrets import Secrets
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.play_secrets import PlaySecrets
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer import RunWriter
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.provenance import CONTROLLER_ACTIONS, of_conclusion, sentence
 
@@ -186,29 +186,29 @@ class CallbackModule(CallbackBase):
         self._writer: RunWriter | None = None
         self._seen: set[tuple[str, str]] = set()
         self._records = 0
-        self._screen = LastScreen()
+        self._summary = FinalSummary()
         self._lost = ""
         self._redactor = Redactor()
-        self._secrets = Secrets(self._redactor)
+        self._secrets = PlaySecrets(self._redactor)
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
-        self._screen = LastScreen()
+        self._summary = FinalSummary()
         if not self._lost:
             with self._never_raising():
                 self._begin(os.path.basename(playbook._file_name))
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
-        self._secrets.play(play)
+        self._secrets.start_play(play)
 
     def v2_runner_on_ok(self, result: Any) -> None:
         with self._never_raising(result):
-            self._told(result)
+            self._learn(result)
             if not _is_loop_summary(result):
                 self._keep(result)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         with self._never_raising(result):
-            self._told(result)
+            self._learn(result)
             if not _is_loop_summary(result):
                 self._keep(result, "failed", ignore_errors)
 
@@ -218,16 +218,16 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
         with self._never_raising(result):
-            self._told(result)
+            self._learn(result)
             self._keep(result)
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
         with self._never_raising(result):
-            self._told(result)
+            self._learn(result)
             # An unreachable host is told once more, and as such, when the loop is over.
-            told_later = _content(result).get("unreachable")
+            reported_later = _content(result).get("unreachable")
             ignored = fields(result).get("ignore_errors") is True
-            self._keep(result, "" if told_later else "failed", ignored)
+            self._keep(result, "" if reported_later else "failed", ignored)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         with self._never_raising():
@@ -265,9 +265,9 @@ class CallbackModule(CallbackBase):
             wanted = ""
         return wanted or new_run_id()
 
-    def _told(self, result: Any) -> None:
-        self._secrets.told(part(result, "host"), part(result, "task"), _content(result))
-        self._screen.saw(part(result, "task").resolved_action, _content(result))
+    def _learn(self, result: Any) -> None:
+        self._secrets.learn_from_result(part(result, "host"), part(result, "task"), _content(result))
+        self._summary.note_result(part(result, "task").resolved_action, _content(result))
 
     def _keep(self, result: Any, event: str = "", ignored: bool = False) -> None:
         """Keep the records of a result that are new and, where there is one, the event that it is."""
@@ -276,14 +276,14 @@ class CallbackModule(CallbackBase):
         fresh = self._new_records(result) if event != "unreachable" else []
         if not self._writer or not (fresh or event):
             return
-        self._secrets.before(part(result, "host"), part(result, "task"))
+        self._secrets.learn_host(part(result, "host"), part(result, "task"))
         lines, refused = collect.lines(fresh, self._redactor)
         self._records += len(lines)
         host, task = _place(result)
         events = [collect.dropped(host, task, refused, utc())] if refused else []
         if event:
             found = collect.event(event, host, task, _content(result), utc(), self._redactor.value)
-            self._screen.failed(host, task, found["message"])
+            self._summary.note_failure(host, task, found["message"])
             events.append({**found, "ignored": True} if ignored else found)
         self._writer.append([*lines, *collect.lines(events, self._redactor)[0]])
 
@@ -313,12 +313,12 @@ class CallbackModule(CallbackBase):
             self._writer.append(collect.lines([event], self._redactor)[0])
 
     def _finish(self, stats: Any) -> None:
-        if self._lost and self._screen.concluded:
-            self._display.display("\n".join(["", *self._screen.lines(why_no_report=self._lost)]))
+        if self._lost and self._summary.concluded:
+            self._display.display("\n".join(["", *self._summary.lines(why_no_report=self._lost)]))
         if not self._writer:
             return
         hosts = sorted(stats.processed)
-        ending = None if self._screen.concluded else self._screen.fallback(hosts, stats.failures, stats.dark)
+        ending = None if self._summary.concluded else self._summary.fallback(hosts, stats.failures, stats.dark)
         if ending is not None:
             lines, _refused = collect.lines(ending.as_records(), self._redactor)
             self._records += len(lines)
@@ -334,9 +334,9 @@ class CallbackModule(CallbackBase):
 
     def _show(self, ending: Conclusion | None, path: Path, run_id: str) -> None:
         """Print the conclusion; of a run that never came to it, write the report as well."""
-        if ending is None and not self._screen.concluded:
+        if ending is None and not self._summary.concluded:
             return
-        lines = self._screen.lines() if ending is None else [*screen.lines(ending), _report(path, run_id)]
+        lines = self._summary.lines() if ending is None else [*screen.lines(ending), _report(path, run_id)]
         self._display.display("\n".join(["", *lines]))
 
     def _tidy(self, path: Path) -> None:

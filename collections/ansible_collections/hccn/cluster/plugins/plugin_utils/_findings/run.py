@@ -11,7 +11,7 @@ from typing import Any
 
 from . import consistency, devices, fabric, stages, tls
 from .finding import Finding, finding
-from .foreseen import foreseen
+from .check_mode import predicted
 
 Registered = Callable[[str, str], Any]
 """What a host registered under a name, None where it has nothing."""
@@ -40,16 +40,16 @@ COLLECTIVES = ("check_collective_hccl", "check_collective_nccl")
 
 
 @dataclass
-class Run:
+class RunFindings:
     """``classes``: the verdicts on the hosts that were checked."""
 
     findings: list[Finding] = field(default_factory=list)
     classes: dict[str, str] = field(default_factory=dict)
 
 
-def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = False) -> Run:
+def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = False) -> RunFindings:
     """Collect the findings of all stages over ``hosts``; in check mode, of the devices as they would be."""
-    run = Run()
+    run = RunFindings()
     lost = {host: finding for host in hosts for finding in [_unreachable(host, registered)] if finding is not None}
     lost.update((host, finding) for host, finding in _silent(hosts, registered) if host not in lost)
     run.findings += lost.values()
@@ -57,7 +57,7 @@ def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = Fals
     for stage, name in DEVICES:
         results = {host: result for host in hosts for result in [registered(host, name)] if isinstance(result, Mapping) and not result.get("unreachable")}
         if check_mode:
-            results = {host: foreseen(result, [registered(host, change) for change in CHANGES]) for host, result in results.items()}
+            results = {host: predicted(result, [registered(host, change) for change in CHANGES]) for host, result in results.items()}
         for host, result in results.items():
             run.findings += [one for one in devices.of_devices(host, result, stage) if one.cause != "failed_task" or not _failed_in(host, stage, registered)]
         run.findings += consistency.over_hosts(results, stage)
@@ -104,7 +104,7 @@ def _failed_in(host: str, stage: str, registered: Registered) -> bool:
     return isinstance(kept, Mapping) and stage in kept
 
 
-def _add_fabric(run: Run, hosts: Sequence[str], registered: Registered) -> None:
+def _add_fabric(run: RunFindings, hosts: Sequence[str], registered: Registered) -> None:
     verdict = _first(hosts, "check_fabric_verdict", registered)
     if not isinstance(verdict, Mapping):
         return

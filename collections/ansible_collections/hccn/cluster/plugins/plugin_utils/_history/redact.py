@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.words import beginning
-from .gather import WORDS, is_secret_name, is_telling
-from .known import KnownValues
+from .secret_variables import WORDS, is_secret_name, is_telling
+from .known_values import KnownValues
 
 HIDDEN = "(hidden)"
 MOST_DEPTH = 32

@@ -15,7 +15,7 @@ from .._history.cells import FAILED, NOT_RUN
 from .._history.reader import Run
 from .._plan.kept import Kept
 from .fields import Record, hosts_of, mapping, number, samples, text, unique
-from .heat import Measured
+from .heatmaps import PairResults
 
 MEASURING = ("rdma", "matrix", "collective", "ping")
 MOST_EXPANDED = 300_000
@@ -66,7 +66,7 @@ class Coverage:
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
-def build(run: Run, measured: Measured, hosts: list[str]) -> Coverage:
+def build(run: Run, measured: PairResults, hosts: list[str]) -> Coverage:
     """``hosts``: all that the run speaks of."""
     seen = {host for record in run.records if record.get("kind") in MEASURING and record.get("status") == "ok" for host in _hosts(record)}
     met = {frozenset((cell.source.host, cell.target.host)) for cell in measured.cells}
@@ -99,7 +99,7 @@ def _hosts(record: Record) -> list[str]:
     return [name for name in found if name]
 
 
-def _planned(plans: list[Kept], measured: Measured) -> Planned | None:
+def _planned(plans: list[Kept], measured: PairResults) -> Planned | None:
     """Of the first plan that is no second look: that one says what was to be covered."""
     plan = next((one for one in plans if one.sample and not one.second_look), None)
     if plan is None:
@@ -116,7 +116,7 @@ def _planned(plans: list[Kept], measured: Measured) -> Planned | None:
     )
 
 
-def _became(plan: Kept, measured: Measured) -> tuple[int, int, int, int, list[str], bool]:
+def _became(plan: Kept, measured: PairResults) -> tuple[int, int, int, int, list[str], bool]:
     """How many pairs were planned, measured, failed, not run; the first of the others; and whether that is by the pairs themselves."""
     done = {(tuple(cell.source), tuple(cell.target)) for found in measured.by_what.values() for cell in found}
     without: dict[Any, str] = {}

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .._history.baseline import as_fields
-from .heat import Map
+from .heatmaps import Map
 from .model import Page
 from .png import FAILED
 

@@ -17,9 +17,9 @@ import jinja2
 from markupsafe import Markup, escape
 
 from .._history.baseline import LEAST_RUNS
-from . import charts, plots, texts
+from . import charts, plots, translations
 from .model import Page
-from .words import bytes_text, duration, group_text, instant, measured_what, percent, rounded, with_unit
+from .formatting import bytes_text, duration, group_text, instant, measured_what, percent, rounded, with_unit
 
 LISTED = 100
 """Rows that a table shows; the rest is counted. A page is for reading, the history has every row."""
@@ -55,13 +55,13 @@ def _template() -> jinja2.Template:
 
 def both(key: str, **values: Any) -> Markup:
     """A text in both languages; the style shows one of them."""
-    if key not in texts.TEXTS:
-        return escape(texts.say(key, "en"))
-    return _spans(lambda language: texts.say(key, language, **values))
+    if key not in translations.TEXTS:
+        return escape(translations.say(key, "en"))
+    return _spans(lambda language: translations.say(key, language, **values))
 
 
 def _headline(page: Page) -> Markup:
-    return _spans(lambda language: texts.headline(page, language))
+    return _spans(lambda language: translations.headline(page, language))
 
 
 def _spans(said: Callable[[str], str]) -> Markup:
@@ -70,7 +70,7 @@ def _spans(said: Callable[[str], str]) -> Markup:
 
 def _plain(key: str, **values: Any) -> str:
     """Both languages where no markup may stand: names for those who do not see the page."""
-    return " / ".join(texts.say(key, language, **values) for language in texts.LANGUAGES)
+    return " / ".join(translations.say(key, language, **values) for language in translations.LANGUAGES)
 
 
 def _file(name: str) -> str:
@@ -82,7 +82,7 @@ def _file(name: str) -> str:
 def _columns() -> str:
     """On narrow screens a row is a card, and each cell says what it is."""
     rules = []
-    for key, (english, chinese) in texts.TEXTS.items():
+    for key, (english, chinese) in translations.TEXTS.items():
         if key.startswith("c_"):
             rules.append(f'.{key}::before{{content:"{english}"}}#zh:checked~main .{key}::before{{content:"{chinese}"}}')
     return "@media screen and (max-width:40rem){" + "".join(rules) + "}"
@@ -94,7 +94,8 @@ def _hash(script: str) -> str:
 
 def _data(plotted: list[plots.Plot]) -> Markup:
     """What the script reads, as JSON that cannot end its element."""
-    words = {language: {key: texts.say(key, language) for key in ("diagonal", "cell_failed", "cell_not_measured")} for language in texts.LANGUAGES}
+    states = ("diagonal", "cell_failed", "cell_not_measured")
+    words = {language: {key: translations.say(key, language) for key in states} for language in translations.LANGUAGES}
     content = json.dumps({"maps": [plot.data for plot in plotted], "words": words}, ensure_ascii=False, separators=(",", ":"))
     return Markup(content.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
 

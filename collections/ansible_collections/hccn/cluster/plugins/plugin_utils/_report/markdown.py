@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...module_utils._core.words import some
-from . import texts
+from . import translations
 from .coverage import Planned
 from .model import Page
-from .words import bytes_text, duration, group_text, instant, measured_what, percent, rounded, with_unit
-from .worst import WorstPair
+from .formatting import bytes_text, duration, group_text, instant, measured_what, percent, rounded, with_unit
+from .worst_pairs import WorstPair
 
 LISTED = 50
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#|~!&^])")
@@ -36,7 +36,7 @@ _MARKER = re.compile(r"[-+=]+|\d+[.)]")
 
 def render(page: Page, language: str = "en") -> str:
     """GitHub's Markdown in one language. A text of a record never becomes markup."""
-    say = functools.partial(texts.say, language=language)
+    say = functools.partial(translations.say, language=language)
     parts = [_head(page, say), _findings(page, say), _verdicts(page, say), _worst(page, say), _regressions(page, say),
              _collectives(page, say), _devices(page, say), _coverage(page, say), _failures(page, say)]
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
@@ -76,7 +76,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 
 def _head(page: Page, say: Any) -> list[str]:
     facts = page.facts
-    lines = [f"# {safe(page.title)}", "", f"**{safe(texts.headline(page, say.keywords['language']))}**", ""]
+    lines = [f"# {safe(page.title)}", "", f"**{safe(translations.headline(page, say.keywords['language']))}**", ""]
     if facts.state == "incomplete":
         lines += [f"**{say('incomplete')}**", ""]
     lines.append(f"{say('run')} {safe(facts.run_id)}, {safe(instant(facts.started_at))}, {safe(facts.playbook)}, {duration(facts.duration_s)}")

@@ -14,14 +14,17 @@ from .._findings.screen import grouped
 from .._history.baseline import Regression
 from .._history.query import Past
 from .._history.reader import Run
-from . import coverage as covered
-from . import devices as npus
-from . import findings as found_ones
-from . import heat, measured
-from . import trends as lines
-from . import verdicts as rulings
-from . import worst as poorest
+from . import conclusion as conclusions
+from . import coverage, devices, heatmaps, tables, trends, verdicts, worst_pairs
+from .conclusion import KeptConclusion
+from .coverage import Coverage
+from .devices import Devices
 from .fields import Record, endpoint, error_of, hosts_of, mapping, moment, text, tool_of, unique
+from .heatmaps import Maps, PairResults
+from .tables import Collective, Latency
+from .trends import Trend
+from .verdicts import FabricComponent, HostVerdict
+from .worst_pairs import HostMedian, WorstPair
 
 DEFAULT_TITLE = "Fabric report"
 LISTED_REGRESSIONS = 20
@@ -83,23 +86,23 @@ class Page:
 
     title: str
     facts: Facts
-    conclusion: found_ones.Conclusion | None
+    conclusion: KeptConclusion | None
     findings: list[Finding]
     rows: list[Finding]
-    verdicts: list[rulings.HostVerdict]
-    fabric: list[rulings.Component]
+    verdicts: list[HostVerdict]
+    fabric: list[FabricComponent]
     judged: bool
-    maps: heat.Maps | None
-    worst: list[poorest.WorstPair]
-    lowest: list[poorest.HostMedian]
+    maps: Maps | None
+    worst: list[WorstPair]
+    lowest: list[HostMedian]
     pairs: int
-    trends: list[lines.Trend]
+    trends: list[Trend]
     regressions: list[Regression]
     regression_count: int
-    latencies: list[measured.Latency]
-    collectives: list[measured.Collective]
-    devices: npus.Devices
-    coverage: covered.Coverage
+    latencies: list[Latency]
+    collectives: list[Collective]
+    devices: Devices
+    coverage: Coverage
     failures: list[Failure]
     task_failures: list[TaskFailure]
     unreadable: list[str] = field(default_factory=list)
@@ -108,7 +111,7 @@ class Page:
     def classes(self) -> dict[str, int]:
         """How many hosts are in each class, worst class first; classes without a host are absent."""
         counts = Counter(verdict.verdict for verdict in self.verdicts)
-        return {name: counts[name] for name in sorted(counts, key=rulings.severity)}
+        return {name: counts[name] for name in sorted(counts, key=verdicts.severity)}
 
     @property
     def severities(self) -> dict[str, int]:
@@ -117,7 +120,7 @@ class Page:
         return {name: counts[name] for name in SEVERITIES if counts[name]}
 
     @property
-    def bad(self) -> list[rulings.HostVerdict]:
+    def bad(self) -> list[HostVerdict]:
         """The hosts that are not good, worst first."""
         return [verdict for verdict in self.verdicts if verdict.verdict != "good"]
 
@@ -150,10 +153,10 @@ def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, past: Pas
     by_kind: dict[str, list[Record]] = {}
     for record in run.records:
         by_kind.setdefault(text(record.get("kind")), []).append(record)
-    between = heat.Measured(run.records)
-    maps = heat.build(between, _normal(between, past))
-    conclusion, findings = found_ones.read(run.records)
-    hosts = rulings.build(run, conclusion, found_ones.by_host(findings))
+    between = PairResults(run.records)
+    maps = heatmaps.build(between, _normal(between, past))
+    conclusion, findings = conclusions.read(run.records)
+    hosts = verdicts.build(run, conclusion, conclusions.by_host(findings))
     found = past.regressions if past else []
     return Page(
         title=title,
@@ -162,26 +165,26 @@ def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, past: Pas
         findings=findings,
         rows=grouped(findings),
         verdicts=hosts,
-        fabric=rulings.components(run.records),
+        fabric=verdicts.components(run.records),
         judged=conclusion is not None or "verdict" in by_kind,
         maps=maps,
-        worst=poorest.pairs(between, maps.expected) if maps else [],
-        lowest=poorest.hosts(between, maps.expected) if maps else [],
+        worst=worst_pairs.pairs(between, maps.expected) if maps else [],
+        lowest=worst_pairs.hosts(between, maps.expected) if maps else [],
         pairs=len(between.cells) + len(between.without),
-        trends=lines.build(past),
+        trends=trends.build(past),
         regressions=found[:LISTED_REGRESSIONS],
         regression_count=len(found),
-        latencies=measured.latencies(by_kind.get("rdma", []) + by_kind.get("ping", [])),
-        collectives=measured.collectives(by_kind.get("collective", [])),
-        devices=npus.build(by_kind.get("device", [])),
-        coverage=covered.build(run, between, [row.host for row in hosts]),
+        latencies=tables.latencies(by_kind.get("rdma", []) + by_kind.get("ping", [])),
+        collectives=tables.collectives(by_kind.get("collective", [])),
+        devices=devices.build(by_kind.get("device", [])),
+        coverage=coverage.build(run, between, [row.host for row in hosts]),
         failures=_failures(run.records),
         task_failures=_task_failures(run.events),
         unreadable=unreadable or [],
     )
 
 
-def _normal(between: heat.Measured, past: Past | None) -> float | None:
+def _normal(between: PairResults, past: Past | None) -> float | None:
     """The baseline of the group that the maps are about; of the largest, where pairs of several classes were measured."""
     if past is None or between.what is None:
         return None

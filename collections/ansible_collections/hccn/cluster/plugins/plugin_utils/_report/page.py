@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...module_utils._core.record import utc
-from .._history import collect, files, pinned, query, reader, where
+from .._history import collect, files, pinned, query, reader, location
 from .._history.baseline import normals
 from .._history.format import HistoryError, line, page_path
 from . import export, html, markdown, model, prometheus
@@ -39,7 +39,7 @@ def write(folder: Path, run_id: str | None = None, path: Path | None = None, *, 
 
     Raises HistoryError: also page_not_written, and no_baseline where a baseline is wanted and there are not enough runs.
     """
-    this_run, lost = where.this_run(), where.lost()
+    this_run, lost = location.this_run(), location.lost()
     history = query.History(folder, max(0, limit))
     run = reader.choose(folder, run_id, this_run, lost)
     past = history.past(run, baseline)

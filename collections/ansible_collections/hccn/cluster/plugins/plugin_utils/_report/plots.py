@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import png
-from .heat import HIGH, LOW, Map, Maps, level
-from .words import with_unit
+from .heatmaps import HIGH, LOW, Map, Maps, level
+from .formatting import with_unit
 
 WIDE, NARROW = 1060, 216
 """Pixels that a map may take on a wide and on a narrow screen."""

@@ -17,7 +17,7 @@ SHOWN_ENDS = 4
 
 
 @dataclass(frozen=True)
-class Point:
+class TrendPoint:
     """One run; ``value`` is None where all failed, ``least`` its lowest value, None where there is but one."""
 
     run_id: str
@@ -32,7 +32,7 @@ class Trend:
 
     group: Group
     end: str
-    points: list[Point]
+    points: list[TrendPoint]
     baseline: Baseline | None
     limit: float | None
     worse: bool
@@ -59,17 +59,17 @@ def _whole(past: Past, group: Group, worse: bool) -> Trend:
     known = past.baselines.get(group)
     points = [_point(summary, stand) for summary, stand in stands]
     if group not in past.now.groups:
-        points.append(Point(past.now.run_id, past.now.started, None, None))
+        points.append(TrendPoint(past.now.run_id, past.now.started, None, None))
     return Trend(group, "", points, known, known.limit(group.unit) if known else None, worse)
 
 
-def _point(summary: Summary, stand: Stand) -> Point:
-    return Point(summary.run_id, summary.started, stand.median, stand.least if stand.count > 1 else None)
+def _point(summary: Summary, stand: Stand) -> TrendPoint:
+    return TrendPoint(summary.run_id, summary.started, stand.median, stand.least if stand.count > 1 else None)
 
 
 def _end(past: Past, found: Regression) -> Trend:
     end = found.end or End("", None)
-    points = [Point(summary.run_id, summary.started, summary.groups[found.group].ends[end], None)
+    points = [TrendPoint(summary.run_id, summary.started, summary.groups[found.group].ends[end], None)
               for summary in _line(past) if found.group in summary.groups and end in summary.groups[found.group].ends]
     known = past.baselines[found.group]
     own = Baseline(found.before, known.spread, known.runs, pinned=known.pinned)

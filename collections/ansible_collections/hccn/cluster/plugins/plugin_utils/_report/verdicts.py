@@ -12,7 +12,7 @@ from ...module_utils._core.words import natural
 from .._findings.finding import Finding
 from .._history.format import DROPPED
 from .._history.reader import Run
-from . import findings as found_ones
+from . import conclusion as conclusions
 from .fields import Record, error_of, host_of, hosts_of, mapping, samples, text
 
 # Worst first. not_judged is no verdict: the host was measured, and nobody said what that means.
@@ -34,7 +34,7 @@ class HostVerdict:
 
 
 @dataclass(frozen=True)
-class Component:
+class FabricComponent:
     """Something of the fabric that no host answers for: a leaf, a rail, a path."""
 
     kind: str
@@ -45,15 +45,15 @@ class Component:
     certain: bool
 
 
-def components(records: list[Record]) -> list[Component]:
+def components(records: list[Record]) -> list[FabricComponent]:
     """From the verdicts without a host and what earlier releases kept of collectives, each once, in the order they were made."""
-    found: dict[tuple[str, str], Component] = {}
+    found: dict[tuple[str, str], FabricComponent] = {}
     for record in records:
         for sample in samples(record) if record.get("kind") == "finding" or (record.get("kind") == "verdict" and not host_of(record)) else []:
-            if found_ones.has_component(sample):
+            if conclusions.has_component(sample):
                 continue
             kind, name, evidence = text(sample.get("kind")), text(sample.get("name")), sample.get("evidence")
-            found[kind, name] = Component(kind, name, text(sample.get("class")) or "failed", text(sample.get("message")),
+            found[kind, name] = FabricComponent(kind, name, text(sample.get("class")) or "failed", text(sample.get("message")),
                                           [str(item) for item in evidence] if isinstance(evidence, list) else [], sample.get("certain") is not False)
     return list(found.values())
 
@@ -63,7 +63,7 @@ def severity(verdict: str) -> int:
     return CLASSES.index(verdict) if verdict in CLASSES else -1
 
 
-def build(run: Run, conclusion: found_ones.Conclusion | None = None, findings: Mapping[str, list[Finding]] | None = None) -> list[HostVerdict]:
+def build(run: Run, conclusion: conclusions.KeptConclusion | None = None, findings: Mapping[str, list[Finding]] | None = None) -> list[HostVerdict]:
     """One line for each host of the run, worst first, then in natural order.
 
     The ``conclusion`` says which hosts there are and the class of each; ``findings`` are those on a host.
@@ -110,7 +110,7 @@ def _concluded(line: HostVerdict, verdict: str, findings: list[Finding]) -> Host
     if line.judged and line.verdict == verdict:
         return line
     if findings:
-        return HostVerdict(line.host, verdict, found_ones.sentence(line.host, findings), list(findings[0].evidence), judged=True)
+        return HostVerdict(line.host, verdict, conclusions.sentence(line.host, findings), list(findings[0].evidence), judged=True)
     return replace(line, verdict=verdict, judged=True) if verdict != "good" else HostVerdict(line.host, verdict, "", [], judged=True)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .._history import where
+from .._history import location
 from .._plan import pools
 from .job_problem import REQUIREMENT_MISSING, JobProblem
 
@@ -28,9 +28,9 @@ def missing(names: Iterable[str], subnets: Iterable[str]) -> list[JobProblem]:
 
 
 def _no_history() -> str | None:
-    if where.lost():
-        return where.lost()
-    if where.this_run() is None:
+    if location.lost():
+        return location.lost()
+    if location.this_run() is None:
         return ("enable the callback hccn.cluster.results, with callbacks_enabled = hccn.cluster.results in the section [defaults] of ansible.cfg, "
                 "or with the environment variable ANSIBLE_CALLBACKS_ENABLED=hccn.cluster.results")
     return None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...module_utils._core.foreign_text import has_template
-from .known import LONGEST, SHORTEST
+from .known_values import LONGEST, SHORTEST
 
 SMALLEST_NUMBER = 100_000
 """Of numbers that are no texts: smaller ones are ports, sizes and times."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.template import Templar
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.gather import is_secret_name, is_template, secret_values
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.secret_variables import is_secret_name, is_template, secret_values
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor
 
 _LOCAL = "env|file|unvault|ini|csvfile"
@@ -28,7 +28,7 @@ _MOST_LOOKED_THROUGH = 1000
 _FACTS = ("set_fact", "include_vars")
 
 
-class Secrets:
+class PlaySecrets:
     """Learns for a redactor. ``told`` takes what results tell, ``before`` is called before something of a host is kept."""
 
     def __init__(self, redactor: Redactor) -> None:
@@ -41,12 +41,12 @@ class Secrets:
         self._own: dict[str, bool] = {}
         self._vaulted: dict[str, str | None] = {}
 
-    def play(self, play: Any) -> None:
+    def start_play(self, play: Any) -> None:
         self._play = play
         self._known_hosts.clear()
         self._own.clear()
 
-    def told(self, host: Any, task: Any, content: Mapping[str, Any]) -> None:
+    def learn_from_result(self, host: Any, task: Any, content: Mapping[str, Any]) -> None:
         """After each result: variables that it made."""
         registered = _names(getattr(task, "register", None))
         secret = any(map(is_secret_name, registered))
@@ -64,7 +64,7 @@ class Secrets:
             else:  # its values are templates yet
                 self._changed[host.get_name()] = host
 
-    def before(self, host: Any, task: Any) -> None:
+    def learn_host(self, host: Any, task: Any) -> None:
         """The secrets among a host's variables, and those of hosts that got new ones."""
         if self._play is None:
             return

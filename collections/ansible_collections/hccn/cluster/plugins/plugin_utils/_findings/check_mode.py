@@ -11,7 +11,7 @@ from typing import Any
 from . import reading
 
 
-def foreseen(result: Mapping[str, Any], changes: Iterable[Any]) -> Mapping[str, Any]:
+def predicted(result: Mapping[str, Any], changes: Iterable[Any]) -> Mapping[str, Any]:
     """Return a result of device_info with what ``changes``, results of device_network and device_tls in check mode, would set."""
     changed = dict(reading.devices(result))
     for change in changes:

@@ -20,7 +20,7 @@ SHOWN_OF_HOST = 3
 
 
 @dataclass(frozen=True)
-class Conclusion:
+class KeptConclusion:
     """``result``: one of RESULTS. ``hosts``: the class of each host, in the order of the record."""
 
     result: str
@@ -28,7 +28,7 @@ class Conclusion:
     hosts: Mapping[str, str]
 
 
-def read(records: Iterable[Record]) -> tuple[Conclusion | None, list[Finding]]:
+def read(records: Iterable[Record]) -> tuple[KeptConclusion | None, list[Finding]]:
     """Return the last conclusion and its findings, worst first; without a conclusion, the findings of all records.
 
     The findings of a conclusion are the records of it that were kept after the conclusion before. What other records of the run say is among them already.
@@ -73,7 +73,7 @@ def _findings(record: Record) -> list[Finding]:
     return [one for one in found if one]
 
 
-def _conclusion(sample: Record) -> Conclusion | None:
+def _conclusion(sample: Record) -> KeptConclusion | None:
     """None for a sample that a damaged history or a later release left."""
     result, classes = sample.get("result"), mapping(sample.get("hosts"))
     if result not in RESULTS:
@@ -82,4 +82,4 @@ def _conclusion(sample: Record) -> Conclusion | None:
     for name, members in classes.items():
         for host in members if isinstance(members, list) else []:
             hosts.setdefault(text(host), text(name))
-    return Conclusion(text(result), text(sample.get("fail_on")), hosts)
+    return KeptConclusion(text(result), text(sample.get("fail_on")), hosts)

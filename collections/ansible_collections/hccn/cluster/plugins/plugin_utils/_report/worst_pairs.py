@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .._history.cells import FAILED, Cell, End, What
-from .heat import Expected, Measured, share
+from .heatmaps import Expected, PairResults, share
 
 WORST = 10
 OF_ONE_HOST = 3
@@ -51,7 +51,7 @@ class HostMedian:
     share: float
 
 
-def pairs(measured: Measured, expected: Expected, count: int = WORST) -> list[WorstPair]:
+def pairs(measured: PairResults, expected: Expected, count: int = WORST) -> list[WorstPair]:
     """The worst first: what failed, then the lowest share of what is expected."""
     worst = _chosen(measured, expected, count)
     sent: dict[End, list[Cell]] = {cell.source: [] for cell in worst}
@@ -67,7 +67,7 @@ def pairs(measured: Measured, expected: Expected, count: int = WORST) -> list[Wo
     return [_pair(cell, sent[cell.source], received[cell.target], reverse[cell.target, cell.source], expected) for cell in worst]
 
 
-def _chosen(measured: Measured, expected: Expected, count: int) -> list[Cell]:
+def _chosen(measured: PairResults, expected: Expected, count: int) -> list[Cell]:
     """Of what failed and of the slowest, each in turn, so that ten failures do not hide a slow link; again in the order of worst first."""
     failed = [cell for cell in measured.without if cell.state == FAILED][:LOOKED_AT * 10]
     slowest = heapq.nsmallest(LOOKED_AT, measured.cells, key=lambda cell: _share(cell, expected))
@@ -98,7 +98,7 @@ def _share(cell: Cell, expected: Expected) -> float:
     return share(cell.value, expected, cell.what.unit) if cell.value is not None else 0.0
 
 
-def hosts(measured: Measured, expected: Expected, count: int = WORST) -> list[HostMedian]:
+def hosts(measured: PairResults, expected: Expected, count: int = WORST) -> list[HostMedian]:
     """The hosts with the lowest medians, as sender or as receiver."""
     sent: dict[str, list[float]] = {}
     received: dict[str, list[float]] = {}

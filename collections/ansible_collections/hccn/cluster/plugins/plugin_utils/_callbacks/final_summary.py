@@ -15,7 +15,7 @@ from .._findings.finding import Finding
 LOCALHOST = "localhost"
 
 
-class LastScreen:
+class FinalSummary:
     """Is told of results and of failures; holds the last of each."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class LastScreen:
         self._validated: Mapping[str, Any] = {}
         self._failures: dict[str, tuple[str, str]] = {}
 
-    def saw(self, action: str, result: Mapping[str, Any]) -> None:
+    def note_result(self, action: str, result: Mapping[str, Any]) -> None:
         """Note the result of an action that the collection runs on the controller."""
         if action == "hccn.cluster.conclude" and isinstance(result.get("lines"), list):
             self._lines = [str(line) for line in result["lines"]]
@@ -33,7 +33,7 @@ class LastScreen:
         elif action == "hccn.cluster.validate_job":
             self._validated = result
 
-    def failed(self, host: str, task: str, message: str) -> None:
+    def note_failure(self, host: str, task: str, message: str) -> None:
         """Note the last failure of a host; Ansible's statistics say at the end whether it counts."""
         self._failures[host] = task, message
 

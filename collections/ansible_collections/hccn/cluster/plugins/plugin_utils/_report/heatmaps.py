@@ -89,7 +89,7 @@ def level(part: float | None) -> int:
     return round(min(max((part - LOW) / (HIGH - LOW), 0.0), 1.0) * (png.SHADES - 1))
 
 
-class Measured:
+class PairResults:
     """All cells of a run, sorted out once: ``what`` most of them are about, those cells, and what failed beside them."""
 
     def __init__(self, records: Iterable[Record]) -> None:
@@ -126,7 +126,7 @@ class Measured:
         return Expected(statistics.median(values) if values else 0.0, MEDIAN)
 
 
-def build(measured: Measured, normal: float | None) -> Maps | None:
+def build(measured: PairResults, normal: float | None) -> Maps | None:
     """The maps of a run, None where nothing was measured between two ends. ``normal``: by the history."""
     if measured.what is None:
         return None
@@ -145,7 +145,7 @@ def ordered(hosts: Iterable[str], places: Places) -> list[str]:
     return sorted(hosts, key=lambda host: (natural(leaf.get(host, "")), natural(host)))
 
 
-def _pairs(measured: Measured, what: What, everything: list[Cell], ends: set[End], expected: Expected) -> Map:
+def _pairs(measured: PairResults, what: What, everything: list[Cell], ends: set[End], expected: Expected) -> Map:
     """Sender by receiver: hosts, each cell the worst of their NPUs; NPUs where a run crosses rails or has one host only."""
     names, place = _axis(measured.places, everything, ends)
     size = len(names)
@@ -187,7 +187,7 @@ def _device(cell: Cell) -> int:
     return device if isinstance(device, int) and 0 <= device < NO_DEVICE else NO_DEVICE
 
 
-def _rails(measured: Measured, ends: set[End], expected: Expected) -> Map | None:
+def _rails(measured: PairResults, ends: set[End], expected: Expected) -> Map | None:
     """NPU by host: the median of what each NPU reached, as sender and receiver together."""
     devices = sorted({end.device for end in ends if end.device is not None}, key=lambda device: natural(str(device)))
     hosts = ordered({end.host for end in ends}, measured.places)
@@ -209,7 +209,7 @@ def _rails(measured: Measured, ends: set[End], expected: Expected) -> Map | None
     return Map("rails", names, hosts, values, states, expected, measured.what.unit if measured.what else GBIT)
 
 
-def _leaves(measured: Measured, expected: Expected) -> Map | None:
+def _leaves(measured: PairResults, expected: Expected) -> Map | None:
     """Leaf by leaf: the median of the pairs between them."""
     leaves = measured.places.leaves
     names = sorted(set(leaves.values()), key=natural)
