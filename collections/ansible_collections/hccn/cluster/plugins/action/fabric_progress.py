@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Says how far a pairwise run is while it goes on: asks one host that all others report to, by whatever connection that host has."""
+"""Display the progress of a fabric run by polling one of its reporters, over any connection."""
 
 from __future__ import annotations
 

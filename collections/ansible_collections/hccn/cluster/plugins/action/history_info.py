@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tells what the history knows, on the controller, without a connection."""
+"""Query the history."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, reader, runs, location
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import HistoryError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
@@ -31,13 +31,8 @@ ARGUMENT_SPEC = {
 MOST_NAMED = 10
 
 
-class ActionModule(ActionBase):
-    """Options in, answers out; reading and judging are elsewhere."""
-
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
+class ActionModule(ControllerAction):
+    """Map options and results; _history reads and compares the runs."""
 
     @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
