@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A run beside the runs before it: the median of each group over the runs, with the baseline and the limit of what is normal."""
+"""The trends of a run: the median of each group over earlier runs, with its baseline and limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN_ENDS = 4
 
 @dataclass(frozen=True)
 class TrendPoint:
-    """One run; ``value`` is None where all failed, ``least`` its lowest value, None where there is but one."""
+    """A run; ``value`` is None if all failed, ``least`` the lowest value, None if there is only one."""
 
     run_id: str
     started: str
@@ -28,7 +28,7 @@ class TrendPoint:
 
 @dataclass(frozen=True)
 class Trend:
-    """``points`` oldest first, the last is this run. ``end``: the end that it is about, empty for the whole group."""
+    """``points`` are oldest first, the last one is this run; ``end`` is empty for the trend of a whole group."""
 
     group: Group
     end: str
@@ -39,7 +39,7 @@ class Trend:
 
 
 def build(past: Past | None) -> list[Trend]:
-    """The groups that have a past or a baseline, the worse and the larger ones first, then the worst ends."""
+    """Return the trends of groups with earlier runs or a baseline, regressions and large groups first, then those of the worst ends."""
     if past is None:
         return []
     worse = {found.group for found in past.regressions if found.end is None}

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a job needs on the controller: the library netaddr where addresses are planned, the callback hccn.cluster.results for history and report."""
+"""The requirements of a job on the controller: the library netaddr to plan addresses, the callback hccn.cluster.results for history and report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ("history", "netaddr")
 
 
 def missing(names: Iterable[str], subnets: Iterable[str]) -> list[JobProblem]:
-    """Return a problem for each of the requirements that is not met. ``subnets``: the hosts that declare subnets to plan addresses from."""
+    """Return a problem per missing requirement. ``subnets``: the hosts that declare subnets to plan addresses from."""
     wanted, planned = set(names), tuple(subnets)
     found = []
     if "netaddr" in wanted and planned and not pools.can_plan():

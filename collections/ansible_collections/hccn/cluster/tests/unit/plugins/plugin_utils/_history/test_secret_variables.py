@@ -76,5 +76,5 @@ def test_a_result_cannot_make_everything_a_secret() -> None:
     """What a host prints into a variable with the name of a secret is bounded."""
     told = {"changed": False, "stdout_lines": [f"line {number}" for number in range(1_000_000)]}
     found = secret_values({"a_token": told})
-    assert {"line 0", "line 1"} <= found and sum(map(len, found)) < secret_variables.MOST_GATHERED
+    assert {"line 0", "line 1"} <= found and sum(map(len, found)) < secret_variables.MOST_COLLECTED
     assert secret_values({"a_token": "x" * 100_000}) == {"x" * 65536}
