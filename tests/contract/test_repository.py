@@ -203,7 +203,7 @@ def bounded_actions() -> set[str]:
     routed = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
     assert {name for name, route in routed.items() if route != {"action_plugin": "hccn.cluster.bounded"}} == set()
     texts = {plugin.stem: plugin.read_text() for plugin in (COLLECTION / "plugins/action").glob("*.py")}
-    own = {name for name, text in texts.items() if "class ActionModule(BoundedAction" in text or "_requires_connection = False" in text}
+    own = {name for name, text in texts.items() if "class ActionModule(BoundedAction" in text or "class ActionModule(ControllerAction" in text}
     assert set(texts) - own == set(), "an action that calls a host is a BoundedAction"
     return set(routed) | own
 

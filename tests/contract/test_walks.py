@@ -18,7 +18,8 @@ from tests.lib.project import COLLECTION
 LATE = re.escape("else lookup('ansible.builtin.vars', '")
 ROLES = sorted(path.parent.parent for path in COLLECTION.glob("roles/*/tasks/main.yml"))
 ALL_HOSTS = r"(?:ansible_play_hosts(?:_all)?|ansible_play_batch|groups)\b"
-FILTERS = r"map|select|reject|difference|union|intersect|hccn\.cluster\.(?:by_host|measurable_hosts|address_hosts|tls_differences|tls_rollout|collective_placement)"
+FILTERS = (r"map|select|reject|difference|union|intersect|"
+           r"hccn\.cluster\.(?:by_host|measurable_hosts|address_hosts|tls_differences|tls_rollout|collective_placement)")
 WALK = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|\*{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:{FILTERS})")
 """A loop over the hosts of the play, a lookup with all of them as its terms, or a filter that looks at each."""
 

@@ -35,8 +35,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.adopted import 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import context, measurable
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
-from ansible_collections.hccn.cluster.plugins.plugin_utils._progress import heard
-from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.line import extent, is_stale, line
+from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.progress import extent, is_stale, line, read_answer
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.compose import compose
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html as page_html
@@ -201,7 +200,7 @@ def test_progress_of_an_odd_reporter() -> None:
     whole = extent(sound_plan())
     for generator in seeds("progress"):
         done, odd = mutations.mutated(generator, answer, OTHERS)
-        found = heard.understood(odd)
+        found = read_answer(odd)
         if found.get("fabric"):
             assert line(found["fabric"], whole).isprintable(), done
             is_stale(found["fabric"])

@@ -61,7 +61,7 @@ class Site:
 
     def play(self, playbook: str, *arguments: str, callback: bool = True, **variables: object) -> Ended:
         # Who only installed the collection has neither the callback nor the project's ansible.cfg.
-        own = {} if callback else {"ANSIBLE_CALLBACKS_ENABLED": "hccn.cluster.lean", "ANSIBLE_DISPLAY_OK_HOSTS": "true"}
+        own = {} if callback else {"ANSIBLE_CALLBACKS_ENABLED": "hccn.cluster.controller_memory", "ANSIBLE_DISPLAY_OK_HOSTS": "true"}
         done = run_playbook(f"playbooks/{playbook}.yml", "inventories/demo/hosts", "-e", json.dumps(variables), *arguments, timeout=DEADLINE,
                             ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), **own,
                             HCCN_DEMO_FOLDER=str(self.place / "nodes"), HCCN_RESULTS_PATH=str(self.place / "history"))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The callback lean in a real run: what Ansible's workers and its controller collect, and what the controller holds of validated arguments."""
+"""The callback controller_memory in real runs: what workers and the controller collect, and what the controller holds of validated arguments."""
 
 from __future__ import annotations
 
@@ -58,8 +58,12 @@ argument_specs:
       zebra: {type: int, description: Of a name that nothing else has.}
 """
 HOSTS = 12
+"""That a play runs on."""
+LARGE = ",".join(f"h{number}" for number in range(200))
+SMALL = LARGE.rpartition(",")[0]
+CALLBACK_UNDER_TEST = "hccn.cluster.controller_memory"
 PLAY = """
-- hosts: all
+- hosts: h0,h1
   gather_facts: false
   tasks:
     - debug:
@@ -80,22 +84,32 @@ def played(folder: Path, files: dict[str, str], callbacks: str, *arguments: str)
     return done.stdout
 
 
-@pytest.mark.parametrize("callbacks, worker", [("controller", "worker 0 True"), ("controller,hccn.cluster.lean", "worker frozen True")])
-def test_workers_leave_alone_what_they_share(tmp_path: Path, callbacks: str, worker: str) -> None:
-    said = played(tmp_path, {"filter/frozen.py": FILTER, "callback/controller.py": CALLBACK, "play.yml": PLAY}, callbacks, "-i", "a,b,")
+@pytest.mark.parametrize("callbacks, inventory, worker", [
+    ("controller", LARGE, "worker 0 True"),
+    (f"controller,{CALLBACK_UNDER_TEST}", SMALL, "worker 0 True"),
+    (f"controller,{CALLBACK_UNDER_TEST}", LARGE, "worker frozen True"),
+], ids=["without", "199 hosts", "200 hosts"])
+def test_workers_leave_alone_what_they_share(tmp_path: Path, callbacks: str, inventory: str, worker: str) -> None:
+    said = played(tmp_path, {"filter/frozen.py": FILTER, "callback/controller.py": CALLBACK, "play.yml": PLAY}, callbacks, "-i", inventory)
     assert sorted(re.findall(r"(?:worker|controller) \w+ \w+", said)) == ["controller 0 True", worker, worker]
+
+
+def test_a_limit_makes_an_inventory_small(tmp_path: Path) -> None:
+    said = played(tmp_path, {"filter/frozen.py": FILTER, "play.yml": PLAY}, CALLBACK_UNDER_TEST, "-i", LARGE, "-l", "h0,h1")
+    assert re.findall(r"worker \w+ \w+", said) == ["worker 0 True"] * 2
 
 
 def test_no_host_adds_a_specification_to_what_is_held(tmp_path: Path) -> None:
     files = {"roles/zoo/meta/argument_specs.yml": SPECIFICATION, "callback/holding.py": HOLDING,
-             "play.yml": "- hosts: all\n  gather_facts: false\n  roles: [zoo]\n"}
-    inventory = "".join(f"h{number}," for number in range(HOSTS))
-    lean, usual = (int(re.findall(r"specifications held: (\d+)", played(tmp_path, files, callbacks, "-i", inventory, "-e", "zebra=1"))[0])
-                   for callbacks in ("hccn.cluster.lean,holding", "holding"))
-    assert lean < HOSTS <= usual and usual - lean >= HOSTS - 1
+             "play.yml": f"- hosts: all[0:{HOSTS - 1}]\n  gather_facts: false\n  roles: [zoo]\n"}
+    both = f"{CALLBACK_UNDER_TEST},holding"
+    saving, small, usual = (int(re.findall(r"specifications held: (\d+)", played(tmp_path, files, callbacks, "-i", inventory, "-e", "zebra=1"))[0])
+                            for callbacks, inventory in ((both, LARGE), (both, SMALL), ("holding", LARGE)))
+    assert saving < HOSTS <= usual and usual - saving >= HOSTS - 1
+    assert small == usual
 
 
 def test_the_project_has_it() -> None:
     settings = configparser.ConfigParser()
     settings.read(ROOT / "ansible.cfg")
-    assert settings["defaults"]["callbacks_enabled"].split(", ") == ["hccn.cluster.results", "hccn.cluster.lean"]
+    assert settings["defaults"]["callbacks_enabled"].split(", ") == ["hccn.cluster.results", CALLBACK_UNDER_TEST]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._report import heat, model, png
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import heatmaps, model, png
 from tests.integration.report import browser as chromium
 from tests.integration.report import pages
 
@@ -172,7 +172,7 @@ def test_the_colour_of_known_cells(browser: chromium.Browser, small: model.Page,
     assert small.maps is not None
     for row, column in ((0, 1), (pages.SLOW, 2), (9, 25), (40, 41)):
         at = cell(browser, row, column)
-        wanted = png.shade(heat.level(small.maps.pairs.share(row, column)))[:3]
+        wanted = png.shade(heatmaps.level(small.maps.pairs.share(row, column)))[:3]
         assert browser.pixel(*at) == wanted
     x, y = cell(browser, 0, pages.dead(SMALL))
     red, green, blue = browser.pixel(x, y - (3 if width == 1280 else 1))

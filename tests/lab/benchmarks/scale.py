@@ -45,11 +45,11 @@ MOST_GROWTH_OF_IDLE = 1.1
 """The same, as a multiple of what idle tasks grow."""
 MOST_MEMORY_MIB = 512
 """With all workers; 16 of them and the controller held 441 MiB."""
-MOST_LEAN = 0.75
-"""Of the memory with all workers, with the callback lean against without it."""
+MOST_OF_MEMORY = 0.75
+"""Of the memory with all workers, with the callback controller_memory against without it."""
 PLAY_SECONDS = 7200
 NULL = ROOT / "tests/lab/benchmarks/null"
-RESULTS, LEAN = "hccn.cluster.results", "hccn.cluster.lean"
+RESULTS, MEMORY = "hccn.cluster.results", "hccn.cluster.controller_memory"
 SSH_ARGS = "-C -o ControlMaster=auto -o ControlPersist=30m -o ServerAliveInterval=15"
 """As docs/howto/large_clusters.rst says."""
 FAILED = re.compile(r"(?:failed|unreachable)=[1-9]")
@@ -114,7 +114,7 @@ def play(folder: Path, inventory: Path, playbook: str, hosts: int, forks: int, *
     costs = folder / f"{playbook}-{forks}.jsonl"
     env = ansible_environment(
         ANSIBLE_CONNECTION_PLUGINS=str(NULL / "connection"), ANSIBLE_CALLBACK_PLUGINS=str(NULL / "callback"), ANSIBLE_FORKS=str(forks),
-        HCCN_RESULTS_PATH=str(folder / "history"), BENCH_COSTS=str(costs), **{"ANSIBLE_CALLBACKS_ENABLED": f"costs,{RESULTS},{LEAN}", **more})
+        HCCN_RESULTS_PATH=str(folder / "history"), BENCH_COSTS=str(costs), **{"ANSIBLE_CALLBACKS_ENABLED": f"costs,{RESULTS},{MEMORY}", **more})
     content = str(folder / f"{IDLE}.json") if playbook == IDLE else f"hccn.cluster.{playbook}"
     argv = [ANSIBLE_PLAYBOOK, "-i", str(inventory), content, *arguments]
     start = time.monotonic()
@@ -223,12 +223,12 @@ def test_what_forks_are_worth(cluster: Any, figures: list[Cost], capsys: pytest.
     told(capsys, *map(line, costs))
 
 
-def test_what_lean_is_worth(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_controller_memory_is_worth(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Of the memory that 16 workers and the controller hold, and of the CPU."""
-    lean = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS)
+    saving = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS)
     usual = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS, ANSIBLE_CALLBACKS_ENABLED=f"costs,{RESULTS}")
-    told(capsys, f"{line(lean)}, with lean", f"{line(usual)}, without")
-    assert lean.all_mib / usual.all_mib <= MOST_LEAN
+    told(capsys, f"{line(saving)}, with controller_memory", f"{line(usual)}, without")
+    assert saving.all_mib / usual.all_mib <= MOST_OF_MEMORY
 
 
 if LAB:

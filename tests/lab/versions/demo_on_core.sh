@@ -49,7 +49,7 @@ test -s "$(sed -n 's/^Report: //p' broken.log)"
 
 # Without the callback, as whoever only installed the collection has it, a job concludes all the same.
 status=0
-ANSIBLE_CALLBACKS_ENABLED=hccn.cluster.lean ansible-playbook -i "$root/inventories/demo/hosts" hccn.cluster.bring_up >bare.log 2>&1 || status=$?
+ANSIBLE_CALLBACKS_ENABLED=hccn.cluster.controller_memory ansible-playbook -i "$root/inventories/demo/hosts" hccn.cluster.bring_up >bare.log 2>&1 || status=$?
 [ "$status" -eq 2 ]
 grep -q 'failed npu3 NPU 5: the link is down' bare.log
 if grep -l 'DEPRECATION' bring_up.log broken.log bare.log; then

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs a module of this collection (meta/runtime.yml), or with ``action`` and ``options`` any other, gives the host up where it does not answer, and lets
-through of its answer only what describes that host.
+"""Run a module of this collection (see meta/runtime.yml), or with ``action`` and ``options`` any other, within a time limit.
 
-Private to the collection: the roles call it for modules of others.
+If the host does not answer in time, it is unreachable. Only the parts of its answer that describe this host are returned. Private to the collection: the
+roles call it for modules of other collections.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAME = "hccn.cluster.bounded"
 
 
 class ActionModule(BoundedAction, NormalAction):
-    """One call of the host."""
+    """Call the host once."""
 
     @guard.host_action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class ActionModule(BoundedAction, NormalAction):
             return self.clean(self._other(options["action"], options["options"]).run(task_vars=task_vars), task_vars or {})
 
     def _other(self, name: str, options: dict[str, Any]) -> ActionBase:
-        """The action of that name, or the one that runs the module of that name, over the connection of this task."""
+        """Return the action with this name, or the one that runs the module with this name, over the connection of this task."""
         task = self._task.copy()
         task.action, task.args = name, options
         found = name if self._shared_loader_obj.action_loader.has_plugin(name) else "ansible.legacy.normal"

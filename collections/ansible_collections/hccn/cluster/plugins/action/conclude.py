@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Concludes a run: its findings, one class for each host, and whether the job fails. Needs no connection."""
+"""Conclude a run: collect its findings, classify each host and decide whether the job fails."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import conclusion, run, screen
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
@@ -19,13 +19,8 @@ ARGUMENTS = {
 }
 
 
-class ActionModule(ActionBase):
-    """Runs once, on the controller, for all hosts. It does not fail by what it found: the role does, when the report is written."""
-
-    _supports_check_mode = True
-    _supports_async = False
-    _requires_connection = False
-    TRANSFERS_FILES = False
+class ActionModule(ControllerAction):
+    """Run once for all hosts. Findings do not fail this action: the role fails the job after the report is written."""
 
     @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import is_plan
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import line
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
@@ -31,13 +31,8 @@ SHOWN = 10
 """Hosts and NPUs that are left out, of which a line is shown; all are kept."""
 
 
-class ActionModule(ActionBase):
+class ActionModule(ControllerAction):
     """Runs once, for all hosts."""
-
-    _supports_check_mode = True
-    _supports_async = False
-    _requires_connection = False
-    TRANSFERS_FILES = False
 
     @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:

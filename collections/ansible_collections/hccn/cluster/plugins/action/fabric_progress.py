@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Says how far a pairwise run is while it goes on: asks one host that all others report to, by whatever connection that host has."""
+"""Display the progress of a fabric run by polling one of its reporters, over any connection."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded import BoundedAction
-from ansible_collections.hccn.cluster.plugins.plugin_utils._progress import heard
-from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.line import Extent, extent, is_stale, line
+from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.progress import Extent, extent, is_stale, line, read_answer
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 ARGUMENTS = {
@@ -27,14 +26,13 @@ ARGUMENTS = {
 }
 OVER, LOST, TIMEOUT = "over", "lost", "timeout"
 MOST_EMPTY = 4
-"""Looks at a reporter that has heard nothing yet, itself included."""
+"""Consecutive answers without any count, after which the reporter is given up."""
 LEAST_ANSWER_S, ANSWER_S, TIMES = 10.0, 30.0, 5.0
-"""A call may take longer than it waits by TIMES what the slowest took before, within these bounds. Nothing is lost where it takes longer still: the other
-reporter is asked."""
+"""A call may exceed the time that it waits by TIMES the slowest earlier call, within these bounds. If it takes even longer, the fallback reporter is asked."""
 
 
 class ActionModule(BoundedAction):
-    """One task for all hosts; each look is one call of rdma_perf_info on the reporter."""
+    """Run once for all hosts and poll the reporter by calls of rdma_perf_info."""
 
     _supports_check_mode = True
     _supports_async = False
@@ -55,7 +53,7 @@ class ActionModule(BoundedAction):
         whole = extent(options["plan"])
         end, empty, wait = time.monotonic() + options["timeout"], 0, 0.0  # the first call shows soon whether the reporter answers
         while True:
-            found = heard.understood(self._look(options, wait, variables))
+            found = read_answer(self._ask(options, wait, variables))
             wait = max(0.0, min(options["interval"], end - time.monotonic()))
             fabric = found.get("fabric") or {}
             lost = _lost(found, fabric)
@@ -71,8 +69,8 @@ class ActionModule(BoundedAction):
             if fabric:
                 self._say(result, line(fabric, whole))
 
-    def _look(self, options: Mapping[str, Any], wait: float, variables: dict[str, Any]) -> dict[str, Any]:
-        """What rdma_perf_info returned, after ``wait`` seconds or as soon as the run is over; ``lost`` where the host cannot be asked."""
+    def _ask(self, options: Mapping[str, Any], wait: float, variables: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer of rdma_perf_info after ``wait`` seconds or as soon as the run is over, ``lost`` if the host does not answer."""
         arguments = {"run_id": options["run_id"], "state_dir": options["state_dir"], "fabric": True, "wait": wait,
                      "all_started": options["all_started"]}
         began, answer = time.monotonic(), ANSWER_S if self._slowest is None else min(ANSWER_S, max(LEAST_ANSWER_S, TIMES * self._slowest))
@@ -87,7 +85,7 @@ class ActionModule(BoundedAction):
         return found
 
     def _say(self, result: dict[str, Any], text: str) -> str:
-        """Shows a line, which may hold what a host chose, and returns it as it was shown."""
+        """Display a line in printable form, since it may contain text of a host, and return it as displayed."""
         shown = printable(text, LONGEST_TEXT)
         self._display.display(shown)
         result["lines"].append(shown)
@@ -98,7 +96,7 @@ class ActionModule(BoundedAction):
 
 
 def _lost(found: Mapping[str, Any], fabric: Mapping[str, Any]) -> str | None:
-    """Why nothing more is to be expected of the reporter, None where all is well."""
+    """Return why the reporter cannot be expected to answer any more, None if it can."""
     if "lost" in found:
         return str(found["lost"])
     if found.get("state") == "unknown":

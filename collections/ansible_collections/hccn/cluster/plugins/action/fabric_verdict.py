@@ -10,10 +10,10 @@ from itertools import zip_longest
 from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import classes, judge, power
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.answers import is_lost
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.second_look import second_look
@@ -42,13 +42,8 @@ ARGUMENTS = {
 }
 
 
-class ActionModule(ActionBase):
+class ActionModule(ControllerAction):
     """Runs once, for all hosts."""
-
-    _supports_check_mode = True
-    _supports_async = False
-    _requires_connection = False
-    TRANSFERS_FILES = False
 
     @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tells what the history knows, on the controller, without a connection."""
+"""Query the history."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, reader, runs, where
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import query, reader, runs, location
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import HistoryError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -31,13 +31,8 @@ ARGUMENT_SPEC = {
 MOST_NAMED = 10
 
 
-class ActionModule(ActionBase):
-    """Options in, answers out; reading and judging are elsewhere."""
-
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
+class ActionModule(ControllerAction):
+    """Map options and results; _history reads and compares the runs."""
 
     @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -47,7 +42,7 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(f"compare takes two run ids, the earlier one first, and was given {len(options['compare'])}.")
         if options["limit"] < 1:
             raise AnsibleActionFail(f"limit is {options['limit']}, it must be 1 or more.")
-        history = query.History(where.folder(options["history"]), options["limit"])
+        history = query.History(location.folder(options["history"]), options["limit"])
         try:
             result.update(_answers(history, options))
         except HistoryError as error:
@@ -75,6 +70,6 @@ def _answers(history: query.History, options: dict[str, Any]) -> dict[str, Any]:
 def _judged(history: query.History, options: dict[str, Any], listed: list[query.Known]) -> dict[str, Any]:
     if not listed and not options["run_id"]:
         return {"judged_run": None, "verdicts": [], "regressions": []}
-    run = reader.choose(history.folder, options["run_id"], where.this_run())
-    past = history.past(run, where.absolute(options["baseline"]) if options["baseline"] else None)
+    run = reader.choose(history.folder, options["run_id"], location.this_run())
+    past = history.past(run, location.absolute(options["baseline"]) if options["baseline"] else None)
     return {"judged_run": run.file.run_id, "verdicts": query.verdicts(past), "regressions": [found.as_dict() for found in past.regressions]}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Calls the module rdma_perf_info again and again where it is to wait, so that a host that stops meanwhile is found out soon, by any connection."""
+"""Split a long wait of the module rdma_perf_info into short calls, so that a host that freezes is detected soon over any connection."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounds im
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 SLICE_S = 10.0
-"""What a call waits at the most. The first does not, since mostly the run is over."""
+"""The longest wait of a call. The first call does not wait, since the run is usually over by then."""
 ANSWER_S = 30.0
-"""A call may take that longer than it waits: it only reads a journal."""
+"""Seconds that a call may take beyond its wait; it only reads a journal."""
 RUNNING = "running"
 
 
 class ActionModule(BoundedAction):
-    """One call of the host where the run is over."""
+    """Call the host once if the run is over, otherwise until it is or the time is up."""
 
     _supports_check_mode = True
     _supports_async = False
@@ -29,7 +29,7 @@ class ActionModule(BoundedAction):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result = super().run(tmp, task_vars)
         given = self._task.args.get("wait", 0)
-        end, wait = time.monotonic() + number(given, 0.0), 0.0 if number(given, -1.0) >= 0 else given  # what is no number is the module's to refuse
+        end, wait = time.monotonic() + number(given, 0.0), 0.0 if number(given, -1.0) >= 0 else given  # the module itself refuses anything but a number
         while True:
             with self.answered_within(number(wait, 0.0) + ANSWER_S):
                 found: dict[str, Any] = self._execute_module(
@@ -41,7 +41,7 @@ class ActionModule(BoundedAction):
 
 
 def goes_on(found: Mapping[str, Any]) -> bool:
-    """Is there anything to wait for? With ``fabric`` it is the end of the run on all hosts."""
+    """Return True while there is something to wait for: the end of the run on this host, with ``fabric`` on all hosts."""
     running = found.get("state") == RUNNING
     fabric = found.get("fabric")
     return (running or bool(found.get("alive"))) and not fabric["over"] if fabric else running

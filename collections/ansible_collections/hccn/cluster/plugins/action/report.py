@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Makes a page of a run of the history, on the controller, without a connection."""
+"""Write the page of a run of the history."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import hashlib
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import files, reader, where
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import files, reader, location
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import PAGE_FORMATS, PART, HistoryError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import export, model
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import page as pages
@@ -28,16 +28,11 @@ ARGUMENT_SPEC = {
 }
 
 
-class ActionModule(ActionBase):
-    """Options and the answer; choosing a run, reading and drawing it are elsewhere.
+class ActionModule(ControllerAction):
+    """Map options and results; _history chooses and reads the run, _report renders it.
 
-    Errors are raised without their cause, which ansible-core would put behind a sentence that already says it.
+    Errors are raised without their cause, which ansible-core would append to a message that already states it.
     """
-
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
 
     @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -45,9 +40,9 @@ class ActionModule(ActionBase):
         _validated, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
         try:
             written = pages.write(
-                where.folder(options["history"]), options["run_id"], where.absolute(options["path"]) if options["path"] else None,
+                location.folder(options["history"]), options["run_id"], location.absolute(options["path"]) if options["path"] else None,
                 page_format=options["format"], title=options["title"], language=options["language"],
-                baseline=where.absolute(options["baseline"]) if options["baseline"] else None, limit=options["limit"], mode=_mode(options["mode"]),
+                baseline=location.absolute(options["baseline"]) if options["baseline"] else None, limit=options["limit"], mode=_mode(options["mode"]),
                 dry_run=self._task.check_mode)
         except HistoryError as error:
             raise AnsibleActionFail(" ".join(filter(None, (error.message, error.hint)))) from None
@@ -55,14 +50,14 @@ class ActionModule(ActionBase):
         result.update(changed=written.changed, path=str(written.path), run_id=run.file.run_id, incomplete=not run.complete, counts=_counts(run, page),
                       state=page.state, summary=export.artifacts(page, str(written.path)), history_file=_final_name(run, written.current))
         if self._task.diff:
-            # A page is long, and its text says little to a reader of differences.
+            # A page is long and its diff unreadable, so only size and checksum are compared.
             result["diff"] = {"before_header": str(written.path), "after_header": str(written.path), "before": _sum(written.before),
                               "after": _sum(written.content)}
         return result
 
 
 def _final_name(run: reader.Run, current: bool) -> str:
-    """Where the run's file lies in a history when it is over, relative to the folder."""
+    """Return the final path of the run's file, relative to the folder of the history."""
     started = run.file.started
     return f"{started[:4]}/{started[4:6]}/{started[6:8]}/{started}-{run.file.run_id}.jsonl{'' if run.complete or current else PART}"
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Calls the module ssh_trust in the name of this ansible-playbook, and tells it which other runs of this controller are gone."""
+"""Call the module ssh_trust with this ansible-playbook as the owner of the run, and remove what ended runs of this controller left behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 class ActionModule(BoundedAction):
-    """One module call a host; a second one only where something of a dead run is found."""
+    """Call the module once per host, and once more only if ended runs have left keys there."""
 
     _supports_check_mode = True
     TRANSFERS_FILES = False
@@ -29,7 +29,7 @@ class ActionModule(BoundedAction):
         if gone and not first.get("failed"):
             again = {**arguments, "ended": gone}
             if arguments.get("state") == "key":
-                again.update(state="absent", run_id=gone[0])  # the key that was made stays
+                again.update(state="absent", run_id=gone[0])  # keeps the new key
             second = self._call(again, task_vars)
             result["removed"] = [*first.get("removed", ()), *second.get("removed", ())]
             result["others"] = [one for one in first["others"] if one["run_id"] not in gone]

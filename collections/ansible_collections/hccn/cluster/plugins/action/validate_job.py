@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks a job before its first host is contacted. Runs once, on the controller, without a connection."""
+"""Validate a job before its first host is contacted."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 
+from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import pools
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
-from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import declared, inventory, job_problem, requirements, specs, variables
+from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import declared_addresses, inventory, job_problem, requirements, specs, variables
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles.job_problem import JobProblem
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -23,13 +23,8 @@ ARGUMENTS = {
 }
 
 
-class ActionModule(ActionBase):
-    """Options and variables in, problems out; what is wrong is decided in plugin_utils/_roles."""
-
-    _supports_check_mode = True
-    _supports_async = False
-    _requires_connection = False
-    TRANSFERS_FILES = False
+class ActionModule(ControllerAction):
+    """Run once for all hosts. The checks are in plugin_utils/_roles."""
 
     @guard.action
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -47,7 +42,7 @@ class ActionModule(ActionBase):
                       warnings=[problem.sentence(len(hosts)) for problem in warnings[:job_problem.MOST]])
         if problems:
             return {**result, "failed": True, "msg": job_problem.message(problems, len(hosts))}
-        # Also where Ansible shows changes and failures only.
+        # Displayed explicitly, since display_ok_hosts may be off.
         self._display.display(f"Validated: {len(hosts)} {'host' if len(hosts) == 1 else 'hosts'} and the variables of the job.")
         return {**result, "hosts": hosts, "fail_on": variables.fail_on(written)}
 
@@ -61,14 +56,14 @@ def _pattern(hosts: Any) -> str | list[str]:
 
 
 def _checked(hosts: list[str], written: variables.Written, host_vars: HostVars, options: dict[str, Any]) -> tuple[list[JobProblem], list[JobProblem]]:
-    """Return the problems and the warnings of hosts of the inventory."""
+    """Return the problems and the warnings of the hosts."""
     known = specs.options()
     lenient = {host: own for host, own in written.items() if own.get("validate_unknown", options["unknown"]) == "warning"}
     strict = {host: own for host, own in written.items() if host not in lenient}
     problems, warnings = (variables.unknown(part, specs.known(known), specs.set_by_tasks) for part in (strict, lenient))
     problems += variables.invalid(written, known)
-    subnets = declared.with_subnets(written)
+    subnets = declared_addresses.with_subnets(written)
     problems += requirements.missing(options["needs"], subnets)
     warnings += requirements.missing(set(options["wants"]) - set(options["needs"]), subnets)
-    wrong, skipped = declared.problems_of(hosts, host_vars.of, pools.can_plan())
+    wrong, skipped = declared_addresses.problems_of(hosts, host_vars.of, pools.can_plan())
     return job_problem.merged(problems + wrong), job_problem.merged(warnings + skipped)

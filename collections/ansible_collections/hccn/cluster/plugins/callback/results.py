@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
 # ruff: noqa: E402  ansible-test wants the documentation before the imports
-"""The results callback: a shell around plugin_utils/_history that must never disturb a play."""
+"""The results callback: writes the history through plugin_utils/_history and never fails a play."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ from ansible.plugins.callback import CallbackBase
 from ansible.release import __version__ as ansible_version
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import utc
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import some
-from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.last_screen import LastScreen
+from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.final_summary import FinalSummary
 from ansible_collections.hccn.cluster.plugins.plugin_utils._callbacks.task_result import fields, part
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings import screen
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.conclusion import Conclusion
@@ -163,18 +163,18 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format impor
     new_run_id,
     part_path,
 )
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.gather import secret_values
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.secret_variables import secret_values
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.secrets import Secrets
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.play_secrets import PlaySecrets
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer import RunWriter
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.provenance import CONTROLLER_ACTIONS, of_conclusion, sentence
 
 MOST_OF_KEY = 1000
-"""Characters by which the ids of records differ."""
+"""Characters of an id that are compared to recognise a record that was already kept."""
 
 
 class CallbackModule(CallbackBase):
-    """Collects records and events, and writes them as they come."""
+    """Writes records and events as they arrive, and prints the final summary."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -186,29 +186,29 @@ class CallbackModule(CallbackBase):
         self._writer: RunWriter | None = None
         self._seen: set[tuple[str, str]] = set()
         self._records = 0
-        self._screen = LastScreen()
+        self._summary = FinalSummary()
         self._lost = ""
         self._redactor = Redactor()
-        self._secrets = Secrets(self._redactor)
+        self._secrets = PlaySecrets(self._redactor)
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
-        self._screen = LastScreen()
+        self._summary = FinalSummary()
         if not self._lost:
             with self._never_raising():
                 self._begin(os.path.basename(playbook._file_name))
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
-        self._secrets.play(play)
+        self._secrets.start_play(play)
 
     def v2_runner_on_ok(self, result: Any) -> None:
         with self._never_raising(result):
-            self._told(result)
+            self._learn(result)
             if not _is_loop_summary(result):
                 self._keep(result)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         with self._never_raising(result):
-            self._told(result)
+            self._learn(result)
             if not _is_loop_summary(result):
                 self._keep(result, "failed", ignore_errors)
 
@@ -218,16 +218,16 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
         with self._never_raising(result):
-            self._told(result)
+            self._learn(result)
             self._keep(result)
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
         with self._never_raising(result):
-            self._told(result)
-            # An unreachable host is told once more, and as such, when the loop is over.
-            told_later = _content(result).get("unreachable")
+            self._learn(result)
+            # An unreachable host is reported again, as unreachable, when the loop is over.
+            reported_later = _content(result).get("unreachable")
             ignored = fields(result).get("ignore_errors") is True
-            self._keep(result, "" if told_later else "failed", ignored)
+            self._keep(result, "" if reported_later else "failed", ignored)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         with self._never_raising():
@@ -247,7 +247,7 @@ class CallbackModule(CallbackBase):
             "collection": _collection_version(),
             "check_mode": bool(context.CLIARGS.get("check")),
         }
-        # Set before anything can fail: a task of this run must not take another run for this one.
+        # Set before anything can fail, so that no task of this run uses the history of another run.
         os.environ.pop(LOST_VARIABLE, None)
         os.environ[FOLDER_VARIABLE] = str(folder)
         os.environ[FILE_VARIABLE] = str(part_path(folder, header["started_at"], header["run_id"]))
@@ -265,25 +265,25 @@ class CallbackModule(CallbackBase):
             wanted = ""
         return wanted or new_run_id()
 
-    def _told(self, result: Any) -> None:
-        self._secrets.told(part(result, "host"), part(result, "task"), _content(result))
-        self._screen.saw(part(result, "task").resolved_action, _content(result))
+    def _learn(self, result: Any) -> None:
+        self._secrets.learn_from_result(part(result, "host"), part(result, "task"), _content(result))
+        self._summary.note_result(part(result, "task").resolved_action, _content(result))
 
     def _keep(self, result: Any, event: str = "", ignored: bool = False) -> None:
-        """Keep the records of a result that are new and, where there is one, the event that it is."""
+        """Append the new records of a result and, for a failure, its event."""
         if self._lost:
             return
         fresh = self._new_records(result) if event != "unreachable" else []
         if not self._writer or not (fresh or event):
             return
-        self._secrets.before(part(result, "host"), part(result, "task"))
+        self._secrets.learn_host(part(result, "host"), part(result, "task"))
         lines, refused = collect.lines(fresh, self._redactor)
         self._records += len(lines)
         host, task = _place(result)
         events = [collect.dropped(host, task, refused, utc())] if refused else []
         if event:
             found = collect.event(event, host, task, _content(result), utc(), self._redactor.value)
-            self._screen.failed(host, task, found["message"])
+            self._summary.note_failure(host, task, found["message"])
             events.append({**found, "ignored": True} if ignored else found)
         self._writer.append([*lines, *collect.lines(events, self._redactor)[0]])
 
@@ -299,7 +299,7 @@ class CallbackModule(CallbackBase):
         for record in collect.records(_content(result), host, by_controller):
             name = record.get("id")
             key = (host, str(name)[:MOST_OF_KEY]) if isinstance(name, (str, int)) else None
-            # A run that concludes again has the same ids, and its last conclusion counts.
+            # A run that concludes again repeats its ids, and its last conclusion counts.
             if key is None or key not in self._seen or (by_controller and of_conclusion(record)):
                 fresh.append(record)
             if key is not None:
@@ -307,18 +307,18 @@ class CallbackModule(CallbackBase):
         return fresh
 
     def _drop(self, result: Any, error: Exception) -> None:
-        """Say that nothing of a result is kept, without a word of it."""
+        """Append the event that nothing of a result is kept, without quoting the result."""
         if self._writer:
             event = collect.dropped(*_place(result), [f"the result could not be examined: {type(error).__name__}"], utc())
             self._writer.append(collect.lines([event], self._redactor)[0])
 
     def _finish(self, stats: Any) -> None:
-        if self._lost and self._screen.concluded:
-            self._display.display("\n".join(["", *self._screen.lines(why_no_report=self._lost)]))
+        if self._lost and self._summary.concluded:
+            self._display.display("\n".join(["", *self._summary.lines(why_no_report=self._lost)]))
         if not self._writer:
             return
         hosts = sorted(stats.processed)
-        ending = None if self._screen.concluded else self._screen.fallback(hosts, stats.failures, stats.dark)
+        ending = None if self._summary.concluded else self._summary.fallback(hosts, stats.failures, stats.dark)
         if ending is not None:
             lines, _refused = collect.lines(ending.as_records(), self._redactor)
             self._records += len(lines)
@@ -333,14 +333,14 @@ class CallbackModule(CallbackBase):
             self._display.display(f"hccn.cluster.results: {self._records} records in {path}")
 
     def _show(self, ending: Conclusion | None, path: Path, run_id: str) -> None:
-        """Print the conclusion; of a run that never came to it, write the report as well."""
-        if ending is None and not self._screen.concluded:
+        """Print the summary; if the run never concluded, write its report first."""
+        if ending is None and not self._summary.concluded:
             return
-        lines = self._screen.lines() if ending is None else [*screen.lines(ending), _report(path, run_id)]
+        lines = self._summary.lines() if ending is None else [*screen.lines(ending), _report(path, run_id)]
         self._display.display("\n".join(["", *lines]))
 
     def _tidy(self, path: Path) -> None:
-        """Old runs are compressed and deleted; a folder that allows it not costs a warning, and the play nothing."""
+        """Compress and delete old runs. A folder that does not permit it causes a warning only."""
         days = self.get_option("compress_after"), self.get_option("keep")
         try:
             refused = retention.apply(path.parents[3], datetime.datetime.now(datetime.timezone.utc), *days).refused
@@ -351,7 +351,7 @@ class CallbackModule(CallbackBase):
 
     @contextlib.contextmanager
     def _never_raising(self, result: Any = None) -> Iterator[None]:
-        """The play is worth more than its history: an odd result of a host costs what is kept of it, a file that cannot be written the rest of the run."""
+        """Catch all errors: an unexpected result is dropped, a file that cannot be written ends the history of this run."""
         try:
             try:
                 yield
@@ -365,7 +365,7 @@ class CallbackModule(CallbackBase):
             self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        """Keep nothing more; the conclusion is still shown at the end."""
+        """Stop writing the history of this run; the conclusion is still printed at the end."""
         if self._lost:
             return
         if self._writer:
@@ -373,7 +373,7 @@ class CallbackModule(CallbackBase):
             self._writer = None
         reason = f"{error.message}. {error.hint}" if isinstance(error, HistoryError) else f"{type(error).__name__}: {error}"
         self._lost = reason
-        # For tasks that come after this: what is kept of the run is not all of it.
+        # Tells later tasks that the history of this run is incomplete.
         os.environ[LOST_VARIABLE] = reason
         self._display.warning(f"hccn.cluster.results keeps nothing more of this run: {reason}")
 
@@ -384,12 +384,12 @@ def _content(result: Any) -> dict[str, Any]:
 
 def _is_loop_summary(result: Any) -> bool:
     content = _content(result)
-    # Without items there were no item events: the loop itself failed, and that is told.
+    # Without items there were no item events, so the failure of the loop itself counts.
     return part(result, "task").loop is not None and ("results" in content or "censored" in content)
 
 
 def _place(result: Any) -> tuple[str, str]:
-    """The host and the task, whose name is as it is written in the playbook: a template in it may hold what should not be kept."""
+    """Return the names of host and task, the latter as written in the playbook, since its templates may resolve to secrets."""
     return part(result, "host").get_name(), part(result, "task").get_name()
 
 
@@ -399,8 +399,8 @@ def _forget_variables() -> None:
 
 
 def _report(run: Path, run_id: str) -> str:
-    """Write the report of a run that is over, and return the line that says where it is."""
-    from ansible_collections.hccn.cluster.plugins.plugin_utils._report import page  # rarely needed, and each fork of Ansible pays for what is imported
+    """Write the report of a finished run and return the line with its path."""
+    from ansible_collections.hccn.cluster.plugins.plugin_utils._report import page  # rarely needed, and every fork pays for imported modules
 
     try:
         return screen.report_line(str(page.write(run.parents[3], run_id).path))
@@ -409,7 +409,7 @@ def _report(run: Path, run_id: str) -> str:
 
 
 def _collection_version() -> str:
-    """From the manifest of an installed collection, else from the source's galaxy.yml, else unknown."""
+    """Return the version from the manifest of an installed collection, else from galaxy.yml, else ``unknown``."""
     root = Path(__file__).resolve().parents[2]
     for name, keys in (("MANIFEST.json", ("collection_info", "version")), ("galaxy.yml", ("version",))):
         with contextlib.suppress(OSError, yaml.YAMLError, KeyError, TypeError):

@@ -57,7 +57,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import last_verdicts
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import where
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import location
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
@@ -68,4 +68,4 @@ class LookupModule(LookupBase):
     def run(self, terms: list[Any], variables: Any = None, **kwargs: Any) -> list[Any]:
         self.set_options(var_options=variables, direct=kwargs)
         oldest = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=self.get_option("max_age"))
-        return [last_verdicts.of(where.folder(self.get_option("history")), [str(term) for term in terms], oldest)]
+        return [last_verdicts.of(location.folder(self.get_option("history")), [str(term) for term in terms], oldest)]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The base of every action of this collection that calls a host: it waits for no answer without a bound, and takes no instruction from one."""
+"""The base class of actions that call a host: it limits how long they wait and removes from answers whatever Ansible would act upon."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from .deadline import NoAnswer, deadline
 from .keepalive import keep_alive
 
 CLEANUP_S = 30.0
-"""To remove the temporary folder of a module, which is there without pipelining."""
+"""Seconds to remove the temporary folder of a module, which exists only without pipelining."""
 
 
 class BoundedAction(CleanAnswers, ActionBase):  # type: ignore[misc]  # Ansible has no types
-    """Calls of a host go into ``answered_within``, and of their answers only what describes the host comes back."""
+    """Wrap every call of a host in ``answered_within``."""
 
     @contextlib.contextmanager
     def answered_within(self, seconds: float | None) -> Iterator[None]:
-        """Raise AnsibleConnectionFailure, by which the host is unreachable, where the body takes longer; None: no bound but ssh's keepalive."""
+        """Raise AnsibleConnectionFailure, which makes the host unreachable, if the body takes longer; None: only ssh's keepalive limits it."""
         keep_alive(self._connection)
         try:
             with deadline(seconds) if seconds is not None else contextlib.nullcontext():
                 yield
         except NoAnswer:
-            self._connection._shell.tmpdir = None  # removing it would wait for the same host
+            self._connection._shell.tmpdir = None  # removing the folder would wait for the same host
             raise AnsibleConnectionFailure(
                 f"no answer within {seconds:.0f} s to {self._task.action}: the host or its connection has stopped. "
                 "Nothing is known of what it did since") from None
 
     def cleanup(self, force: bool = False) -> None:
-        """Remove the temporary folder. Ansible does it outside of the time that the keyword ``timeout`` gives the action."""
+        """Remove the temporary folder within a limit of its own, since Ansible does it after the keyword ``timeout`` no longer applies."""
         try:
             with self.answered_within(CLEANUP_S):
                 super().cleanup(force)

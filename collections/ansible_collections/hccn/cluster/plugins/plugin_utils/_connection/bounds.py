@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""How long a module of this collection may take on a host: longer than its own deadlines, so that its own error comes first."""
+"""The time limit of each module of this collection on a host: longer than its own deadlines, so that its own error comes first."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from ...module_utils._device.smi import TIMEOUT as SMI_S
 from ...module_utils._perf.collective_study import BUDGET
 
 CONNECTION_S = 60.0
-"""For the way to the host and back: login, search for Python, transfer of the module, on a busy controller."""
+"""For login, discovery of Python and transfer of the module, on a busy controller."""
 SMI_CALLS = 5
-"""Of npu-smi, one after the other: which NPUs there are, their processes, versions and super pod."""
+"""Sequential calls of npu-smi: the NPUs, their processes, versions and super pod."""
 CALLS_A_DEVICE = 4
-"""Calls of hccn_tool that may hang on one device in a module that changes it. Devices are changed one after the other."""
+"""Calls of hccn_tool that may hang on a device while it is changed. Devices are changed one after the other."""
 COLLECTIVE_S = 240.0
-"""What a run of a collective takes besides its own timeout: placement, questions to hosts that hang, grace."""
+"""What a run of a collective takes beyond its own timeout: placement, probes of hosts that hang, grace period."""
 GROUPS = 32
-"""Groups of hosts that one call measures without a search."""
+"""Groups of hosts that one call measures when it does not isolate slow hosts."""
 SMALL_S = 300.0
-"""A module that reads a few files or calls a few programs, each with a deadline of its own."""
+"""For a module that reads a few files or calls a few programs, each with its own deadline."""
 
 Arguments = Mapping[str, Any]
 
 
 def seconds(module: str, arguments: Arguments) -> float | None:
-    """Seconds after which a host that has not answered is given up; None where the module may wait for as long as its measurements take."""
+    """Return the seconds after which a host that has not answered is unreachable; None if the module may wait as long as its measurements take."""
     bound = _BOUNDS.get(module.rpartition(".")[2], _small)
     return bound(arguments)
 
 
 def number(value: Any, default: float) -> float:
-    """An option as it was given, before the module has checked it."""
+    """Return a numeric option that the module has not validated yet, ``default`` if it is not a number."""
     try:
         return max(0.0, float(value))
     except (TypeError, ValueError):
@@ -70,7 +70,7 @@ def _pinging(arguments: Arguments) -> float:
 
 
 def _measuring(arguments: Arguments) -> float | None:
-    """In the background it only ends what an earlier run has left, and starts."""
+    """Without ``wait`` the module only cleans up after an earlier run and starts the runner."""
     wait = str(arguments.get("wait", True)).lower() in ("true", "yes", "1", "on", "y", "t", "1.0") and arguments.get("state") != "absent"
     return None if wait else CONNECTION_S + SMI_CALLS * SMI_S + MAX_PARALLEL * _call(arguments)
 
@@ -82,7 +82,7 @@ def _collective(arguments: Arguments) -> float:
 
 
 def _own(_arguments: Arguments) -> None:
-    """It asks a server, with a deadline for each call, from the controller as a rule."""
+    """Return no limit: the module asks a server, usually from the controller, with a deadline for each call."""
 
 
 def _linking(arguments: Arguments) -> float:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A deadline for code that waits for a connection: what the code started is killed, and the code is interrupted wherever it waits."""
+"""A deadline for code that waits for a connection: its child processes are killed and the code is interrupted wherever it waits."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pathlib import Path
 from types import FrameType
 
 AGAIN_S = 1.0
-"""The signal is repeated: an exception that is raised in a destructor or a callback of the garbage collector is lost."""
+"""Interval at which the signal is repeated, since an exception raised in a destructor or a callback of the garbage collector is lost."""
 
 PROC = Path("/proc")
 
 
 class NoAnswer(BaseException):
-    """The time is over. Not an Exception, so that no connection plugin takes it for an error that it may retry."""
+    """The deadline has passed. It does not derive from Exception, so that no connection plugin handles it as an error to retry."""
 
 
 @contextlib.contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Raise NoAnswer in the body after ``seconds``, when all descendants of this process are killed.
+    """After ``seconds``, kill all descendants of this process and raise NoAnswer in the body.
 
-    A timer that is set already, such as that of the keyword ``timeout``, goes on; where it comes first, it is left alone.
+    A timer that is already set, such as that of the keyword ``timeout``, continues; if it expires first, no deadline is added.
     """
     left, _interval = signal.getitimer(signal.ITIMER_REAL)
     if 0 < left <= seconds:
@@ -51,7 +51,7 @@ def deadline(seconds: float) -> Iterator[None]:
 
 
 def end_children(pid: int) -> None:
-    """Kill all descendants of a process, where /proc lists them. A shared connection of ssh is none: it is its own session's child."""
+    """Kill all descendants of a process that /proc lists. A shared ssh connection is not among them, since it runs in a session of its own."""
     children: dict[int, list[int]] = {}
     for entry in PROC.glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):

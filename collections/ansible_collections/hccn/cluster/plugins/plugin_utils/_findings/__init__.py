@@ -1,4 +1,4 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Findings: what is wrong or worth knowing, made by every stage of a job, merged, and worded once."""
+"""Findings of all stages of a job: made, merged and formatted in one place."""

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The causes of findings: how severe each is unless its maker knows better, what it means, and what to do next."""
+"""The causes of findings: the default severity, the meaning and the next step of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FAILED, SLOW, DEGRADED, UNKNOWN, NOTE = SEVERITIES = ("failed", "slow", "degrade
 
 
 class Cause(NamedTuple):
-    """``meaning``: a sentence for the documentation. ``next_step``: with ``{host}``, ``{devices}`` and ``{device}`` for those of a finding."""
+    """``meaning``: a sentence for the documentation. ``next_step``: a text with the placeholders ``{host}``, ``{devices}`` and ``{device}``."""
 
     severity: str
     meaning: str
@@ -21,19 +21,19 @@ class Cause(NamedTuple):
 
 
 MOST_HOSTS = 16
-"""Hosts that a command names; of more of them, ``HOSTS`` stands in their place."""
+"""Hosts that a command names; for more of them it contains ``HOSTS``."""
 
 _BRING_UP = "ansible-playbook hccn.cluster.bring_up -e hccn_hosts={host}"
 _CHECK = "ansible-playbook hccn.cluster.bring_up --check --diff -e hccn_hosts={host}"
 _FABRIC = "ansible-playbook hccn.cluster.check_fabric"
-"""Over all hosts: one alone has no partners."""
+"""For all hosts, since a single one has no partners."""
 _VALIDATE = "ansible-playbook hccn.cluster.validate"
 _OPTICS = "On {host}: hccn_tool -i {device} -optical -g"
 _LOG = "On {host}: npu-smi info, and read /var/log/hccn_tool/hccn.log"
 _VERSIONS = "On {host}: npu-smi info -t board -i 0"
 
 CAUSES: Mapping[str, Cause] = {
-    # A device, as it was read.
+    # State of a device.
     "link_down": Cause(FAILED, "The link of an NPU is down; on the 950 degraded where some of its ports or lanes are.", _OPTICS),
     "no_such_device": Cause(FAILED, "The host does not have the NPU that was asked for, or none at all.", "On {host}: npu-smi info -m"),
     "tool_missing": Cause(FAILED, "hccn_tool or npu-smi is not on the host, or not under the path that was given.",
@@ -45,11 +45,11 @@ CAUSES: Mapping[str, Cause] = {
     "address_not_set": Cause(FAILED, "An NPU has no address.", _BRING_UP),
     "address_invalid": Cause(FAILED, "The address of an NPU cannot be used.", _BRING_UP),
     "address_conflict": Cause(FAILED, "Several NPUs have the same address.", _CHECK),
-    # hccn.conf and the device.
+    # hccn.conf compared with the device.
     "conf_differs": Cause(DEGRADED, "hccn.conf says something else than the device has: the next reboot sets what the file says.", _CHECK),
     "conf_problem": Cause(DEGRADED, "hccn.conf has a line or an end that hccn_tool does not read as it is meant.",
                           "ansible-playbook hccn.cluster.validate -e hccn_hosts={host}"),
-    # Over hosts.
+    # Comparison of hosts.
     "machine_listed_twice": Cause(FAILED, "Two names of the inventory are one machine.", "Remove one of {host} from the inventory"),
     "serial_duplicate": Cause(FAILED, "NPUs of several hosts have the same serial number.", "On {host}: npu-smi info -t board -i 0"),
     "tls_differs": Cause(FAILED, "TLS is on for some NPUs and off for others: a collective over both cannot start.",
@@ -107,16 +107,16 @@ CAUSE_OF_CODE: Mapping[str, str] = {
     "answer_not_understood": "answer_not_understood",
     "invalid_input": "failed_task",
 }
-"""By the code of an error of a module."""
+"""The cause by the error code of a module."""
 
 
 def of_code(code: str, default: str) -> str:
-    """The cause of an error with this code."""
+    """Return the cause of an error with this code."""
     return CAUSE_OF_CODE.get(code, default)
 
 
 def next_step(cause: str, hosts: Sequence[str], devices: Iterable[int]) -> str:
-    """The next step of a cause for these hosts and NPUs, empty where there is none."""
+    """Return the next step of a cause for these hosts and NPUs, an empty text if there is none."""
     known = CAUSES.get(cause)
     if known is None or not known.next_step:
         return ""
@@ -124,7 +124,7 @@ def next_step(cause: str, hosts: Sequence[str], devices: Iterable[int]) -> str:
     named = ",".join(hosts) if 0 < len(hosts) <= MOST_HOSTS else "HOSTS"
     values = {"{host}": named, "{devices}": ",".join(map(str, ids)) or "N", "{device}": str(ids[0]) if ids else "N"}
     text = known.next_step
-    # The names come last: what a name holds is never a placeholder.
+    # Host names are inserted last, so that a name never acts as a placeholder.
     for key in ("{devices}", "{device}", "{host}"):
         text = text.replace(key, values[key])
     return text

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The end of a job: one class for each host, and whether the job fails."""
+"""The conclusion of a job: one class per host, and whether the job fails."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .finding import ON_HOST, Finding, worst_first
 from .merge import merged
 
 CLASSES = ("failed", "unreachable", "slow", "degraded", "busy", "not_measured", "good")
-"""Of hosts, worst first."""
+"""Classes of hosts, worst first."""
 
 RESULTS = ("failed", "slow", "degraded", "busy", "not_measured", "good")
-"""Of a job, worst first. A host that is unreachable counts as failed."""
+"""Results of a job, worst first. An unreachable host counts as failed."""
 
 FAILING = {"never": (), "failed": ("failed",), "slow": ("failed", "slow", "degraded"), "any": RESULTS[:-1]}
-"""By ``fail_on``: the results with which a job fails."""
+"""The results with which a job fails, by ``fail_on``."""
 
 FAIL_ON = "slow"
 """The default of ``fail_on``."""
@@ -31,14 +31,14 @@ FAIL_ON = "slow"
 BUSY_CAUSES = ("busy_npu", "busy_host")
 
 MOST_FINDINGS = 100
-"""Findings of the artifact: AWX keeps 700,000 characters of it."""
+"""Findings of the artifact, of which AWX keeps 700,000 characters."""
 
 _CLASS = {causes.FAILED: "failed", causes.SLOW: "slow", causes.DEGRADED: "degraded", causes.UNKNOWN: "not_measured", causes.NOTE: "good"}
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """``result`` of RESULTS; ``counts`` and ``hosts`` by class, worst first, without empty ones; ``findings``: merged, worst first."""
+    """``result`` is one of RESULTS; ``counts`` and ``hosts`` are by class, worst first, without empty classes; ``findings`` are merged, worst first."""
 
     result: str
     fail_on: str
@@ -48,22 +48,22 @@ class Conclusion:
     findings: tuple[Finding, ...]
 
     def headline(self) -> str:
-        """``Result: failed. 4 hosts: 1 failed, 3 good.``"""
+        """Return the first line: ``Result: failed. 4 hosts: 1 failed, 3 good.``"""
         total = sum(self.counts.values())
         parts = ", ".join(f"{count} {_word(name)}" for name, count in self.counts.items())
         return f"Result: {_word(self.result)}." + (f" {total} host{'' if total == 1 else 's'}: {parts}." if total else "")
 
     def as_dict(self) -> dict[str, Any]:
-        """The conclusion as an action returns it and AWX keeps it: the worst findings, and how many there are in all."""
+        """Return the conclusion as the result of an action and artifact of AWX: the worst findings, and the number of all."""
         return {**self._sample(), "fails": self.fails, "findings": [one.as_sample() for one in self.findings[:MOST_FINDINGS]],
                 "findings_count": len(self.findings)}
 
     def as_records(self) -> list[dict[str, Any]]:
-        """The records of all findings and, last, of the conclusion."""
+        """Return the records of all findings, followed by that of the conclusion."""
         return [*(one.as_record(number) for number, one in enumerate(self.findings, 1)), self.as_record()]
 
     def as_record(self) -> dict[str, Any]:
-        """The record of kind ``conclusion``."""
+        """Return the record of kind ``conclusion``."""
         return record("conclusion", "conclusion/run", "failed" if self.fails else "ok", samples=[self._sample()], started_at=utc())
 
     def _sample(self) -> dict[str, Any]:
@@ -73,8 +73,8 @@ class Conclusion:
 def conclude(hosts: Sequence[str], classes: Mapping[str, str], findings: Iterable[Finding], fail_on: str = FAIL_ON) -> Conclusion:
     """Put each host into one class and decide whether the job fails.
 
-    ``classes``: those of the fabric's verdict. A host is as bad as its verdict and the worst finding on it; one without either is good. Findings of the
-    fabric, the cluster and the run count for the result, not for the class of a host. Raises InputError for an unknown ``fail_on``.
+    ``classes``: those of the verdict on the fabric. The class of a host is the worse one of its verdict and its worst finding; without either it is good.
+    Findings of the fabric, the cluster and the run affect the result, not the class of a host. Raise InputError for an unknown ``fail_on``.
     """
     if fail_on not in FAILING:
         raise InputError(f"fail_on is {fail_on!r}, it must be one of {', '.join(FAILING)}")
@@ -95,9 +95,9 @@ def conclude(hosts: Sequence[str], classes: Mapping[str, str], findings: Iterabl
 
 
 def _class_of(verdict: str, found: Iterable[Finding]) -> str:
-    """A verdict that is not known counts as not measured."""
+    """Return the class of a host by its verdict and its findings. An unknown verdict counts as not measured."""
     mine = {"unreachable" if one.cause == "unreachable_host" else _class(one) for one in found}
-    # Whatever else is known of a host that was lost follows from that, or is told beside it.
+    # Everything else about a lost host follows from that or has a finding of its own.
     if "unreachable" in mine:
         return "unreachable"
     mine.add(verdict if verdict in CLASSES else "not_measured")

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Findings that need all hosts: what must be there once and is there twice, and what must be equal and differs."""
+"""Findings that compare hosts: duplicates of what must be unique, and differences of what must be equal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import reading
 from .finding import Device, Finding, finding, of_host, of_npus
 
 NO_SERIALS = ("", "NA", "N/A", "NONE", "NULL", "UNKNOWN")
-"""What tools print in the place of a serial number."""
+"""Texts that tools print in place of a serial number."""
 LONGEST_VALUE = 60
 HOLDERS_SHOWN = 8
 
@@ -23,7 +23,7 @@ Devices = Mapping[int, Mapping[str, Any]]
 
 
 class _Option(NamedTuple):
-    """What must be equal: its cause, how a sentence calls it, and how it is read of an NPU, None where it is not known."""
+    """A property that must be equal: the cause of its finding, its name in messages, and a function that reads it from an NPU, None if unknown."""
 
     cause: str
     title: str
@@ -56,7 +56,7 @@ OPTIONS = (_Option("tls_differs", "TLS", _tls), _Option("mtu_differs", "the MTU"
 
 
 def over_hosts(results: Mapping[str, Any], stage: str) -> list[Finding]:
-    """Return what is there twice and what differs. ``results``: of device_info by host; a host that did not answer is not compared."""
+    """Return the duplicates and the differences. ``results``: of device_info by host; hosts without an answer are not compared."""
     devices = {host: found for host, found in ((host, reading.devices(result)) for host, result in results.items()) if found}
     machines = _machines(results, devices)
     others = {host for alike, _why in machines for host in alike[1:]}
@@ -86,7 +86,7 @@ def _most_frequent(values: Iterable[str]) -> str | None:
 
 
 def _machines(results: Mapping[str, Any], devices: Mapping[str, Devices]) -> list[tuple[list[str], str]]:
-    """Groups of names of one machine, and what tells."""
+    """Return the groups of inventory names that are one machine, each with the evidence."""
     by_id: dict[str, list[str]] = {}
     by_serials: dict[frozenset[str], list[str]] = {}
     for host, result in results.items():
@@ -97,17 +97,17 @@ def _machines(results: Mapping[str, Any], devices: Mapping[str, Devices]) -> lis
         if serials and all(serials):
             by_serials.setdefault(frozenset(serials), []).append(host)
     found: list[tuple[list[str], str]] = []
-    told: set[str] = set()
+    reported: set[str] = set()
     groups = [(alike, "the id of the machine") for hosts in by_id.values() if len(hosts) > 1 for alike in _with_shared_npus(hosts, devices)]
     for alike, why in groups + [(hosts, "the serial numbers of all NPUs") for hosts in by_serials.values()]:
-        if len(alike) > 1 and not told.issuperset(alike):
+        if len(alike) > 1 and not reported.issuperset(alike):
             found.append((sorted(alike, key=natural), why))
-            told.update(alike)
+            reported.update(alike)
     return found
 
 
 def _with_shared_npus(hosts: Sequence[str], devices: Mapping[str, Devices]) -> list[list[str]]:
-    """The hosts by the NPUs that they share: images are cloned with their id, so the id alone proves nothing where NPUs tell."""
+    """Group hosts by the NPUs that they share. Cloned images have the same machine id, so the id counts only if the NPUs are unknown."""
     groups: list[list[str]] = []
     owners: dict[str, list[str]] = {}
     for host in hosts:
@@ -141,7 +141,7 @@ def _conflicts(devices: Mapping[str, Devices], stage: str) -> list[Finding]:
 
 
 def _serials(devices: Mapping[str, Devices], stage: str) -> list[Finding]:
-    """Over hosts only: the dies of one card share its number."""
+    """Compare over hosts only, since the dies of one card share its serial number."""
     return [finding("serial_duplicate", of_npus(npus), f"they have the same serial number, {printable(serial)}", devices=npus, evidence=_holders(npus),
                     stage=stage)
             for serial, npus in _owners(devices, _serial).items() if len({host for host, _number in npus}) > 1]
@@ -162,7 +162,7 @@ def _holders(npus: Sequence[Device]) -> list[str]:
 
 
 def _differences(results: Mapping[str, Any], devices: Mapping[str, Devices], stage: str) -> list[Finding]:
-    """By product, since another one may have another speed or firmware for a good reason."""
+    """Compare the hosts of each product, since speed and firmware may legitimately differ between products."""
     products: dict[str, list[str]] = {}
     for host in devices:
         products.setdefault(reading.text(reading.mapping(results[host]).get("product")), []).append(host)
@@ -170,7 +170,7 @@ def _differences(results: Mapping[str, Any], devices: Mapping[str, Devices], sta
 
 
 def _differing(option: _Option, devices: Mapping[str, Devices], stage: str) -> Iterable[Finding]:
-    """One finding for each host with a rare value; where no value is the most frequent one, a finding for all of them together."""
+    """Yield a finding per host with an uncommon value; if no value is the most frequent one, a single finding for all hosts."""
     values = {(host, number): value for host, found in devices.items() for number, device in found.items() for value in [option.of(device)] if value}
     counts = Counter(values.values()).most_common()
     if len(counts) < 2:

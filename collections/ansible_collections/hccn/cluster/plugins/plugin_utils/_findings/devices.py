@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Findings about the NPUs of one host, of what device_info returned there."""
+"""Findings about the NPUs of one host, from the result of device_info."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .finding import Finding, finding, of_host, of_npus
 from .stages import of_failed_task, of_unreachable
 
 INFORMATIVE_TOPICS = ("lldp", "optical", "counters", "link_changes", "vnic", "mac")
-"""Nothing is wrong with an NPU that only does not tell these."""
+"""Topics whose errors are only notes."""
 UNSUPPORTED_CODES = ("unsupported_on_product", "unsupported_in_vm", "optical_unsupported", "optical_absent", "unknown_command", "unknown_option")
 
 LINKS = {
@@ -26,15 +26,15 @@ LINKS = {
 }
 
 CONF = {"address": "", "netmask": "the netmask ", "gateway": "the gateway ", "mtu": "the MTU ", "tls_enabled": "TLS "}
-"""What is compared with hccn.conf, and how a sentence calls it."""
+"""Options that are compared with hccn.conf, with their names in messages."""
 LOST = ("address", "netmask", "gateway")
-"""What a device with an address loses at a reboot where hccn.conf does not have it."""
+"""Options that a device with an address loses at a reboot if hccn.conf does not contain them."""
 
 LONGEST_VALUE = 60
 
 
 def of_devices(host: str, result: Any, stage: str) -> list[Finding]:
-    """Return what is wrong with a host and its NPUs. ``result``: what the host registered, whatever it is."""
+    """Return the findings about a host and its NPUs. ``result``: what the host registered, of any type."""
     if result is None:
         return [finding("not_measured", of_host(host), "there is no result of this host", [host], stage=stage)]
     told = reading.mapping(result)
@@ -62,7 +62,7 @@ def _of_failure(host: str, told: Mapping[str, Any], stage: str) -> Finding:
 
 
 def _errors(host: str, told: Mapping[str, Any], found: Mapping[int, Mapping[str, Any]], stage: str) -> list[Finding]:
-    """Each error once, with all NPUs that have it and all topics that it kept from being read."""
+    """Return one finding per error, with all NPUs that have it and all topics that could not be read because of it."""
     groups: dict[tuple[str, str, str], tuple[dict[int, None], dict[str, None], dict[str, None]]] = {}
     listed = [(number, error) for number, device in found.items() for error in reading.mappings(device.get("errors"))]
     listed += [(number, error) for error in reading.mappings(told.get("errors")) for number in reading.ids(error.get("devices"))]
@@ -80,7 +80,7 @@ def _errors(host: str, told: Mapping[str, Any], found: Mapping[int, Mapping[str,
 
 
 def _without_id(message: str, number: int) -> str:
-    """The message with ``N`` in the place of the NPU's own id, so that it is the same for all of them."""
+    """Return the message with ``N`` in place of the id of the NPU, so that it is the same for all NPUs."""
     return re.sub(rf"\b(device|NPU|npu)( id)? {number}\b|(?<!\S)-i {number}\b", lambda found: found.group().rpartition(" ")[0] + " N", message)
 
 
@@ -117,7 +117,7 @@ def _is_address(value: Any) -> bool:
 
 
 def _conf(host: str, found: Mapping[int, Mapping[str, Any]], stage: str) -> list[Finding]:
-    """One finding for each option in which hccn.conf and the devices differ."""
+    """Return one finding per option in which hccn.conf and the devices differ."""
     differing = []
     for option in CONF:
         said = {number: message for number, device in found.items() for message in [_difference(option, device)] if message}
@@ -146,12 +146,12 @@ def _difference(option: str, device: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    """As a sentence has it; empty where it is not known."""
+    """Return a value as text, empty if it is unknown."""
     return printable(value, LONGEST_VALUE) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
 
 
 def _flag(value: Any) -> str:
-    """A TLS flag, which a file has as a digit."""
+    """Return a TLS flag as text; in hccn.conf it is a digit."""
     return {"True": "on", "1": "on", "False": "off", "0": "off"}.get(str(value), "") if isinstance(value, (bool, int, str)) else ""
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Findings about the fabric, of what the action fabric_verdict returned."""
+"""Findings about the fabric, from the result of the action fabric_verdict."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from .stages import NO_REASON, THE_RUN, of_unreachable
 STAGE = "check_fabric"
 
 STATES = ("unreachable", "failed", "busy", "slow", "not_measured", "good")
-"""Classes of hosts in the order in which the verdict chooses among several, see _diagnose/classes.py."""
+"""Classes of hosts in the order in which the verdict prefers them, see _diagnose/classes.py."""
 NODE = "node"
 WARNINGS = ("line_rates_differ",)
-"""Rules of problems with which a host may be good."""
+"""Rules whose violation does not keep a host from being good."""
 
 _MANY = {", is slow": " are slow", ", fails": " fail", ", does other work": " do other work"}
 
 Explained = dict[str, set[str]]
-"""By host: the classes for which there is a finding already."""
+"""The classes of each host that a finding already explains."""
 
 
 def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False) -> tuple[list[Finding], dict[str, str]]:
-    """Return the findings, and the class of each host. ``left_out``: what measurable_hosts kept out of the plan; ``perf_tool``: a tool of the host was to
-    measure, and not hccn_tool."""
+    """Return the findings and the class of each host.
+
+    ``left_out``: what measurable_hosts excluded from the plan; ``perf_tool``: a tool of the host measures instead of hccn_tool.
+    """
     told = reading.mapping(result)
     verdicts = {reading.text(verdict.get("host")): verdict for verdict in reading.mappings(told.get("verdicts"))}
     verdicts.pop("", None)
@@ -48,7 +50,7 @@ def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False) -> tupl
 
 
 def _left_out(entries: Any, explained: Explained, perf_tool: bool) -> list[Finding]:
-    """What is the same for several NPUs of a host is one finding."""
+    """Return one finding per host and reason, with all NPUs that it applies to."""
     groups: dict[tuple[str, str, str], list[Device]] = {}
     for entry in reading.mappings(entries):
         host, code, message = (reading.text(entry.get(key)) for key in ("host", "code", "message"))
@@ -108,7 +110,7 @@ def _problems(problems: Any, explained: Explained) -> list[Finding]:
 
 
 def _host(host: str, state: str, verdict: Mapping[str, Any]) -> Sequence[Finding]:
-    """What concerns the host as a whole: no NPU of it and no NPU that was left out explains its class."""
+    """Return the finding for the host as a whole, if neither its NPUs nor exclusions explain its class."""
     message = reading.text(verdict.get("message")) or NO_REASON
     if state == "good":
         return []

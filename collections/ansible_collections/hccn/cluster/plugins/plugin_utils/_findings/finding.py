@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""One finding: what is wrong or worth knowing, on which component, what it rests on, and what to do next."""
+"""A finding: one thing that is wrong or worth knowing, with its component, cause, evidence and next step."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ HOST, NPU, PORT, RAIL, LEAF, RACK, SUPER_POD, PATH, PAIR, FABRIC, CLUSTER, RUN =
     "host", "npu", "port", "rail", "leaf", "rack", "super_pod", "path", "pair", "fabric", "cluster", "run")
 
 ON_HOST = (HOST, NPU, PORT)
-"""Kinds of components that decide the class of their hosts; a host is not bad because a leaf or a path is."""
+"""Kinds of components that determine the class of their hosts; a bad leaf or path does not make a host bad."""
 
 STAGES = ("validate", "bring_up", "tls", "rank_table", "check_fabric", "check_collective", "report")
 
 LONGEST_NAME = 200
 MOST_EVIDENCE = 16
 MOST_NAMES = 4096
-"""Hosts, and devices, of one finding."""
+"""Hosts and devices of a finding."""
 NAMED = 4
-"""Hosts that the name of a component shows."""
+"""Hosts that the name of a component lists."""
 
 STATUS = {"failed": "failed", "slow": "failed", "degraded": "failed", "unknown": "not_run", "note": "ok"}
-"""Of the record, by severity."""
+"""The status of the record, by severity."""
 
 Device = tuple[str, int]
 
 
 class Component(NamedTuple):
-    """``kind`` of KINDS; ``name`` as an operator knows it: ``npu3``, ``npu3 NPUs 0-7``, ``path L1-L2``."""
+    """``kind`` is one of KINDS; ``name`` is the one that operators use: ``npu3``, ``npu3 NPUs 0-7``, ``path L1-L2``."""
 
     kind: str
     name: str
@@ -43,7 +43,7 @@ class Component(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """``message``: one sentence without the name of the component and without a final stop. ``devices``: hosts with the ids of NPUs."""
+    """``message`` is a sentence without the name of the component and without a final stop; ``devices`` are (host, id) of NPUs."""
 
     cause: str
     severity: str
@@ -56,7 +56,7 @@ class Finding:
     stage: str = ""
 
     def as_sample(self) -> dict[str, Any]:
-        """The finding as the sample of its record. Keys without content are absent."""
+        """Return the finding as the sample of its record. Empty keys are absent."""
         found: dict[str, Any] = {"component": {"kind": self.component.kind, "name": self.component.name}, "cause": self.cause,
                                  "severity": self.severity, "message": self.message}
         lists = {"hosts": list(self.hosts), "devices": [{"host": host, "device": device} for host, device in self.devices], "evidence": list(self.evidence)}
@@ -65,14 +65,14 @@ class Finding:
         return found
 
     def as_record(self, number: int) -> dict[str, Any]:
-        """The record of kind ``finding``; ``number`` makes its id unique in a run."""
+        """Return the record of kind ``finding``; ``number`` makes its id unique in a run."""
         return record("finding", f"conclusion/finding/{number}", STATUS[self.severity], hosts=list(self.hosts), samples=[self.as_sample()], started_at=utc())
 
     @staticmethod
     def of_sample(sample: Any) -> Finding | None:
-        """Return the finding of a sample, or None where it is none. A history may be older than this release, or damaged.
+        """Return the finding of a sample, None if it is not one: a history may be older than this release, or damaged.
 
-        A sample of a module on a host has no next step, and gets that of its cause.
+        A sample that a module made on a host has no next step and gets that of its cause.
         """
         if not isinstance(sample, Mapping):
             return None
@@ -92,9 +92,9 @@ class Finding:
 
 def finding(cause: str, component: Component, message: Any, hosts: Iterable[str] = (), devices: Iterable[Device] = (), evidence: Iterable[Any] = (),
             stage: str = "", next_step: str | None = None, severity: str | None = None) -> Finding:
-    """Make a finding of what hosts and tools said. Severity and next step are those of the cause unless they are given.
+    """Return a finding whose texts are printable and bounded, since they come from hosts and tools.
 
-    The hosts are those of ``devices`` where none are given.
+    Severity and next step default to those of the cause, the hosts to those of ``devices``.
     """
     npus = tuple(sorted(set(devices), key=lambda npu: (natural(npu[0]), npu[1])))[:MOST_NAMES]
     named = tuple(dict.fromkeys(hosts)) or tuple(dict.fromkeys(host for host, _device in npus))
@@ -108,12 +108,12 @@ def finding(cause: str, component: Component, message: Any, hosts: Iterable[str]
 
 
 def of_host(*hosts: str) -> Component:
-    """The component of one host, or of several that share a finding."""
+    """Return the component of one host, or of several that share a finding."""
     return Component(HOST, some(hosts, NAMED))
 
 
 def of_npus(devices: Iterable[Device]) -> Component:
-    """The component of NPUs: ``npu3 NPU 5``, ``npu3 NPUs 0-3, 7``; of several hosts ``npu1 NPU 0, npu3 NPU 2``."""
+    """Return the component of NPUs: ``npu3 NPU 5``, ``npu3 NPUs 0-3, 7``; of several hosts ``npu1 NPU 0, npu3 NPU 2``."""
     by_host: dict[str, list[int]] = {}
     for host, device in devices:
         by_host.setdefault(host, []).append(device)
@@ -122,27 +122,27 @@ def of_npus(devices: Iterable[Device]) -> Component:
 
 
 def line(one: Finding) -> str:
-    """The finding in one line of a terminal or a log."""
+    """Return the finding as one line."""
     return said(one) + tail(one)
 
 
 def said(one: Finding) -> str:
-    """The line without the next step."""
+    """Return the line without the next step."""
     return f"{one.severity} {one.component.name}: {one.message}"
 
 
 def tail(one: Finding) -> str:
-    """The next step as the end of a line."""
+    """Return the next step as the end of the line."""
     return f" -> {one.next_step}" if one.next_step else ""
 
 
 def rank(one: Finding) -> int:
-    """The place of its severity, 0 for the worst."""
+    """Return the position of the severity, 0 for the worst."""
     return causes.SEVERITIES.index(one.severity) if one.severity in causes.SEVERITIES else len(causes.SEVERITIES)
 
 
 def worst_first(found: Iterable[Finding]) -> list[Finding]:
-    """Sort by severity, then by the name of the component in natural order."""
+    """Return the findings sorted by severity, then by the name of the component in natural order."""
     return sorted(found, key=lambda one: (rank(one), natural(one.component.name), one.cause, one.message))
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Joins what several stages found of the same thing, and drops what only follows from something else that was found."""
+"""Merge findings about the same thing, and drop those that follow from another finding."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .finding import MOST_EVIDENCE, NPU, ON_HOST, PAIR, Device, Finding, of_npus
 ONE_FACT = frozenset({
     "link_down", "no_such_device", "tool_missing", "perf_tool_missing", "address_not_set", "address_conflict", "machine_listed_twice", "serial_duplicate",
     "tls_differs", "unreachable_host", "slow_npu", "failed_npu", "slow_host", "failed_host", "busy_npu", "busy_host", "not_measured"})
-"""Causes of which an NPU or a host has one finding, however it is worded."""
+"""Causes with a single finding per NPU or host, whatever its message."""
 
 _NOT_TAKING_PART = frozenset({"not_measured", "failed_npu", "failed_host"})
 
 FOLLOWS: Mapping[str, frozenset[str]] = {
     "unreachable_host": _NOT_TAKING_PART | {"failed_task", "answer_not_understood", "busy_npu", "busy_host"},
     "machine_listed_twice": _NOT_TAKING_PART | {"address_conflict", "serial_duplicate"},
-    # A host without the tool says so once more for each of its NPUs.
+    # A host without the tool reports it again for each of its NPUs.
     "tool_missing": _NOT_TAKING_PART | {"failed_task", "tool_missing"},
     "perf_tool_missing": _NOT_TAKING_PART,
     "failed_task": frozenset({"not_measured", "answer_not_understood"}),
@@ -30,14 +30,14 @@ FOLLOWS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("link_down", "address_conflict"), _NOT_TAKING_PART),
     **dict.fromkeys(("no_such_device", "tool_failed", "device_error", "address_not_set", "address_invalid"), _NOT_TAKING_PART | {"rank_table_problem"}),
 }
-"""By cause: what follows from it on the same NPUs, or on the same host."""
+"""The causes that follow from a cause on the same NPUs or the same host."""
 
 SHORTEST_QUOTE = 12
-"""Characters of a message that, inside that of a failed task, tells that both are the same."""
+"""The shortest message that identifies a failed task as its consequence if the message of the task contains it."""
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """Return each thing once, in the order in which it was found first, with the evidence of all stages."""
+    """Return the merged findings in the order of their first occurrence, with the evidence of all stages."""
     return _without_followers(_joined(findings))
 
 
@@ -56,7 +56,7 @@ def _joined(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _keys(one: Finding) -> list[tuple[object, ...]]:
-    """Findings that share a key are one."""
+    """Return the keys of a finding. Findings that share a key are merged."""
     words = "" if one.cause in ONE_FACT else one.message
     if one.devices:
         return [(one.cause, words, npu) for npu in one.devices]
@@ -64,7 +64,7 @@ def _keys(one: Finding) -> list[tuple[object, ...]]:
 
 
 def _join(first: Finding, second: Finding) -> Finding:
-    """The worse of two findings of the same thing with the hosts, NPUs and evidence of both; of equal ones the first."""
+    """Return the worse one of two findings, or the first of equal ones, with the hosts, NPUs and evidence of both."""
     kept, other = (first, second) if rank(first) <= rank(second) else (second, first)
     hosts = tuple(sorted({*kept.hosts, *other.hosts}, key=natural))
     devices = _sorted({*kept.devices, *other.devices})
@@ -95,7 +95,7 @@ def _without_followers(found: list[Finding]) -> list[Finding]:
         if one.cause not in considered or one.component.kind not in ON_HOST or not one.hosts:
             continue
         of_hosts = _common([[root for root in by_host.get(host, ()) if root != number and _explains_host(found[root], one)] for host in one.hosts])
-        of_hosts.sort(key=lambda root: found[root].cause in followers)  # the evidence goes to what stays
+        of_hosts.sort(key=lambda root: found[root].cause in followers)  # the evidence goes to a finding that is not dropped itself
         reasons: dict[Device, int] = {}
         for npu in one.devices if not of_hosts else ():
             for root in by_npu.get(npu, ()):
@@ -108,18 +108,18 @@ def _without_followers(found: list[Finding]) -> list[Finding]:
 
 
 def _common(roots: list[list[int]]) -> list[int]:
-    """The roots that all hosts have, or the first of each where every host has one."""
+    """Return the roots that all hosts share, else the first root of each host if every host has one."""
     return [root for root in roots[0] if all(root in others for others in roots)] or ([mine[0] for mine in roots] if all(roots) else [])
 
 
 def _explains(root: Finding, one: Finding) -> bool:
-    """Nothing is explained by what is less severe. What says the same with less words is explained, too."""
+    """Return True if ``one`` follows from ``root`` or has a shorter version of its message. A less severe finding explains nothing."""
     shorter = root.cause == one.cause and len(root.message) > len(one.message) >= SHORTEST_QUOTE and one.message in root.message
     return (shorter or one.cause in FOLLOWS.get(root.cause, ())) and rank(root) <= rank(one)
 
 
 def _explains_host(root: Finding, one: Finding) -> bool:
-    """Does it hold for the host as a whole? The failure of a task follows from whatever its message quotes."""
+    """Return True if ``root`` explains ``one`` on the whole host. The failure of a task follows from any finding that its message quotes."""
     if one.cause == "failed_task" and root.cause != "failed_task" and len(root.message) >= SHORTEST_QUOTE and root.message in one.message:
         return rank(root) <= rank(one)
     if root.cause == "machine_listed_twice" and not set(one.hosts) <= set(root.hosts):
@@ -129,7 +129,7 @@ def _explains_host(root: Finding, one: Finding) -> bool:
 
 
 def _left(one: Finding, reasons: Mapping[Device, int]) -> Finding | None:
-    """The finding without the NPUs that are explained; None where none is left."""
+    """Return the finding without the explained NPUs, None if none remains."""
     if not reasons:
         return one
     devices = tuple(npu for npu in one.devices if npu not in reasons)

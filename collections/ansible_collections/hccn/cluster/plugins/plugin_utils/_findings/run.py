@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The findings of a whole run, from what its roles registered on the hosts."""
+"""The findings of a run, from the variables that its roles registered on the hosts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 from . import consistency, devices, fabric, stages, tls
 from .finding import Finding, finding
-from .foreseen import foreseen
+from .check_mode import predicted
 
 Registered = Callable[[str, str], Any]
-"""What a host registered under a name, None where it has nothing."""
+"""Return what a host registered under a name, None if nothing."""
 
 RESULTS: Mapping[str, Sequence[str]] = {
     "bring_up": ("bring_up_look", "__bring_up_conf", "bring_up_network_result", "__bring_up_verified", "tls_look", "tls_devices", "bring_up_devices"),
@@ -23,16 +23,16 @@ RESULTS: Mapping[str, Sequence[str]] = {
                      "check_fabric_start", "check_fabric_result"),
     "check_collective": ("check_collective_look", "check_collective_trust"),
 }
-"""By stage, in their order: the names under which roles register what each host answered."""
+"""The names under which the roles register answers of hosts, by stage in the order of the stages."""
 
 DEVICES = (("bring_up", "bring_up_devices"), ("rank_table", "rank_table_looked"), ("check_fabric", "check_fabric_look"))
-"""Results of device_info, the fullest first."""
+"""Results of device_info, the most complete one first."""
 
 CHANGES = ("bring_up_network_result", "tls_devices")
-"""Results that say in check mode what the devices would have."""
+"""Results that predict the devices in check mode."""
 
 LAST = (("bring_up", "bring_up_devices"), ("check_fabric", "check_fabric_verdict"))
-"""What every host has that was there to the end of a stage."""
+"""The variable that every host has at the end of a stage unless it was lost."""
 
 RANK_TABLES = ("rank_table_of_devices", "rank_table_of_job")
 _WHEN_IDLE = "When the job has ended: ansible-playbook hccn.cluster.check_collective"
@@ -40,16 +40,16 @@ COLLECTIVES = ("check_collective_hccl", "check_collective_nccl")
 
 
 @dataclass
-class Run:
-    """``classes``: the verdicts on the hosts that were checked."""
+class RunFindings:
+    """``classes``: the verdicts on the checked hosts."""
 
     findings: list[Finding] = field(default_factory=list)
     classes: dict[str, str] = field(default_factory=dict)
 
 
-def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = False) -> Run:
-    """Collect the findings of all stages over ``hosts``; in check mode, of the devices as they would be."""
-    run = Run()
+def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = False) -> RunFindings:
+    """Return the findings of all stages over ``hosts``; in check mode, those of the predicted devices."""
+    run = RunFindings()
     lost = {host: finding for host in hosts for finding in [_unreachable(host, registered)] if finding is not None}
     lost.update((host, finding) for host, finding in _silent(hosts, registered) if host not in lost)
     run.findings += lost.values()
@@ -57,7 +57,7 @@ def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = Fals
     for stage, name in DEVICES:
         results = {host: result for host in hosts for result in [registered(host, name)] if isinstance(result, Mapping) and not result.get("unreachable")}
         if check_mode:
-            results = {host: foreseen(result, [registered(host, change) for change in CHANGES]) for host, result in results.items()}
+            results = {host: predicted(result, [registered(host, change) for change in CHANGES]) for host, result in results.items()}
         for host, result in results.items():
             run.findings += [one for one in devices.of_devices(host, result, stage) if one.cause != "failed_task" or not _failed_in(host, stage, registered)]
         run.findings += consistency.over_hosts(results, stage)
@@ -70,7 +70,7 @@ def of_run(hosts: Sequence[str], registered: Registered, check_mode: bool = Fals
 
 
 def _unreachable(host: str, registered: Registered) -> Finding | None:
-    """The last answer of a host counts: a host that came back is not lost."""
+    """Return the finding if the last answer of a host is that it is unreachable."""
     last: tuple[str, Mapping[str, Any]] | None = None
     for stage, names in RESULTS.items():
         for name in names:
@@ -81,7 +81,7 @@ def _unreachable(host: str, registered: Registered) -> Finding | None:
 
 
 def _silent(hosts: Sequence[str], registered: Registered) -> Iterator[tuple[str, Finding]]:
-    """Hosts without what all others have at the end of a stage, and of which no failure is known."""
+    """Yield a finding per host without known failure that lacks the variable that others have at the end of a stage."""
     for stage, name in LAST:
         missing = [host for host in hosts if registered(host, name) is None]
         if len(missing) < len(hosts):
@@ -99,12 +99,12 @@ def _failures(hosts: Sequence[str], registered: Registered) -> Iterator[Finding]
 
 
 def _failed_in(host: str, stage: str, registered: Registered) -> bool:
-    """Is a failure of the host in this stage known, which then has the message of the module?"""
+    """Return True if a failure of the host in this stage is known, which contains the message of the module."""
     kept = registered(host, "hccn_failures")
     return isinstance(kept, Mapping) and stage in kept
 
 
-def _add_fabric(run: Run, hosts: Sequence[str], registered: Registered) -> None:
+def _add_fabric(run: RunFindings, hosts: Sequence[str], registered: Registered) -> None:
     verdict = _first(hosts, "check_fabric_verdict", registered)
     if not isinstance(verdict, Mapping):
         return
@@ -115,7 +115,7 @@ def _add_fabric(run: Run, hosts: Sequence[str], registered: Registered) -> None:
 
 
 def _collective(hosts: Sequence[str], registered: Registered) -> list[Finding]:
-    """``check_collective_outcome``: what the role made of the collective, with a state and the lines that it shows."""
+    """Return the findings of ``check_collective_outcome``: the state of the collective and the lines that the role displays."""
     outcome = _first(hosts, "check_collective_outcome", registered)
     if not isinstance(outcome, Mapping):
         return []
@@ -128,11 +128,11 @@ def _collective(hosts: Sequence[str], registered: Registered) -> list[Finding]:
     if outcome.get("state") == "unready":
         return stages.of_collective({"failed": True, "msg": said}, hosts)
     results = (_first(hosts, name, registered) for name in COLLECTIVES)
-    # The role lets the module's task succeed, so that the plays that follow are run.
+    # The role lets the task of the module succeed, so that later plays run.
     return [one for result in results if isinstance(result, Mapping) for one in stages.of_collective({**result, "failed": bool(result.get("msg"))}, hosts)]
 
 
 def _first(hosts: Sequence[str], name: str, registered: Registered) -> Any:
-    """What a task that ran once registered: each host that was there then has it. None where it was skipped."""
+    """Return the result of a task that ran once, from the first host that has it; None if it was skipped."""
     found = next((result for result in (registered(host, name) for host in hosts) if result is not None), None)
     return None if isinstance(found, Mapping) and found.get("skipped") else found

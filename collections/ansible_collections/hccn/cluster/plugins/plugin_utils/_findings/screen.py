@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The conclusion in a few lines of a terminal, for 4 or 4,000 hosts alike."""
+"""The conclusion in a few lines for a terminal, independent of the number of hosts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .conclusion import Conclusion
 from .finding import HOST, NPU, Component, Finding, said, tail
 
 MOST = 10
-"""Findings that are shown."""
+"""Findings that are displayed."""
 LONGEST = 400
 """Characters of a line."""
 _ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
 NAMED = 3
-"""Hosts that a line of many names."""
+"""Hosts that a line names of many."""
 
 
 def lines(conclusion: Conclusion) -> list[str]:
-    """The headline and the worst findings."""
+    """Return the headline and the worst findings."""
     found = grouped(conclusion.findings)
     shown = [conclusion.headline(), *(_line(one) for one in found[:MOST])]
     if len(found) > MOST:
@@ -33,12 +33,12 @@ def lines(conclusion: Conclusion) -> list[str]:
 
 
 def report_line(path: str | None, why_not: str = "") -> str:
-    """Where the report is, or why there is none. A path is never cut, since a part of it is of no use."""
+    """Return the line with the path of the report, or why there is none. A path is never cut."""
     return f"Report: {printable(path, max(LONGEST, len(path)))}" if path else printable(f"No report: {why_not or 'none was asked for'}", LONGEST)
 
 
 def grouped(findings: Sequence[Finding]) -> list[Finding]:
-    """One finding for the hosts that have the same one, in the place of the first of them."""
+    """Return the findings with those that hosts have in common as one, at the position of the first."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for number, one in enumerate(findings):
         alike = len(one.hosts) == 1 and one.component.kind in (HOST, NPU)
@@ -49,12 +49,12 @@ def grouped(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _without_names(one: Finding) -> str:
-    """The message without what differs from host to host: its name and addresses."""
+    """Return the message without the name and the addresses of the host."""
     return _ADDRESS.sub("*", one.message.replace(one.hosts[0], "*"))
 
 
 def _joined(alike: list[Finding]) -> Finding:
-    """The next step of several is that of the first of them, as an example."""
+    """Return one finding for all hosts. Its next step is that of the first host, as an example."""
     first = alike[0]
     hosts = tuple(dict.fromkeys(one.hosts[0] for one in alike if one.hosts))
     if len(hosts) < 2:
@@ -66,7 +66,7 @@ def _joined(alike: list[Finding]) -> Finding:
 
 
 def _line(one: Finding) -> str:
-    """Where it is too long, the message is cut rather than the next step."""
+    """Return the line of a finding. If it is too long, the message is cut, not the next step."""
     head, end = said(one), tail(one)
     if len(head) + len(end) > LONGEST and len(end) <= LONGEST // 2:
         return printable(head, LONGEST - len(end)) + end

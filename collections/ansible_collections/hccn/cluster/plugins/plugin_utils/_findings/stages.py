@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Findings of the stages whose results are sentences: rank table, collective, tasks that failed, hosts that were lost, validation."""
+"""Findings of lost hosts, failed tasks, validation, rank tables and collectives."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ THE_CLUSTER, THE_RUN = Component(CLUSTER, CLUSTER), Component(RUN, RUN)
 
 NO_REASON = "no reason given"
 OUTPUT_LINES = 4
-"""Of the end of a program's output."""
+"""Lines from the end of the output of a program."""
 
 _PREFIX = "Task failed: "
-"""Of ansible-core, from 2.19 on."""
+"""Prefix of messages of ansible-core since 2.19."""
 _DUPLICATES = ("device_ip_unique", "address_unique")
-"""Rules of rank tables that two NPUs with one address break."""
+"""Rules of rank tables that two NPUs with the same address violate."""
 _SEVERITY = {"error": None, "warning": causes.NOTE}
-"""Of a problem: None for that of its cause."""
+"""The severity by that of a problem; None for the default of the cause."""
 
 
 def of_unreachable(host: str, stage: str, msg: Any = None) -> Finding:
-    """A host that Ansible could not reach, or lost. ssh's message may have several lines."""
+    """Return the finding of a host that Ansible could not reach, or lost. The message of ssh may have several lines."""
     reason = " ".join(reading.text(msg).split()).removeprefix(_PREFIX)
     return finding("unreachable_host", of_host(host), f"Ansible did not reach it: {reason or NO_REASON}", [host], stage=stage)
 
 
 def of_failed_task(host: str | None, failure: Mapping[str, Any]) -> Finding:
-    """A task that failed. ``failure``: ``stage``, ``task``, ``msg``, and where they are known ``code`` of the error, ``whole_run``, and the
-    ``last_line`` of what a module printed that ended without a result.
+    """Return the finding of a failed task.
 
-    A failure of the whole run is nobody's, though Ansible has it on one host. A code that is a cause of its own is told as that.
+    ``failure``: ``stage``, ``task``, ``msg``, and if known the ``code`` of the error, ``whole_run``, and the ``last_line`` that a module printed if it ended
+    without a result. A failure of the whole run belongs to no host, although Ansible reports it on one. The code determines the cause if it has one.
     """
     stage, task, said, last, code = (reading.text(failure.get(key)) for key in ("stage", "task", "msg", "last_line", "code"))
     msg = ": ".join(filter(None, (said, last)))
@@ -48,7 +48,7 @@ def of_failed_task(host: str | None, failure: Mapping[str, Any]) -> Finding:
 
 
 def of_validation(problems: Any) -> list[Finding]:
-    """What hinders the job before it begins. ``problems``: as the action validate_job returns them."""
+    """Return the findings of the validation of a job. ``problems``: as the action validate_job returns them."""
     found = []
     for problem in reading.mappings(problems):
         cause, message, hosts = reading.text(problem.get("cause")), reading.text(problem.get("message")), reading.texts(problem.get("hosts"))
@@ -61,7 +61,7 @@ def of_validation(problems: Any) -> list[Finding]:
 
 
 def of_rank_table(result: Any) -> list[Finding]:
-    """What keeps a rank table from being written or read. ``result``: of the action rank_table, on the host that assembled the table."""
+    """Return the findings about a rank table. ``result``: of the action rank_table, on the host that assembled the table."""
     told = reading.mapping(result)
     groups: dict[tuple[str, str | None, str, str], tuple[dict[Device, None], dict[str, None]]] = {}
     for problem in reading.mappings(told.get("problems")):
@@ -81,7 +81,7 @@ def of_rank_table(result: Any) -> list[Finding]:
 
 
 def of_collective(result: Any, hosts: Sequence[str] = (), why_skipped: str = "") -> list[Finding]:
-    """How a collective ended. ``result``: of hccl_perf or nccl_perf; ``hosts``: over which it ran, where the result does not tell."""
+    """Return the findings about a collective. ``result``: of hccl_perf or nccl_perf; ``hosts``: its hosts, if the result does not contain them."""
     told = reading.mapping(result)
     if why_skipped or reading.is_true(told.get("skipped")):
         return [_of_collective("collective_skipped", why_skipped or reading.text(told.get("skip_reason")) or "it was not run", hosts)]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Findings of the role tls, which sets TLS on all hosts or on none and lets no task fail by that."""
+"""Findings of the role tls, which sets TLS on all hosts or on none. Its tasks do not fail, so the findings come from registered results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STAGE = "tls"
 
 
 def of_tls(hosts: Sequence[str], registered: Callable[[str, str], Any]) -> list[Finding]:
-    """Return which hosts TLS could not be set on, and which others are therefore not as declared."""
+    """Return the findings of the hosts on which TLS could not be set, and of those that are therefore not as declared."""
     failed = next((names for host in hosts for names in [reading.texts(registered(host, "tls_failed_hosts"))] if names), [])
     if not failed:
         return []
@@ -35,14 +35,14 @@ def _on(host: str, message: str) -> Finding:
 
 
 def _messages(result: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Why TLS could not be set, or put back. A host that was lost has its own finding."""
+    """Return why TLS could not be set or put back. A lost host has a finding of its own."""
     of_set = "" if reading.is_true(result["tls_devices"].get("unreachable")) else reading.text(result["tls_devices"].get("msg"))
     of_put_back = [text for one in reading.mappings(result["tls_put_back"].get("results")) for text in [reading.text(one.get("msg"))] if text]
     return ([f"TLS could not be set: {of_set}"] if of_set else []) + [f"TLS could not be put back as it was: {text}" for text in of_put_back]
 
 
 def _is_not_as_declared(result: Mapping[str, Mapping[str, Any]]) -> bool:
-    """A host that needed no change is as declared, whatever became of others."""
+    """Return True if a host needed a change that was not made or was put back."""
     was_left = reading.is_true(result["tls_devices"].get("skipped"))
     was_put_back = bool(result["tls_put_back"]) and not reading.is_true(result["tls_put_back"].get("skipped"))
     asked = result["tls_look"] if was_left else result["tls_devices"] if was_put_back else {}

@@ -1,4 +1,4 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The kept results: one JSON-lines file per run, how it is written, read and found."""
+"""The history: one JSON-lines file per run. Writes, finds, reads and compares runs."""

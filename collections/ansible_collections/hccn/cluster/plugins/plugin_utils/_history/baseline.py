@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What is normal by the history, and what of a run is worse: a step (this run alone) or a drift (a little every time).
+"""Baselines of earlier runs, and the regressions of a run against them: a step (this run alone) or a drift (a little in every run).
 
-A baseline is the median of the medians of earlier runs with 1.4826 times their median absolute deviation as spread: one bad night among them moves
-neither. A drift is what CUSUM finds in the later half of the runs against the earlier half: the sum of what they lie below, less half a spread each.
+A baseline is the median of the medians of earlier runs, with 1.4826 times their median absolute deviation as its spread, so that a single bad run changes
+neither. Drift is detected by CUSUM over the later half of the runs against the earlier half.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from .cells import End
 from .summary import Group, Stand, Summary
 
 WINDOW = 30
-"""Runs that a baseline is made of, the newest."""
+"""The number of newest runs that a baseline is computed from."""
 LEAST_RUNS = 5
 LEAST_SPREAD = 0.005
-"""Share of the median below which no spread is believed: runs on the same day are too much alike."""
+"""The smallest spread, as a share of the median, since runs on the same day vary too little."""
 SIGMAS = 5.0
 LEAST_DROP, LEAST_DROP_OF_END = 0.03, 0.05
 SLACK, DRIFT, MOST_OF_ONE = 0.5, 8.0, 2.0
-"""CUSUM's k and h in spreads, and what one run may add: a bad night is no drift. Of sound series of 30 runs less than 1 % alarm, of those that lose three
-spreads little by little 85 %."""
+"""CUSUM's k and h in spreads, and the most that one run may add, so that a single bad run is no drift. Less than 1 % of stable series of 30 runs raise an
+alarm, and 85 % of those that gradually lose three spreads."""
 
 LEVEL, DRIFTING, LOST = "level", "drift", "failed"
 
 
 @dataclass
 class Baseline:
-    """Of one group: normal value, spread (one sigma), the runs it rests on, and the normal value of each end."""
+    """The normal value of a group, its spread (one sigma), the number of runs it is computed from, and the normal value of each end."""
 
     median: float
     spread: float
@@ -44,14 +44,14 @@ class Baseline:
     pinned: bool = False
 
     def limit(self, unit: str, least_drop: float = LEAST_DROP) -> float:
-        """The value from which on a run is worse."""
+        """Return the limit beyond which a value is worse than normal."""
         away = max(SIGMAS * self.spread, least_drop * self.median)
         return self.median + away if unit == MICROSECONDS else self.median - away
 
 
 @dataclass(frozen=True)
 class Regression:
-    """One group or, with ``end``, one end of it that is worse than before; ``now`` is None where all of it failed."""
+    """A group or, with ``end``, one end of it that is worse than before; ``now`` is None if all of its measurements failed."""
 
     group: Group
     end: End | None
@@ -63,7 +63,7 @@ class Regression:
 
     @property
     def drop_percent(self) -> float:
-        """How much worse, whichever way round the unit is; nothing at all is 100 % worse."""
+        """Return how much worse the value is, for bandwidth and latency alike; 100 if there is no value."""
         if self.now is None:
             return 100.0
         change = self.now / self.before - 1 if self.before else 0.0
@@ -84,18 +84,18 @@ class Regression:
 
 
 def named(group: Group) -> str:
-    """A group in a few words: ``rdma write bandwidth at 65536 bytes, same rail``."""
+    """Return the description of a group: ``rdma write bandwidth at 65536 bytes, same rail``."""
     size = f"at {group.size_bytes} bytes" if group.size_bytes is not None else ""
     return ", ".join(filter(None, (" ".join(filter(None, (group.kind, group.operation, group.measure, size))), group.pair_class, group.product)))
 
 
 def as_fields(group: Group) -> dict[str, Any]:
-    """The group as keys of a result."""
+    """Return the group as keys of a result."""
     return {key: value for key, value in group._asdict().items() if value not in ("", None)}
 
 
 def normals(summaries: Iterable[Summary], window: int = WINDOW) -> dict[Group, Baseline]:
-    """The baseline of every group that enough of the runs have. ``summaries``: newest first; incomplete runs do not count."""
+    """Return the baseline of every group that enough complete runs contain. ``summaries``: newest first."""
     found: dict[Group, list[Stand]] = {}
     for summary in summaries:
         for group, stand in summary.groups.items() if summary.complete else ():
@@ -116,13 +116,13 @@ def _baseline(stands: Sequence[Stand]) -> Baseline:
 
 
 def robust(values: Sequence[float]) -> tuple[float, float]:
-    """Median and spread (one sigma), the latter never below what is believed."""
+    """Return the median and the spread (one sigma), which is at least LEAST_SPREAD of the median."""
     middle = statistics.median(values)
     return middle, max(1.4826 * statistics.median(abs(value - middle) for value in values), LEAST_SPREAD * abs(middle))
 
 
 def judge(now: Summary, earlier: Sequence[Summary], baselines: Mapping[Group, Baseline]) -> list[Regression]:
-    """What of ``now`` is worse than ``baselines`` say, groups first, then ends, the worst first. ``earlier``: newest first, for the drift."""
+    """Return the regressions of ``now``, groups before ends, the worst first. ``earlier``: newest first, to detect drift."""
     found = [Regression(group, None, LOST, baselines[group].median, None, baselines[group].limit(group.unit), baselines[group].runs)
              for group in lost(now, baselines) if group in baselines]
     for group, stand in now.groups.items():
@@ -136,7 +136,7 @@ def judge(now: Summary, earlier: Sequence[Summary], baselines: Mapping[Group, Ba
 
 
 def lost(now: Summary, baselines: Mapping[Group, Baseline]) -> dict[Group, int]:
-    """How often each group failed of which there is no value: as those with a baseline that it can be, else without a size."""
+    """Count the failures of groups without any value, by the groups with a baseline that they may belong to, else without a size."""
     found: dict[Group, int] = {}
     for like, count in now.lost.items():
         for group in list(filter(like.may_be, baselines)) or [like]:
@@ -153,7 +153,7 @@ def _whole(group: Group, stand: Stand, known: Baseline, earlier: Sequence[Summar
 
 
 def _ends(group: Group, stand: Stand, known: Baseline, whole: Regression | None) -> list[Regression]:
-    """Ends that lost more than the group as a whole did: a fabric that is slower everywhere is told once."""
+    """Return the ends that lost more than the group as a whole, so that a fabric that is slower everywhere is one regression."""
     share = stand.median / known.median if whole and known.median else 1.0
     found = []
     for end, before in known.ends.items():
@@ -171,12 +171,12 @@ def _worse(value: float, limit: float, unit: str) -> bool:
 
 
 def drift(series: Sequence[float], unit: str) -> float | None:
-    """The normal value of the earlier half where the later half has drifted from it for the worse, else None. ``series``: oldest first."""
+    """Return the normal value of the earlier half if the later half has drifted to the worse, else None. ``series``: oldest first."""
     half = len(series) // 2
     if half < LEAST_RUNS:
         return None
     middle, spread = robust(series[:half])
-    # Few runs show their spread badly; how far one lies from the next is a second estimate, which a drift does not move.
+    # The spread of few runs is unreliable. The differences of neighbours are a second estimate, which a drift does not affect.
     steps = [abs(after - before) for before, after in zip(series, series[1:])]
     spread = max(spread, 1.4826 * statistics.median(steps) / sqrt(2) * 0.9)
     sign = 1 if unit == MICROSECONDS else -1

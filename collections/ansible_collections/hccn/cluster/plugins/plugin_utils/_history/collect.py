@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What of a task result is kept. Pure, and knows no tool: a result names what it measured under ``measurements``."""
+"""Extract from a task result what the history keeps. It knows no tool: a result lists its records under ``measurements``."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ MOST_OF_ID = 100
 
 
 def records(result: Mapping[str, Any], host: str, by_controller: bool = False) -> list[dict[str, Any]]:
-    """The records of one task result (not of a whole loop), each with the host they came from.
+    """Return the records of one task result (not of a whole loop), none of a result with no_log.
 
-    Nothing of a result with no_log. A record that names neither ``source.host`` nor ``hosts`` gets ``source.host``. ``by_controller``: an action of the
-    collection made them on the controller; a host speaks only for itself.
+    A record that names neither ``source.host`` nor ``hosts`` gets ``source.host``. Unless an action of the collection made the records on the controller
+    (``by_controller``), only those about ``host`` itself are returned.
     """
     return [_with_host(entry, host) for entry in _records(result) if by_controller or objection(entry, host) is None]
 
 
 def foreign(result: Mapping[str, Any], host: str) -> Counter[str]:
-    """In whose name ``host`` sent records that are not kept, and how many."""
+    """Count the records that ``host`` sent in the name of others, by the reason why they are not kept."""
     return Counter(filter(None, (objection(entry, host) for entry in _records(result))))
 
 
@@ -41,17 +41,17 @@ def _records(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def event(kind: str, host: str, task: str, result: Mapping[str, Any], at: str, hidden: Callable[[Any], Any]) -> dict[str, Any]:
-    """A failed task or an unreachable host (``kind``: failed, unreachable), with the beginning of its message.
+    """Return the event of a failed task or an unreachable host (``kind``: failed, unreachable), with the beginning of its message.
 
-    ``hidden`` takes the secrets out of a value, or raises NotKept. It gets the whole message: of one that was cut before, a part of a secret would be left.
+    ``hidden`` removes the secrets from a value, or raises NotKept. It is called before the message is cut, since a cut could leave a part of a secret.
     """
     return {"event": kind, "host": host, "task": task, "message": _message(result, hidden)[:MESSAGE_LENGTH], "at": at}
 
 
 def lines(entries: Iterable[Mapping[str, Any]], redactor: Redactor) -> tuple[list[bytes], list[str]]:
-    """Return the lines of what may be kept of one task result, and for each entry that may not, its id and why.
+    """Return the lines of the entries that are kept, and for every other entry its id and the reason.
 
-    Entries are what a host says they are: whatever is wrong with one costs that one.
+    Entries come from hosts and may be malformed in any way; a malformed entry affects no other one.
     """
     kept: list[bytes] = []
     refused: list[str] = []
@@ -61,19 +61,19 @@ def lines(entries: Iterable[Mapping[str, Any]], redactor: Redactor) -> tuple[lis
             kept.append(line(redactor.entry(entry, whole)))
         except NotKept as reason:
             refused.append(f"{_name(entry, redactor)}: {reason}")
-        except Exception as error:  # neither JSON nor anything else that was thought of
+        except Exception as error:  # any other malformed entry
             refused.append(f"{_name(entry, redactor)}: {type(error).__name__}")
     return kept, refused
 
 
 def dropped(host: str, task: str, reasons: Sequence[str], at: str) -> dict[str, Any]:
-    """Say that records of a task result are not kept; ``reasons`` as ``lines`` gives them."""
+    """Return the event that records of a task result are not kept; ``reasons`` as ``lines`` returns them."""
     count = "A record is not kept" if len(reasons) == 1 else f"{len(reasons)} records are not kept, the first of them"
     return {"event": DROPPED, "host": host, "task": task, "message": f"{count}: {reasons[0]}"[:MESSAGE_LENGTH], "at": at}
 
 
 def end(finished_at: str, count: int, hosts: Iterable[str], summaries: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
-    """The last line of a run; ``summaries`` are Ansible's own counts by host."""
+    """Return the last line of a run; ``summaries`` are Ansible's own counts by host."""
     return {
         "end": True,
         "finished_at": finished_at,

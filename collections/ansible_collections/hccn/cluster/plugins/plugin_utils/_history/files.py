@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Folders and files that are there for good, or not at all. All functions raise OSError."""
+"""Durable and atomic operations on folders and files. All functions raise OSError."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import BinaryIO, Protocol
 FOLDER_MODE = 0o750
 FILE_MODE = 0o640
 MOST_BYTES = 1 << 30
-"""Of one run: a million results of pairs have a third of that."""
+"""The largest size of a run; a million results of pairs take a third of it."""
 
 
 class Readable(Protocol):
@@ -25,7 +25,7 @@ class Readable(Protocol):
 
 
 def make_folders(folder: Path) -> None:
-    """Makes the folders that are missing, whatever the umask; those that exist stay as they are."""
+    """Create missing folders independent of the umask; existing ones are not changed."""
     if folder.is_dir():
         return
     make_folders(folder.parent)
@@ -36,7 +36,7 @@ def make_folders(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Returns when the names in the folder are on the disk."""
+    """Sync the names in a folder to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -45,7 +45,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def read(path: Path) -> bytes:
-    """A plain file: others may have put a link, a pipe or a device where a run should lie, of which no reader sees the end."""
+    """Return the content of a regular file. Refuse links, pipes and devices that others may have put in its place and that may never end."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -57,7 +57,7 @@ def read(path: Path) -> bytes:
 
 
 def limited(stream: Readable) -> bytes:
-    """All that is in it, up to MOST_BYTES."""
+    """Return the whole content, raise OSError if it exceeds MOST_BYTES."""
     content = stream.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise OSError(errno.EFBIG, f"it holds more than {MOST_BYTES >> 20} MiB")
@@ -65,7 +65,7 @@ def limited(stream: Readable) -> bytes:
 
 
 def replace(path: Path, content: bytes, mode: int = FILE_MODE) -> None:
-    """Puts ``content`` at ``path`` in one step; a reader sees the old file or the new one."""
+    """Replace the file at ``path`` atomically; a reader sees the old content or the new one."""
     make_folders(path.parent)
     with draft(path, mode) as stream:
         stream.write(content)
@@ -73,7 +73,7 @@ def replace(path: Path, content: bytes, mode: int = FILE_MODE) -> None:
 
 @contextlib.contextmanager
 def draft(path: Path, mode: int = FILE_MODE) -> Iterator[BinaryIO]:
-    """What is written to becomes ``path`` when the block ends well, and leaves nothing where it does not."""
+    """Yield a temporary file that replaces ``path`` when the block ends, or is removed if the block raises."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)

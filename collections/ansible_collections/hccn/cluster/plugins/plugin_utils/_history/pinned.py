@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A baseline as a file that is kept in git and reviewed there: YAML, one group after the other, in a fixed order, equal content in equal bytes."""
+"""Baselines as a YAML file that is reviewed in git: groups in a fixed order, so that equal baselines give equal bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNKNOWN: dict[str, Any] = {"size_bytes": None}
 
 
 def dump(baselines: Mapping[Group, Baseline]) -> str:
-    """The text of the file."""
+    """Return the content of the file."""
     groups = [_group(group, baselines[group]) for group in sorted(baselines, key=Group.sort_key)]
     return _HEAD + yaml.safe_dump({"schema": SCHEMA, "groups": groups}, sort_keys=False, allow_unicode=True, width=160)
 
@@ -40,7 +40,7 @@ def _short(value: float) -> float:
 
 
 def load(path: Path) -> dict[Group, Baseline]:
-    """The baselines of a file. Raises HistoryError (baseline_not_readable)."""
+    """Return the baselines of a file. Raise HistoryError (baseline_not_readable)."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

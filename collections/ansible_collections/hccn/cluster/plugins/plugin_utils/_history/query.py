@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What is asked of a history: its newest runs, trends, comparisons and what is worse than before."""
+"""Queries of a history: its newest runs, trends, comparisons and regressions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .summary import Group, Summary, summarise
 
 
 OPENED = 40
-"""Files that are looked into for each run that is wanted: a check every night is found among looks at the devices every hour."""
+"""Files that are examined per requested run, so that nightly checks are found among hourly readings of devices."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What stays of a run that was read."""
+    """What is remembered of a run that was read."""
 
     file: RunFile
     about: dict[str, Any]
@@ -36,7 +36,7 @@ class Known:
 
 @dataclass
 class Past:
-    """A run and what was before it: summaries newest first, the baselines that it is held to, and what of it is worse."""
+    """A run and the runs before it: summaries newest first, the baselines it is compared with, and its regressions."""
 
     now: Summary
     earlier: list[Summary]
@@ -45,8 +45,10 @@ class Past:
 
 
 class History:
-    """One folder. ``limit``: how many runs are listed, and how many that have something to compare count. ``unreadable`` are the sentences of the files that
-    were passed over."""
+    """A folder of runs.
+
+    ``limit``: the number of runs that are listed, and of comparable runs that are considered. ``unreadable``: messages about files that were skipped.
+    """
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder = folder
@@ -55,17 +57,17 @@ class History:
         self._known: dict[str, Known | None] = {}
 
     def newest(self) -> Iterator[Known]:
-        """The newest runs in which something is, at most ``limit``."""
-        return itertools.islice(filter(None, map(self._look, reader.runs(self.folder))), self.limit)
+        """Yield the newest runs that are not empty, at most ``limit``."""
+        return itertools.islice(filter(None, map(self._read, reader.runs(self.folder))), self.limit)
 
-    def _look(self, entry: RunFile, marks: Sequence[Sequence[bytes]] = ((),)) -> Known | None:
-        """None for a run that is empty, cannot be read or has none of the ``marks``."""
+    def _read(self, entry: RunFile, marks: Sequence[Sequence[bytes]] = ((),)) -> Known | None:
+        """Return what a run contains, None if it is empty, unreadable or contains none of the ``marks``."""
         name = entry.path.name
         if name not in self._known:
             try:
                 run = reader.read_if(entry, lambda content: any(all(mark in content for mark in some) for some in marks))
             except HistoryError as error:
-                self._told(error)
+                self._note_unreadable(error)
                 self._known[name] = None
                 return None
             if run is None:
@@ -74,30 +76,30 @@ class History:
         return self._known[name]
 
     def _alike(self, run: Run, now: Summary) -> Iterator[Summary]:
-        """The runs before ``run`` that can be compared with it, newest first, at most ``limit``."""
+        """Yield the runs before ``run`` that can be compared with it, newest first, at most ``limit``."""
         older = (entry for entry in reader.runs(self.folder) if entry.order < run.file.order)
         marks = now.marks()
-        looked = (self._look(entry, marks) for entry in itertools.islice(older, self.limit * OPENED))
-        return itertools.islice((known.summary for known in looked if known and now.is_like(known.summary)), self.limit)
+        examined = (self._read(entry, marks) for entry in itertools.islice(older, self.limit * OPENED))
+        return itertools.islice((known.summary for known in examined if known and now.is_like(known.summary)), self.limit)
 
-    def _told(self, error: HistoryError) -> None:
+    def _note_unreadable(self, error: HistoryError) -> None:
         if error.message not in self.unreadable:
             self.unreadable.append(error.message)
 
     def past(self, run: Run, pin: Path | None) -> Past:
-        """``run`` against the runs before it, or against a pinned baseline. Raises HistoryError."""
+        """Compare ``run`` with the runs before it, or with a pinned baseline. Raise HistoryError."""
         now = summarise(run)
         earlier = list(self._alike(run, now))
         held_to = pinned.load(pin) if pin else baselines.normals(earlier)
         return Past(now, earlier, held_to, baselines.judge(now, earlier, held_to))
 
     def trends(self, wanted: list[series.Wanted]) -> list[dict[str, Any]]:
-        """The series, one entry for each wish and group."""
+        """Return the requested series, one entry per series and group."""
         entries = itertools.islice(reader.runs(self.folder), self.limit * OPENED)
-        return [shown for found in series.trends(entries, wanted, self.limit, self._told) for shown in _shown(found)]
+        return [shown for found in series.trends(entries, wanted, self.limit, self._note_unreadable) for shown in _shown(found)]
 
     def summary(self, run_id: str) -> Summary:
-        """Raises HistoryError."""
+        """Return the summary of a run. Raise HistoryError."""
         return summarise(reader.read(reader.find(self.folder, run_id)))
 
 
@@ -124,7 +126,7 @@ def _ends(wanted: series.Wanted) -> dict[str, Any]:
 
 
 def wishes(endpoints: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]], collectives: Sequence[Mapping[str, Any]]) -> list[series.Wanted]:
-    """What the options of history_info ask for."""
+    """Return the series that the options of history_info request."""
     found = [series.Wanted("endpoint", _end(one["host"], one.get("device")), **_more(one)) for one in endpoints]
     found += [series.Wanted("pair", _end(one["source"], one.get("source_device")), _end(one["target"], one.get("target_device")), **_more(one))
               for one in pairs]
@@ -140,7 +142,7 @@ def _more(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def verdicts(past: Past) -> list[dict[str, Any]]:
-    """One for each group of the run: what is normal, what it was, and ``ok``, ``regression`` or ``no_baseline``; None for the values of what failed."""
+    """Return for each group of the run its values, its baseline and ``ok``, ``regression`` or ``no_baseline``. Values of failed groups are None."""
     worse = {found.group for found in past.regressions}
     lost = baselines.lost(past.now, past.baselines)
     found = []

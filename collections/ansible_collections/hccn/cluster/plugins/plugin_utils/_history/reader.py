@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Finds and reads runs. A reader never needs the writer to have come to its end."""
+"""Find and read runs, finished or not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .format import GZIP, RECORD_SCHEMA, SCHEMA, HistoryError, final_path, major
 
 @dataclass(frozen=True)
 class RunFile:
-    """One file of a history folder; ``started`` is compact UTC (20261120T101500Z), ``part`` a run without its final name."""
+    """A file of a history folder; ``started`` is compact UTC (20261120T101500Z), ``part`` is True without the final name."""
 
     path: Path
     run_id: str
@@ -29,13 +29,13 @@ class RunFile:
 
     @property
     def order(self) -> tuple[str, list[tuple[int, int, str]]]:
-        """Later runs are greater. Of one id and second, the writer numbers the second -2, which a file's name has before the dot of the first."""
+        """Return a sort key that orders runs by time. The writer appends -2 to the id of a second run in the same second, hence the natural order."""
         return self.started, natural(self.run_id)
 
 
 @dataclass(frozen=True)
 class Run:
-    """What could be read of a run. ``bad_lines`` were no JSON object or an odd record, ``unknown_lines`` of no schema that is known here."""
+    """The readable content of a run. ``bad_lines`` counts malformed lines and records, ``unknown_lines`` lines of an unknown schema."""
 
     file: RunFile
     header: dict[str, Any]
@@ -47,23 +47,23 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        """Did the run come to its end, as far as its file shows?"""
+        """Return True if the file shows that the run has ended."""
         return self.end is not None and not self.file.part
 
     @property
     def empty(self) -> bool:
-        """Was nothing measured and did nothing fail?"""
+        """Return True if nothing was measured and nothing failed."""
         return not self.records and not self.events
 
 
 def run_file(path: Path) -> RunFile | None:
-    """What the name of a file says; None for a file that is no run."""
+    """Return what the name of a file says, None if it is not the name of a run."""
     parts = split_name(path.name)
     return RunFile(path, run_id=parts[1], started=parts[0], part=parts[2]) if parts else None
 
 
 def runs(folder: Path) -> Iterator[RunFile]:
-    """The runs of a history folder, newest first, without opening one. A folder that is not there has none."""
+    """Yield the runs of a history folder, newest first, without opening them; none if the folder does not exist."""
     for year in _newest(folder, "[0-9][0-9][0-9][0-9]"):
         for month in _newest(year, "[0-9][0-9]"):
             for day in _newest(month, "[0-9][0-9]"):
@@ -71,13 +71,13 @@ def runs(folder: Path) -> Iterator[RunFile]:
 
 
 def _of_day(day: Path) -> Iterator[RunFile]:
-    # For a moment, while it is compressed, a run has two files of the same content.
+    # While a run is being compressed, it has two files with the same content.
     found = {(entry.started, entry.run_id, entry.part): entry for entry in filter(None, map(run_file, _newest(day, "*.jsonl*")))}
     yield from sorted(found.values(), key=lambda entry: entry.order, reverse=True)
 
 
 def find(folder: Path, run_id: str) -> RunFile:
-    """The newest run of this id. Raises HistoryError (run_not_found)."""
+    """Return the newest run with this id. Raise HistoryError (run_not_found)."""
     for entry in runs(folder):
         if entry.run_id == run_id:
             return entry
@@ -85,10 +85,7 @@ def find(folder: Path, run_id: str) -> RunFile:
 
 
 def newest(folder: Path) -> Run:
-    """The newest run in which something was measured or failed; files that cannot be read are passed over.
-
-    Raises HistoryError (run_not_found).
-    """
+    """Return the newest run that is not empty; unreadable files are skipped. Raise HistoryError (run_not_found)."""
     for entry in runs(folder):
         try:
             run = read(entry)
@@ -104,10 +101,10 @@ def newest(folder: Path) -> Run:
 
 
 def choose(folder: Path, run_id: str | None, this_run: Path | None, lost: str = "") -> Run:
-    """The run of this id; without an id ``this_run`` (a file, if it lies in ``folder`` and holds anything yet), else the newest.
+    """Return the run with this id; without an id ``this_run``, if its file is in ``folder`` and not empty, else the newest run.
 
-    ``lost``: why ``this_run`` is not kept. Raises HistoryError; also where the file of ``this_run`` should be there and is not, or holds nothing since it was
-    lost: the newest would then be another run.
+    ``lost``: why ``this_run`` is no longer kept. Raise HistoryError, also if the file of ``this_run`` is missing, or is empty because the run was lost: the
+    newest run would then be another one.
     """
     if run_id:
         return read(find(folder, run_id))
@@ -128,23 +125,23 @@ def choose(folder: Path, run_id: str | None, this_run: Path | None, lost: str = 
 
 
 def read(entry: RunFile) -> Run:
-    """Reads one run, whole or as far as it came.
+    """Read a run, finished or not.
 
-    Raises HistoryError: history_not_readable; no_header (not a history file, or it ended there); unknown_schema.
+    Raise HistoryError: history_not_readable, no_header (no history file, or one without a complete header), unknown_schema.
     """
     entry, content = _opened(entry)
     return _sorted_out(entry, *_begun(entry, content))
 
 
 def read_if(entry: RunFile, wanted: Callable[[bytes], bool]) -> Run | None:
-    """As ``read``; None, without the time to parse its lines, for a run whose bytes are not ``wanted``."""
+    """Read a run if its content is ``wanted``, else return None without parsing its lines."""
     entry, content = _opened(entry)
     begun = _begun(entry, content)
     return _sorted_out(entry, *begun) if wanted(content) else None
 
 
 def _begun(entry: RunFile, content: bytes) -> tuple[dict[str, Any], list[bytes]]:
-    """The header and the lines after it."""
+    """Return the header and the lines after it."""
     lines = [text for text in content.split(b"\n") if text]
     header = shape.parsed(lines[0]) if lines else None
     if header is None or "schema" not in header:
@@ -186,13 +183,13 @@ def _opened(entry: RunFile) -> tuple[RunFile, bytes]:
     except OSError as error:
         moved = _moved(entry)
         if moved and not entry.path.exists():
-            # The run ended, or was compressed, while we looked.
+            # The run ended or was compressed in the meantime.
             return _opened(moved)
         raise HistoryError("history_not_readable", f"{entry.path}: {error.strerror or error}") from error
 
 
 def content_of(path: Path) -> bytes:
-    """The lines of a run, of its compressed file too. Raises OSError."""
+    """Return the content of a run, decompressed if necessary. Raise OSError."""
     content = files.read(path)
     if path.suffix != GZIP:
         return content
@@ -212,5 +209,5 @@ def _moved(entry: RunFile) -> RunFile | None:
 
 
 def _newest(folder: Path, pattern: str) -> list[Path]:
-    # Listing is per folder: a history of years is not walked for its last day.
+    # Listed folder by folder, so that reading the newest day does not walk a history of years.
     return sorted(folder.glob(pattern), key=lambda path: path.name, reverse=True)

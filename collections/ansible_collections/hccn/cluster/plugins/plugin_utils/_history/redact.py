@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Takes secrets out of what is kept: what a tool prints may hold what it was given.
+"""Remove secrets from what is kept, since the output of a tool may contain its input.
 
-Known values (of variables and of the environment whose names say that they are secrets) go wherever they stand. Besides, what looks like a secret
-goes: ``password=...``, keys in PEM, bearer tokens, the user part of an address.
+Known values (of variables and of the environment whose names mark them as secrets) are removed everywhere, and so is whatever looks like a secret:
+``password=...``, keys in PEM, bearer tokens, the user part of a URL.
 
-Entries come from hosts, so their size is not trusted: the depth of an entry, the length of a text and the size of an entry are bounded, and the work is
-linear in the text. No pattern repeats a repetition, and one without a bound stands at the end of a pattern only, so that nothing is gone through twice.
+Entries come from hosts and are not trusted: the depth and size of an entry and the length of a text are bounded, and the work is linear in the text. No
+pattern nests repetitions, and unbounded repetitions occur only at the end of a pattern, so that no part of a text is scanned twice.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.words import beginning
-from .gather import WORDS, is_secret_name, is_telling
-from .known import KnownValues
+from .secret_variables import WORDS, is_secret_name, is_searchable
+from .known_values import KnownValues
 
 HIDDEN = "(hidden)"
 MOST_DEPTH = 32
-"""Levels of an entry; those of the collection have 6."""
+"""Nesting levels of an entry; those of the collection have 6."""
 MOST_TEXT = 64 * 1024
-"""Characters of a text that are examined and kept."""
+"""Characters of a text that are kept."""
 MOST_ENTRY = 1024 * 1024
-"""Characters and values of an entry together; a task of the collection keeps a record below 240 kB."""
+"""Characters plus values of an entry; records of the collection are smaller than 240 kB."""
 MOST_RESULT = 16 * 1024 * 1024
-"""The same of all entries of one task result: the verdicts of 4,096 hosts take 4 MB."""
+"""The same for all entries of one task result; the verdicts of 4,096 hosts take 4 MB."""
 
 _QUOTE = r"\\{0,8}[\"']"
 _NAME_AND_SIGN = rf"(?:\b|[_-])(?:{WORDS})(?:{_QUOTE})?\s{{0,100}}(?:=|:|\bis\b)\s{{0,100}}"
 _SHAPES = (
     (re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL), HIDDEN),
-    # A key whose beginning was cut off.
+    # A key without its beginning.
     (re.compile(r"\A.*?-----END [A-Z ]{0,40}PRIVATE KEY-----", re.DOTALL), HIDDEN),
     (re.compile(rf"({_NAME_AND_SIGN}({_QUOTE}))(?:\\.|.)*?(\2|\Z)", re.IGNORECASE | re.DOTALL), rf"\g<1>{HIDDEN}\g<3>"),
     (re.compile(rf"({_NAME_AND_SIGN})(?!\s|{_QUOTE}|\(hidden)[^\s\"',;]+", re.IGNORECASE), rf"\g<1>{HIDDEN}"),
@@ -45,18 +45,18 @@ _SUSPICIOUS = re.compile(rf"(?i)PRIVATE KEY-----|{WORDS}|bearer|basic\s|://")
 
 
 class NotKept(Exception):
-    """An entry, or a part of one, that is not kept; the text says why."""
+    """An entry, or a part of one, is not kept; the text states the reason."""
 
 
 class Bounds:
-    """How much may be examined yet: ``left`` characters and values, and as much of that as ``within`` has left."""
+    """A budget of ``left`` characters and values that is also spent from the budget ``within``."""
 
     def __init__(self, left: int, within: Bounds | None = None) -> None:
         self.left = left
         self._within = within
 
     def spend(self, amount: int) -> None:
-        """Raises NotKept."""
+        """Raise NotKept if the budget is exceeded."""
         if self._within is not None:
             self._within.spend(amount)
         self.left -= amount
@@ -65,25 +65,25 @@ class Bounds:
 
 
 class Redactor:
-    """Returns what may be kept. ``learn`` adds values to be hidden wherever they stand."""
+    """Hides secrets in values; ``learn`` adds secrets."""
 
     def __init__(self) -> None:
         self._known = KnownValues()
 
     def learn(self, values: Iterable[str]) -> None:
-        self._known.learn(filter(is_telling, values))
+        self._known.learn(filter(is_searchable, values))
 
     def entry(self, entry: Mapping[str, Any], within: Bounds | None = None) -> dict[str, Any]:
-        """Return the same entry without secrets; the keys that readers know stay. Raises NotKept."""
+        """Return the entry without secrets; keys that readers know are not changed. Raise NotKept."""
         cleaned: dict[str, Any] = self.value(entry, within)
         return cleaned
 
     def value(self, value: Any, within: Bounds | None = None) -> Any:
-        """Return the same value without secrets. Raises NotKept for one that is too large or too deep."""
+        """Return the value without secrets. Raise NotKept if it is too large or nested too deeply."""
         return self._clean(value, Bounds(MOST_ENTRY, within), 0)
 
     def text(self, text: str) -> str:
-        """Return a text without secrets, and no more than its first MOST_TEXT characters."""
+        """Return the first MOST_TEXT characters of a text without secrets."""
         text = self._known.hidden(beginning(text, MOST_TEXT), HIDDEN)
         if _SUSPICIOUS.search(text):
             for pattern, instead in _SHAPES:
@@ -126,5 +126,5 @@ MOST_FIXED = 64
 
 
 def _is_row(values: Sequence[Any]) -> bool:
-    """Return whether it is a row of a matrix, whose numbers need no examination."""
+    """Return True for a row of a matrix, whose numbers need no examination."""
     return bool(values) and all(type(value) in (float, int, type(None)) for value in values)

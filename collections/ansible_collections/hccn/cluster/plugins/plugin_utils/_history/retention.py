@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Old runs are compressed, and deleted when they are older still. No run is ever written anew.
+"""Compress old runs and delete even older ones. The content of a run never changes.
 
-Many controllers may do it at once: a file appears whole under its new name before the old one goes.
+Several controllers may do so at once: the compressed file is complete before the original is removed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .format import GZIP, PAGE_FORMATS, page_path
 from .reader import RunFile, run_file
 
 AT_ONCE = 64
-"""Files handled after one run: the end of a play does not wait for a backlog of years."""
+"""Files that are compressed after one run, so that the end of a play does not wait for a backlog of years."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """Names of the files that were compressed and deleted; sentences about those that could not be."""
+    """The names of compressed and deleted files, and messages about files for which that failed."""
 
     compressed: list[str]
     deleted: list[str]
@@ -35,28 +35,27 @@ class Done:
 
 
 def apply(folder: Path, now: datetime.datetime, compress_days: int, keep_days: int) -> Done:
-    """Compresses runs that began more than ``compress_days`` days before ``now``, deletes those older than ``keep_days``, with their pages
-    unless these are of a younger run with the same id; 0: never.
+    """Compress runs that began more than ``compress_days`` days before ``now``, and delete those older than ``keep_days``; 0: never.
 
-    A .part is deleted, but not compressed: its run may be alive. A file that cannot be handled stays and stops none after it.
-    Raises OSError where the folder itself cannot be read.
+    The pages of a run are deleted with it unless they belong to a newer run with the same id. A .part is never compressed, since its run may be alive. A file
+    that cannot be handled is skipped. Raise OSError if the folder cannot be read.
     """
     done = Done([], [])
     runs = _runs(folder) if keep_days > 0 else []
     expired = list(_older(runs, now, keep_days))
     kept = {entry.run_id for entry in runs[len(expired):]}
     for entry in expired:
-        with _told(done, entry):
+        with _refusals_noted(done, entry):
             done.deleted.append(_delete(folder, entry, entry.run_id not in kept))
     old = (entry for entry in _older(_runs(folder) if compress_days > 0 else [], now, compress_days) if not entry.part and entry.path.suffix != GZIP)
     for entry in itertools.islice(old, AT_ONCE):
-        with _told(done, entry):
+        with _refusals_noted(done, entry):
             done.compressed.append(compress(entry.path).name)
     return done
 
 
 @contextlib.contextmanager
-def _told(done: Done, entry: RunFile) -> Iterator[None]:
+def _refusals_noted(done: Done, entry: RunFile) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -64,11 +63,11 @@ def _told(done: Done, entry: RunFile) -> Iterator[None]:
 
 
 def compress(path: Path) -> Path:
-    """Replaces a file by its .gz with the same modification time. Raises OSError."""
+    """Replace a file by its .gz with the same modification time. Raise OSError."""
     target = path.with_name(path.name + GZIP)
     content, stamp = files.read(path), path.lstat()
     with files.draft(target, stamp.st_mode & 0o7777) as stream:
-        # Without a name and with a fixed time in it, equal runs give equal files, whoever compresses them.
+        # Without a name and with a fixed time, equal runs give equal files on all controllers.
         stream.write(gzip.compress(content, mtime=0))
         stream.flush()
         os.utime(stream.fileno(), ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
@@ -77,7 +76,7 @@ def compress(path: Path) -> Path:
 
 
 def _runs(folder: Path) -> list[RunFile]:
-    """Oldest first, as the names say: the time of a file is that of its last copy."""
+    """Return the runs by their names, oldest first, since the modification time may be that of a copy."""
     return sorted(filter(None, map(run_file, folder.glob("[0-9][0-9][0-9][0-9]/[0-9][0-9]/[0-9][0-9]/*.jsonl*"))), key=lambda entry: entry.order)
 
 

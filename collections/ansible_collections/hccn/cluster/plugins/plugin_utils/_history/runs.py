@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Runs in a few words each, the last good one, and two of them compared."""
+"""Overviews of runs, and the comparison of two of them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .summary import Summary
 
 MEASURED = ("rdma", "matrix", "collective", "ping")
 MOST_ENDS = 20
-"""Ends that a comparison names, those that changed most."""
+"""Ends that a comparison lists, those that changed most."""
 
 
 def about(run: Run) -> dict[str, Any]:
-    """A run as history_info lists it."""
+    """Return a run as history_info lists it."""
     kinds = Counter(str(record.get("kind")) for record in run.records)
     statuses = Counter(record.get("status") for record in run.records if record.get("kind") not in ("verdict", "finding", "conclusion"))
     classes = Counter(_class(record) for record in run.records if record.get("kind") == "verdict" and (record.get("source") or {}).get("host"))
@@ -34,7 +34,7 @@ def about(run: Run) -> dict[str, Any]:
 
 
 def is_good(run: Run) -> bool:
-    """Did the run measure something, come to its end, and find nothing wrong?"""
+    """Return True if the run measured something, ended, and found nothing wrong."""
     verdicts = [_class(record) for record in run.records if record.get("kind") == "verdict"]
     return (run.complete and any(record.get("kind") in MEASURED for record in run.records) and set(verdicts) <= {"good"}
             and not any(record.get("status") == "failed" for record in run.records)
@@ -48,7 +48,7 @@ def _class(record: dict[str, Any]) -> str:
 
 
 def compare(before: Summary, after: Summary) -> list[dict[str, Any]]:
-    """Every group that either run has: the medians, the change in percent (more is better is positive), and the ends that changed most, either way."""
+    """Return for every group of either run the medians, the change in percent (positive is better), and the ends that changed most in either direction."""
     found = []
     for group in sorted({*before.groups, *after.groups}, key=lambda one: one.sort_key()):
         one, other = before.groups.get(group), after.groups.get(group)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The trend of one endpoint, pair or collective over the runs: only lines that can hold it are parsed, so a million results take a second."""
+"""The trend of an endpoint, pair or collective over runs. Only lines that can contain it are parsed, so a million results take a second."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .summary import Group, Places, collective_values
 
 @dataclass(frozen=True)
 class Point:
-    """One run: the median of ``count`` values; ``value`` is None where all failed, ``failed`` of them."""
+    """A run: the median of ``count`` values, None if all failed, and the number of failures."""
 
     run_id: str
     started: str
@@ -30,7 +30,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Wanted:
-    """One trend that is asked for: ``kind`` endpoint, pair or collective, and by which fields."""
+    """A requested trend: ``kind`` is endpoint, pair or collective; the other fields select its records."""
 
     kind: str
     source: End | None = None
@@ -39,26 +39,26 @@ class Wanted:
     size_bytes: int | None = None
 
     def needles(self) -> list[bytes]:
-        """What a line must hold to matter, as it is written there."""
+        """Return the texts that a matching line contains, as they are encoded there."""
         if self.kind == "collective":
             return [b'"collective"', *([written(self.operation)] if self.operation else [])]
         return [written(end.host) for end in (self.source, self.target) if end]
 
     def takes(self, record: Record) -> Iterator[tuple[Any, End | None, End | None, float | None, str]]:
-        """What of a record belongs to it: what was measured, its ends, value and state."""
+        """Yield what a record contains of this trend: what was measured, both ends, value and state."""
         if self.kind == "collective":
             if record.get("kind") == "collective" and self.operation in ("", record.get("operation")):
                 yield from ((group, None, None, value, FAILED if value is None else OK) for group, value in collective_values(record)
                             if value is None or self.size_bytes in (None, group.size_bytes))
             return
         for cell in self._cells(record):
-            # What failed has no size: it is of every one.
+            # A failure has no size and belongs to all of them.
             if (self._is_of(cell.source, cell.target) and self.operation in ("", cell.what.operation)
                     and (cell.value is None or self.size_bytes in (None, cell.what.size_bytes))):
                 yield cell.what, cell.source, cell.target, cell.value, cell.state
 
     def _cells(self, record: Record) -> Iterator[Cell]:
-        """Of a row of a matrix no more than can belong to it."""
+        """Return the cells of a record, of a row of a matrix only those that can match."""
         if record.get("kind") != "matrix" or self.source is None:
             return cells(record)
         sends = _fits(self.source, end_of(record.get("source")))
@@ -78,7 +78,7 @@ def _fits(wanted: End | None, end: End | None) -> bool:
 
 @dataclass(frozen=True)
 class Taken:
-    """What one run has of a wish: values by group, and how often failed what, without sizes."""
+    """What a run contains of a trend: the values by group, and the number of failures by group without sizes."""
 
     entry: RunFile
     values: dict[Group, list[float]]
@@ -87,14 +87,14 @@ class Taken:
 
 @dataclass
 class Series:
-    """What was taken of the runs, newest first. Groups differ where an endpoint measured different things."""
+    """A trend over runs, newest first. It has several groups if different things were measured."""
 
     wanted: Wanted
     taken: list[Taken] = field(default_factory=list)
 
     @property
     def points(self) -> dict[Group, list[Point]]:
-        """Points by group, oldest first. A failure is one of every size that the run, else any run, has values of."""
+        """Return the points by group, oldest first. A failure counts for every size that this run, else any run, has values of."""
         known = dict.fromkeys(group for one in self.taken for group in one.values)
         found: dict[Group, list[Point]] = {}
         for one in reversed(self.taken):
@@ -110,9 +110,9 @@ class Series:
 
 
 def trends(entries: Iterable[RunFile], wanted: list[Wanted], most: int, on_error: Callable[[HistoryError], None]) -> list[Series]:
-    """One series for each wish, over the newest ``most`` of ``entries`` (newest first) that have anything of it.
+    """Return a series per requested trend over the newest ``most`` of ``entries`` (newest first) that contain it.
 
-    A file that cannot be read is told to ``on_error`` and passed over.
+    Files that cannot be read are reported to ``on_error`` and skipped.
     """
     found = [Series(one) for one in wanted]
     for entry in entries:
@@ -141,7 +141,7 @@ def _add(series: Series, entry: RunFile, content: bytes) -> None:
     for record in records:
         for what, source, target, value, state in series.wanted.takes(record):
             if source is not None and not described:
-                # Products, firmware and leaves come from the lines of devices, which are read only where there is something to compare.
+                # Products, firmware and leaves are in the lines of devices and plans, which are parsed only if there is something to compare.
                 places, described = Places([*_records(content, [b'"kind":"device"']), *_records(content, [b'"kind":"plan"']), *records]), True
             group = what if source is None or target is None else places.group(what, source, target)
             if value is not None:
@@ -153,7 +153,7 @@ def _add(series: Series, entry: RunFile, content: bytes) -> None:
 
 
 def _records(content: bytes, needles: list[bytes]) -> Iterator[Record]:
-    """The records of those lines that hold all of ``needles``. Lines without the first of them are not even looked at."""
+    """Yield the records of lines that contain all of ``needles``. Only lines with the first of them are examined."""
     first, others = needles[0], needles[1:]
     at = content.find(first)
     while at >= 0:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""From a line to its entry. Readers rely on the shape that is checked here: what they look into is of its type, or is absent or null.
+"""Parse lines of a history and check their shape: every field that readers access has its type, or is absent or null.
 
-Others may write records too, and a disk may damage them: one odd line is to cost that line, not the page.
+Other programs may write records and disks may damage them. A malformed line is skipped, the others are read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import NoneType
 from typing import Any
 
 MOST = 1e18
-"""What is greater is no measurement, and overflows where it is drawn."""
+"""Larger values are no measurements, and overflow when they are drawn."""
 _TEXTS = ("kind", "status", "operation", "measure")
 _MAPPINGS = ("tool", "options", "context", "source", "target", "failed", "not_run", "error")
 _VALUES = ("size_bytes", "bandwidth_gbit_s", "busbw_gbyte_s", "algbw_gbyte_s", "time_us")
@@ -21,7 +21,7 @@ _LATENCIES = ("typical", "avg", "p99")
 
 
 def parsed(line: bytes) -> dict[str, Any] | None:
-    """The object of a line; None for what is none, NaN among it, or is nested deeper than Python follows."""
+    """Return the object of a line; None for other values, for NaN in it, and for nesting beyond Python's recursion limit."""
     try:
         content = _DECODER.decode(line.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
@@ -30,7 +30,7 @@ def parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def is_sound(record: dict[str, Any]) -> bool:
-    """Has a record the shape that readers rely on?"""
+    """Return True if a record has the shape that readers rely on."""
     hosts, samples = record.get("hosts"), record.get("samples")
     return (all(isinstance(record.get(key), (str, NoneType)) for key in _TEXTS)
             and all(isinstance(record.get(key), (dict, NoneType)) for key in _MAPPINGS)
@@ -52,7 +52,7 @@ def _is_sample(sample: Any) -> bool:
 
 
 def _is_value(value: Any) -> bool:
-    """A number that can be measured, None, or a list of such: a row of a matrix of thousands, so that it is looked at as a whole."""
+    """Return True for a possible measurement, None, or a list of these, which is checked as a whole since a row of a matrix has thousands."""
     listed = value if isinstance(value, list) else [value]
     if not {*map(type, listed)} <= {int, float, NoneType}:
         return False

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""One run in a few numbers: the median of every group of comparable values, and of every end in it. Trends and baselines are made of these."""
+"""The summary of a run: the median of every group of comparable values, and of every end in it. Trends and baselines are computed from summaries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .reader import Run
 
 
 class Group(NamedTuple):
-    """What values are compared with each other, over runs: kind, tool, operation, measure, size, class of the pair, product, firmware."""
+    """The key of values that are comparable over runs: kind, tool, operation, measure, size, class of the pair, product, firmware."""
 
     kind: str
     tool: str
@@ -33,17 +33,17 @@ class Group(NamedTuple):
         return tuple(f"{part:020}" if is_number(part) else str(part) for part in self)
 
     def unsized(self) -> Group:
-        """All sizes as one: what failed has none."""
+        """Return the group without its size, since failures have none."""
         return self._replace(size_bytes=None)
 
     def may_be(self, other: Group) -> bool:
-        """Can a failure of this group be one of ``other``? It has no size, and a host that did not answer told neither product nor firmware."""
+        """Return True if a failure of this group may belong to ``other``: a failure has no size, and without an answer product and firmware are unknown."""
         return all(mine in ("", None) or mine == theirs for mine, theirs in zip(self.unsized(), other))
 
 
 @dataclass
 class Stand:
-    """A group in one run: the median, least and greatest of ``count`` values, and the median of each end as sender and receiver together."""
+    """The statistics of a group in a run: median, least and greatest of ``count`` values, and the median of each end as sender and receiver together."""
 
     median: float
     least: float
@@ -55,7 +55,7 @@ class Stand:
 
 @dataclass(frozen=True)
 class Summary:
-    """One run. ``started`` is compact UTC, as in the name of the file; ``lost``: how often failed what has no value at all, without sizes."""
+    """The summary of a run. ``started`` is compact UTC, as in the name of the file; ``lost``: the failures of groups without any value, without sizes."""
 
     run_id: str
     started: str
@@ -65,17 +65,17 @@ class Summary:
     lost: dict[Group, int] = field(default_factory=dict)
 
     def marks(self) -> list[list[bytes]]:
-        """What the lines of a run hold that is like this one: all of any of these. Looking for them takes a fraction of parsing the run."""
+        """Return sets of texts, one of which occurs completely in any comparable run. Searching for them takes a fraction of parsing the run."""
         found = {(kind, group.operation) for group in (*self.groups, *self.lost) for kind in (("rdma", "matrix") if group.kind == "rdma" else (group.kind,))}
         return [[written(kind), *([written(operation)] if operation else [])] for kind, operation in sorted(found)]
 
     def is_like(self, other: Summary) -> bool:
-        """Has ``other`` a value of anything that was measured here, or that failed?"""
+        """Return True if ``other`` has a value of any group that was measured here, or that failed."""
         return not other.groups.keys().isdisjoint(self.groups) or any(like.may_be(group) for like in self.lost for group in other.groups)
 
 
 class Places:
-    """Where ends are, as the records of a run tell: product and firmware by host, leaf by end."""
+    """The product and firmware of each host and the leaf of each end, from the records of a run."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.products: dict[str, str] = {}
@@ -116,7 +116,7 @@ class Places:
             self.firmwares[host] = firmware
 
     def pair_class(self, source: End, target: End) -> str:
-        """``same rail, cross leaf`` and the like; without the leaf where it is not known."""
+        """Return the class of a pair, such as ``same rail, cross leaf``; without the leaf if it is not known."""
         if source.host == target.host:
             return "same host"
         rail = "same rail" if source.device == target.device else "cross rail"
@@ -131,7 +131,7 @@ class Places:
 
 
 def summarise(run: Run) -> Summary:
-    """The groups of a run."""
+    """Return the summary of a run."""
     places = Places(run.records)
     values: dict[Group, list[float]] = {}
     ends: dict[Group, dict[End, list[float]]] = {}
@@ -154,7 +154,7 @@ def summarise(run: Run) -> Summary:
 
 
 def collective_values(record: Record) -> list[tuple[Group, float | None]]:
-    """The bus bandwidth of a collective at each size, where it is sound; None, without a size, for one that failed."""
+    """Return the bus bandwidth of a collective at each size; None, without a size, for one that failed."""
     hosts = record.get("hosts")
     span = f"{len(hosts) if isinstance(hosts, list) else 0} hosts, {record.get('ranks') or 0} ranks"
     group = Group("collective", str(_of(record, "tool", "name") or ""), str(record.get("operation") or ""), "bandwidth", None, span,
@@ -183,7 +183,7 @@ def _take(cell: Cell, places: Places, values: Values, ends: ByEnd, failed: dict[
 
 
 def _take_rows(record: Record, places: Places, values: Values, ends: ByEnd, failed: dict[Group, int]) -> None:
-    """As _take, a row at once where all its targets are of one class: a matrix of 512 hosts has 260,000 cells."""
+    """Do the same as _take for rows, at once if all targets are in one class, since a matrix of 512 hosts has 260,000 cells."""
     for row in rows(record):
         classes = {target: places.pair_class(row.source, target) for target in row.targets if target != row.source} if places.leaves else {}
         if len(set(classes.values())) > 1:
@@ -212,7 +212,7 @@ def _take_rows(record: Record, places: Places, values: Values, ends: ByEnd, fail
 
 
 def _failures(group: Group, failed: dict[Group, int]) -> int:
-    """A pair that failed has no size, and counts at every size of its like."""
+    """Return the failures of a group. A failed pair has no size and counts for every size."""
     return sum(count for like, count in failed.items() if like.may_be(group))
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Writes one run, so that whatever was acknowledged is there after a kill, and a full disk spoils nothing."""
+"""Write a run so that acknowledged records survive a kill, and a full disk damages none of them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from collections.abc import Iterable, Iterator
 from .files import FILE_MODE, make_folders, sync_folder
 from .format import HistoryError, final_path, line, part_path
 
-# Playbooks of one command that share a given run id within one second.
+# Playbooks of one command that start within one second with the same run id.
 _SAME_SECOND = 100
 
 
 class RunWriter:
-    """The one writer of one run: ``write`` as results come, then ``finish``.
+    """The only writer of a run: call ``append`` as results arrive, then ``finish``.
 
-    ``header`` needs run_id and started_at; the run id gets a number behind it where that second already has a run of this name.
-    ``path`` is the file as it lies there now. Every method raises HistoryError (code history_not_writable); the file then ends with
-    its last whole line and is to be closed.
+    ``header`` needs run_id and started_at; a number is appended to the run id if a run with this id exists in the same second. ``path`` is the current path
+    of the file. Every method raises HistoryError (code history_not_writable); the file then ends with its last complete line and must be closed.
     """
 
     def __init__(self, folder: Path, header: dict[str, Any]) -> None:
@@ -43,15 +42,15 @@ class RunWriter:
         except HistoryError:
             self.close()
             with contextlib.suppress(OSError):
-                self.path.unlink()  # without its header it would be a file that no reader can name
+                self.path.unlink()  # without its header no reader could identify it
             raise
 
     def write(self, entries: Iterable[dict[str, Any]]) -> None:
-        """Appends the entries as ``append`` does."""
+        """Append entries."""
         self.append(map(line, entries))
 
     def append(self, lines: Iterable[bytes]) -> None:
-        """Appends whole lines in one write, and returns when they are on the disk."""
+        """Append complete lines in one write and sync them to the disk."""
         data = b"".join(lines)
         with self._explained():
             try:
@@ -63,7 +62,7 @@ class RunWriter:
         self._size += len(data)
 
     def finish(self, end: dict[str, Any]) -> Path:
-        """Writes the end line and gives the file its final name, which is returned."""
+        """Write the end line, give the file its final name and return its path."""
         self.write([end])
         final = final_path(self.path)
         with self._explained():
@@ -74,7 +73,7 @@ class RunWriter:
         return final
 
     def close(self) -> None:
-        """Leaves the file as it is; without ``finish`` it stays a .part."""
+        """Close the file; without ``finish`` it remains a .part."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -85,7 +84,7 @@ class RunWriter:
             self.path = part_path(folder, header["started_at"], self.run_id)
             with contextlib.suppress(FileExistsError):
                 created = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
-                # Looked at now, since another one may have given its file the final name just before.
+                # Checked after creation, since another run may have got the final name just before.
                 if not final_path(self.path).exists():
                     return created
                 os.close(created)
@@ -95,7 +94,7 @@ class RunWriter:
     def _append(self, data: bytes) -> None:
         rest = memoryview(data)
         while rest:
-            # A disk that runs full takes less than it was given; only the next write fails.
+            # A write to a disk that becomes full may be partial; only the next write fails.
             written = os.write(self._file, rest)
             if not written:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

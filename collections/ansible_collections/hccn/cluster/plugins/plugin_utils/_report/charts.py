@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Lines as SVG: values over the runs, collectives over their sizes. Axes begin at zero; nothing is said by colour alone."""
+"""Line charts as SVG: values over runs, collectives over sizes. Axes begin at zero, and no information depends on colour alone."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .trends import Trend
 WIDTH, HEIGHT = 340, 150
 LEFT, RIGHT, TOP, BOTTOM = 44, 8, 10, 22
 _DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 2", "10 4")
-"""One for each line: they are told apart in grey."""
+"""Dash patterns, so that lines can be distinguished without colours."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from 0 to ``top`` with a mark every ``step``."""
+    """An axis from 0 to ``top`` with a mark every ``step``."""
 
     top: float
     step: float
 
     @classmethod
     def upto(cls, greatest: float) -> Axis:
-        """A round top above ``greatest``, two to five steps."""
+        """Return an axis with two to five steps and a round top above ``greatest``."""
         if not greatest > 0 or math.isinf(greatest):
             return cls(1.0, 0.5)
         power = 10.0 ** math.floor(math.log10(greatest))
@@ -46,12 +46,12 @@ class Axis:
 
 
 def short(value: float) -> str:
-    """195.9, 21.34, 0.5: four digits, no exponent below a million."""
+    """Return a number with four digits and without exponent below a million: 195.9, 21.34, 0.5."""
     return f"{value:.4g}" if abs(value) < 10000 else f"{value:.0f}"
 
 
 def trend(found: Trend, label: str) -> Markup:
-    """Runs from left to right; the last one, marked, is this run. One in which all failed has a cross and no value."""
+    """Return the chart of a trend, runs from left to right, this run highlighted. A run in which everything failed is a cross."""
     known = [point.value for point in found.points if point.value is not None] + ([found.baseline.median] if found.baseline else [])
     axis = Axis.upto(max(known, default=0.0))
     width = WIDTH - LEFT - RIGHT
@@ -75,20 +75,20 @@ def trend(found: Trend, label: str) -> Markup:
 
 
 def _days(stamps: Sequence[str]) -> list[str]:
-    """The days of compact UTC stamps."""
+    """Return the days of compact UTC timestamps."""
     return [f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}" for stamp in stamps]
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line over sizes, ``points`` of (bytes, value)."""
+    """A line over sizes; ``points`` are (bytes, value)."""
 
     name: str
     points: list[tuple[float, float]]
 
 
 def sizes(lines: Sequence[Line], label: str, unit_of_size: Callable[[float], str]) -> Markup:
-    """Values over sizes, each size one step apart, as the tools double them. ``unit_of_size``: writes a size."""
+    """Return the chart of values over sizes at equal distances, since the tools double them. ``unit_of_size`` formats a size."""
     found = sorted({size for line in lines for size, _value in line.points})
     axis = Axis.upto(max((value for line in lines for _size, value in line.points), default=0.0))
     width = WIDTH - LEFT - RIGHT

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a run covered, and what not: of what was planned, where a plan was kept."""
+"""What a run covered of the hosts, and of its plan if the plan was kept."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .._history.cells import FAILED, NOT_RUN
 from .._history.reader import Run
 from .._plan.kept import Kept
 from .fields import Record, hosts_of, mapping, number, samples, text, unique
-from .heat import Measured
+from .heatmaps import PairResults
 
 MEASURING = ("rdma", "matrix", "collective", "ping")
 MOST_EXPANDED = 300_000
-"""Pairs of a plan that are looked at one by one; of more only numbers are told."""
+"""Pairs of a plan up to which each is compared; larger plans are only counted."""
 MISSING_SHOWN = 20
 
 
 @dataclass(frozen=True)
 class Planned:
-    """Pairs of NPUs as they were planned, and what came of them. ``missing``: the first of those of which nothing came, where the pairs are known.
+    """The planned pairs of NPUs and their results. ``missing``: the first pairs without any result, if the pairs are known.
 
-    ``left_out``: sentences about NPUs and hosts that were kept out of the plan, and about the rounds that a budget cut off; ``leaves``: how many leaves
-    and super pods are known, and who told the leaves of how many NPUs.
+    ``left_out``: sentences about NPUs and hosts excluded from the plan, and about rounds that exceeded the budget; ``leaves``, ``super_pods``: how many are
+    known; ``told``: the number of NPUs whose leaf is known, by source.
     """
 
     plan: str
@@ -47,8 +47,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Coverage:
-    """``pairs_possible`` are the pairs of the hosts that a pair was measured with, both directions as one. ``notes``: what a plan said of itself.
-    ``planned``: None without a plan."""
+    """``pairs_possible`` counts both directions of a pair of hosts as one; ``notes`` are texts of the plan; ``planned`` is None without a plan."""
 
     hosts: int
     hosts_measured: int
@@ -62,12 +61,12 @@ class Coverage:
     planned: Planned | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As the JSON of the page has it."""
+        """Return the coverage as it is in the JSON of the page."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
-def build(run: Run, measured: Measured, hosts: list[str]) -> Coverage:
-    """``hosts``: all that the run speaks of."""
+def build(run: Run, measured: PairResults, hosts: list[str]) -> Coverage:
+    """Return the coverage of a run. ``hosts``: all hosts of the run."""
     seen = {host for record in run.records if record.get("kind") in MEASURING and record.get("status") == "ok" for host in _hosts(record)}
     met = {frozenset((cell.source.host, cell.target.host)) for cell in measured.cells}
     met = {pair for pair in met if len(pair) == 2}
@@ -86,7 +85,7 @@ def build(run: Run, measured: Measured, hosts: list[str]) -> Coverage:
 
 
 def _hosts(record: Record) -> list[str]:
-    """Of a row of a matrix, only those with a value."""
+    """Return the hosts of a record, of a row of a matrix only those with a value."""
     if record.get("kind") != "matrix":
         return hosts_of(record)
     listed = record.get("hosts")
@@ -99,8 +98,8 @@ def _hosts(record: Record) -> list[str]:
     return [name for name in found if name]
 
 
-def _planned(plans: list[Kept], measured: Measured) -> Planned | None:
-    """Of the first plan that is no second look: that one says what was to be covered."""
+def _planned(plans: list[Kept], measured: PairResults) -> Planned | None:
+    """Return the coverage of the first plan that is not that of a confirmation run."""
     plan = next((one for one in plans if one.sample and not one.second_look), None)
     if plan is None:
         return None
@@ -116,8 +115,8 @@ def _planned(plans: list[Kept], measured: Measured) -> Planned | None:
     )
 
 
-def _became(plan: Kept, measured: Measured) -> tuple[int, int, int, int, list[str], bool]:
-    """How many pairs were planned, measured, failed, not run; the first of the others; and whether that is by the pairs themselves."""
+def _became(plan: Kept, measured: PairResults) -> tuple[int, int, int, int, list[str], bool]:
+    """Return how many pairs were planned, measured, failed and not run, the first of the others, and whether each pair was compared."""
     done = {(tuple(cell.source), tuple(cell.target)) for found in measured.by_what.values() for cell in found}
     without: dict[Any, str] = {}
     for cell in measured.without:

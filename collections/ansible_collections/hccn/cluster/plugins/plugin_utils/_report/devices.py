@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The NPUs of a run: TLS, link, health, optics, counters; and which of them stand out."""
+"""The NPUs of a run: TLS, link, health, optics and counters, and which values are unusual."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .fields import Record, error_of, host_of, mapping, number, samples, switch, text, unique
+from .fields import Record, error_of, flag, host_of, mapping, number, samples, text, unique
 
 LISTED = 64
-"""NPUs that are listed whole; of more, those that stand out are."""
+"""NPUs up to which all are listed; of more, only the unusual ones."""
 WATCHED = ("roce_new_pkt_rty_num", "mac_rx_fcs_err_pkt_num", "roce_rx_err_pkt_num", "roce_tx_err_pkt_num", "mac_rx_bad_pkt_num", "mac_tx_bad_pkt_num",
            "roce_out_of_order_num")
-"""Counters that should not grow: retransmissions and what was received or sent damaged."""
+"""Counters that should not grow: retransmissions and damaged packets."""
 COLUMNS = ("address", "tls", "link", "health", "optics", "counters", "link_downs", "errors")
 LOW_LIGHT = 0.5
-"""Share of the median over all NPUs below which received light stands out."""
+"""Share of the median over all NPUs below which the received optical power is unusual."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """One NPU as it was seen last; texts are empty where it was not asked or gave no answer.
+    """The last state of an NPU; texts are empty for what was not read.
 
-    ``counters``: those of WATCHED that are not 0 or that grew over the run, as ``name 7`` or ``name +7``. ``odd``: keys of the columns that stand out.
+    ``counters``: those of WATCHED that are not 0 or that grew during the run, as ``name 7`` or ``name +7``. ``odd``: the columns with unusual values.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Device:
 
 @dataclass(frozen=True)
 class DeviceHost:
-    """NPUs of one host."""
+    """The NPUs of one host."""
 
     host: str
     product: str
@@ -52,10 +52,9 @@ class DeviceHost:
 
 @dataclass(frozen=True)
 class Devices:
-    """``hosts``: all NPUs, or those that stand out where there are more than LISTED; ``hidden``: how many are not listed,
-    of which ``hidden_odd`` stand out.
+    """``hosts``: all NPUs, or the unusual ones if there are more than LISTED; ``hidden`` NPUs are not listed, ``hidden_odd`` of them unusual.
 
-    ``tls``, ``links``, ``health``: how many NPUs in each state; empty text: not known. ``columns``: what is known of any of those listed.
+    ``tls``, ``links``, ``health``: the number of NPUs by state, an empty text for unknown ones. ``columns``: those with a value for any listed NPU.
     """
 
     count: int
@@ -70,7 +69,7 @@ class Devices:
 
 
 def build(records: list[Record]) -> Devices:
-    """``records``: those of kind device, in the order they were kept; keys that a later look did not ask for stay from an earlier one."""
+    """Return the NPUs of ``records`` of kind device, in the order they were kept. Values that a later record lacks come from earlier ones."""
     first: dict[tuple[str, str], Record] = {}
     last: dict[tuple[str, str], Record] = {}
     merged: dict[tuple[str, str], Record] = {}
@@ -82,7 +81,7 @@ def build(records: list[Record]) -> Devices:
         last[key] = record
         merged.setdefault(key, {}).update({name: value for name, value in seen.items() if value is not None})
     light = _median_light(merged.values())
-    usual = Counter(switch(seen.get("tls")) for seen in merged.values()).most_common(1)
+    usual = Counter(flag(seen.get("tls")) for seen in merged.values()).most_common(1)
     found = {key: _device(key[1], last[key], merged[key], first.get(key), light, usual[0][0] if usual else "") for key in last}
     odd = {key for key, device in found.items() if device.odd}
     shown = set(found) if len(found) <= LISTED else set(sorted(odd)[:LISTED])
@@ -114,7 +113,7 @@ def _device(name: str, record: Record, seen: Record, first: Record | None, light
     counters = _counters(mapping(seen.get("counters")), first)
     downs = number(mapping(seen.get("link_changes")).get("downs"))
     error = error_of(record)["message"]
-    tls, link, health = switch(seen.get("tls")), text(seen.get("link")), text(seen.get("health"))
+    tls, link, health = flag(seen.get("tls")), text(seen.get("link")), text(seen.get("health"))
     odd = [key for key, stands_out in (
         ("tls", bool(tls) and bool(usual_tls) and tls != usual_tls),
         ("link", link.lower() not in ("", "up")),
@@ -132,7 +131,7 @@ def _device(name: str, record: Record, seen: Record, first: Record | None, light
 
 
 def _optics(optical: Record, received: float | None) -> str:
-    """``41 °C, rx 0.81 mW``; the weakest lane."""
+    """Return temperature and received power of the weakest lane: ``41 °C, rx 0.81 mW``."""
     temperature = number(optical.get("temperature_c"))
     parts = [f"{temperature:.0f} °C" if temperature is not None else "", f"rx {received:.2f} mW" if received is not None else ""]
     return ", ".join(filter(None, parts)) or ("–" if optical.get("present") is False else "")
@@ -149,7 +148,7 @@ def _median_light(seen: Iterable[Record]) -> float | None:
 
 
 def _counters(now: Record, first: Record | None) -> list[str]:
-    """Growth over the run where there were two looks, else what stands there."""
+    """Return the growth of the counters during the run, their values if they were read only once."""
     found = []
     for name in WATCHED:
         value, before = number(now.get(name)), number((first or {}).get(name))

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The page as JSON, for other programs: schema hccn.cluster/report/1, see docs/schemas."""
+"""The page as JSON for other programs (schema hccn.cluster/report/1, see docs/schemas)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .._history.baseline import as_fields
-from .heat import Map
+from .heatmaps import Map
 from .model import Page
 from .png import FAILED
 
@@ -18,13 +18,13 @@ SCHEMA = "hccn.cluster/report/1"
 
 
 def render(page: Page) -> str:
-    """One document, a line for each of its keys, which stand in a fixed order."""
+    """Return the document with one line per key, in a fixed order."""
     parts = [f"{json.dumps(key)}:{json.dumps(value, ensure_ascii=False, separators=(',', ':'))}" for key, value in document(page).items()]
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def document(page: Page) -> dict[str, Any]:
-    """Everything of the page as plain data."""
+    """Return the page as plain data."""
     return {
         "schema": SCHEMA,
         "title": page.title,
@@ -54,14 +54,14 @@ def document(page: Page) -> dict[str, Any]:
 
 
 def _map(found: Map) -> dict[str, Any]:
-    """``values`` has null for what was not measured and for what failed; the places of the latter stand in ``failed``."""
+    """Return a map; ``values`` is null for cells that failed or were not measured, ``failed`` lists the positions of the former."""
     failed = [[row, column] for row, line in enumerate(found.states) for column, look in enumerate(line) if look == FAILED]
     return {"name": found.name, "rows": found.rows, "columns": found.columns, "unit": found.unit, "expected": found.expected.value,
             "basis": found.expected.basis, "values": found.values, "failed": failed}
 
 
 def artifacts(page: Page, path: str) -> dict[str, Any]:
-    """What set_stats publishes: short, for a workflow to branch on."""
+    """Return the summary that set_stats publishes, so that a workflow can branch on it."""
     covered = page.coverage
     worst = page.worst[0] if page.worst else None
     return {

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Careful access to the fields of records: a history may hold records of other makers, and a page must come out of any of them."""
+"""Safe access to the fields of records, since a history may contain records of other programs."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ Record = dict[str, Any]
 
 
 def mapping(value: Any) -> Record:
-    """``value`` if it is a dict, else an empty one."""
+    """Return ``value`` if it is a dict, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def samples(record: Record) -> list[Record]:
-    """The samples of a record that are dicts."""
+    """Return the samples of a record that are dicts."""
     found = record.get("samples")
     return [sample for sample in found if isinstance(sample, dict)] if isinstance(found, list) else []
 
 
 def number(value: Any) -> float | None:
-    """A finite number, None for anything else."""
+    """Return a finite number, None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if abs(value) <= sys.float_info.max else None
 
 
 def text(value: Any) -> str:
-    """What a cell shows: empty for None."""
+    """Return a value as text, empty for None."""
     return "" if value is None else str(value)
 
 
-def switch(value: Any) -> str:
-    """A switch that is on, off or not known: ``enabled``, ``disabled``, empty; a text as it is."""
+def flag(value: Any) -> str:
+    """Return a flag as ``enabled`` or ``disabled``, other values as text."""
     return ("enabled" if value else "disabled") if isinstance(value, bool) else text(value)
 
 
 def host_of(record: Record) -> str:
-    """The source's host, empty where there is none."""
+    """Return the host of the source, an empty text if there is none."""
     return text(mapping(record.get("source")).get("host"))
 
 
 def hosts_of(record: Record) -> list[str]:
-    """Every host a record speaks of: source, target, hosts."""
+    """Return all hosts of a record: source, target, hosts."""
     listed = record.get("hosts")
     names = [mapping(record.get(end)).get("host") for end in ("source", "target")] + (listed if isinstance(listed, list) else [])
     return [str(name) for name in names if name]
 
 
 def endpoint(end: Any) -> str:
-    """One end of a measurement: ``n1 npu 3``, ``n1 mlx5_0``, ``n1``, else its address."""
+    """Return the name of an end of a measurement: ``n1 npu 3``, ``n1 mlx5_0``, ``n1``, else its address."""
     fields = mapping(end)
     host, device = text(fields.get("host")), fields.get("device")
     name = f"npu {device}" if isinstance(device, int) else text(device)
@@ -64,24 +64,24 @@ def endpoint(end: Any) -> str:
 
 
 def tool_of(record: Record) -> str:
-    """Name and version of the tool."""
+    """Return name and version of the tool."""
     tool = mapping(record.get("tool"))
     return " ".join(filter(None, (text(tool.get("name")), text(tool.get("version")))))
 
 
 def error_of(record: Record) -> Record:
-    """``{code, message, hint}``, each a text."""
+    """Return code, message and hint of the error as texts."""
     error = mapping(record.get("error"))
     return {key: text(error.get(key)) for key in ("code", "message", "hint")}
 
 
 def unique(names: Iterable[str]) -> list[str]:
-    """Without repetitions, in natural order: n2 before n10."""
+    """Return the names without duplicates in natural order: n2 before n10."""
     return sorted(set(names), key=natural)
 
 
 def moment(value: Any) -> datetime.datetime | None:
-    """A time in RFC 3339, None for anything else."""
+    """Return a time in RFC 3339, None for anything else."""
     try:
         found = datetime.datetime.fromisoformat(str(value).replace("Z", "+00:00"))
     except ValueError:

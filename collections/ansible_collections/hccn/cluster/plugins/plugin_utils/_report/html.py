@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The page as one HTML file: no request to anywhere, whole without its script, in two languages, readable in grey and on paper."""
+"""The page as a single HTML file in two languages: it makes no requests, is complete without its script, and readable without colours and on paper."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ import jinja2
 from markupsafe import Markup, escape
 
 from .._history.baseline import LEAST_RUNS
-from . import charts, plots, texts
+from . import charts, plots, translations
 from .model import Page
-from .words import bytes_text, duration, group_text, instant, measured_what, percent, rounded, with_unit
+from .formatting import bytes_text, duration, group_text, instant, measured_what, percent, rounded, with_unit
 
 LISTED = 100
-"""Rows that a table shows; the rest is counted. A page is for reading, the history has every row."""
+"""Rows that a table shows; the rest is counted, and the history has every row."""
 LONGEST = 10
-"""Latencies that are listed where there are more than LISTED."""
+"""Latencies that are listed if there are more than LISTED."""
 FOLDED = 40
-"""Good hosts from which on their names are folded away."""
+"""Number of good hosts from which on their names are collapsed."""
 FINDINGS = 50
-"""Rows of the findings. Those that several hosts have are one row, so this is enough for any number of hosts."""
+"""Rows of the table of findings. Findings that hosts have in common are one row, so this suffices for any number of hosts."""
 SYMBOLS = {"good": "●", "slow": "◐", "degraded": "◔", "failed": "✕", "busy": "◇", "unreachable": "⊘", "not_measured": "○", "not_judged": "◌", "unknown": "○",
            "note": "•"}
 _HERE = Path(__file__).parent
 
 
 def render(page: Page, language: str = "en") -> str:
-    """The HTML of ``page``; equal pages give equal texts. ``language``: what is shown first, en or zh."""
+    """Return the HTML of ``page``; equal pages give equal texts. ``language``: the one that is shown first, en or zh."""
     script = _file("page.js")
     plotted = plots.build(page.maps)
     return _template().render(
@@ -54,14 +54,14 @@ def _template() -> jinja2.Template:
 
 
 def both(key: str, **values: Any) -> Markup:
-    """A text in both languages; the style shows one of them."""
-    if key not in texts.TEXTS:
-        return escape(texts.say(key, "en"))
-    return _spans(lambda language: texts.say(key, language, **values))
+    """Return a text in both languages, of which the style sheet shows one."""
+    if key not in translations.TEXTS:
+        return escape(translations.say(key, "en"))
+    return _spans(lambda language: translations.say(key, language, **values))
 
 
 def _headline(page: Page) -> Markup:
-    return _spans(lambda language: texts.headline(page, language))
+    return _spans(lambda language: translations.headline(page, language))
 
 
 def _spans(said: Callable[[str], str]) -> Markup:
@@ -69,20 +69,20 @@ def _spans(said: Callable[[str], str]) -> Markup:
 
 
 def _plain(key: str, **values: Any) -> str:
-    """Both languages where no markup may stand: names for those who do not see the page."""
-    return " / ".join(texts.say(key, language, **values) for language in texts.LANGUAGES)
+    """Return a text in both languages without markup, for labels of screen readers."""
+    return " / ".join(translations.say(key, language, **values) for language in translations.LANGUAGES)
 
 
 def _file(name: str) -> str:
-    """Without its licence header, which stands in the page once."""
+    """Return a file of the page without its licence header, which the page contains once."""
     lines = (_HERE / name).read_text(encoding="utf-8").splitlines(keepends=True)
     return "".join(line for line in lines if "SPDX-" not in line)
 
 
 def _columns() -> str:
-    """On narrow screens a row is a card, and each cell says what it is."""
+    """Return the style rules that show a row as a card on narrow screens, with the column name in each cell."""
     rules = []
-    for key, (english, chinese) in texts.TEXTS.items():
+    for key, (english, chinese) in translations.TEXTS.items():
         if key.startswith("c_"):
             rules.append(f'.{key}::before{{content:"{english}"}}#zh:checked~main .{key}::before{{content:"{chinese}"}}')
     return "@media screen and (max-width:40rem){" + "".join(rules) + "}"
@@ -93,8 +93,9 @@ def _hash(script: str) -> str:
 
 
 def _data(plotted: list[plots.Plot]) -> Markup:
-    """What the script reads, as JSON that cannot end its element."""
-    words = {language: {key: texts.say(key, language) for key in ("diagonal", "cell_failed", "cell_not_measured")} for language in texts.LANGUAGES}
+    """Return the data of the script as JSON that cannot close its element."""
+    states = ("diagonal", "cell_failed", "cell_not_measured")
+    words = {language: {key: translations.say(key, language) for key in states} for language in translations.LANGUAGES}
     content = json.dumps({"maps": [plot.data for plot in plotted], "words": words}, ensure_ascii=False, separators=(",", ":"))
     return Markup(content.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The page as Markdown, for a ticket or a chat: what is not good, the worst pairs, what was covered. The map is a page's."""
+"""The page as Markdown for a ticket or a chat: findings, the worst pairs and the coverage, without maps."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...module_utils._core.words import some
-from . import texts
+from . import translations
 from .coverage import Planned
 from .model import Page
-from .words import bytes_text, duration, group_text, instant, measured_what, percent, rounded, with_unit
-from .worst import WorstPair
+from .formatting import bytes_text, duration, group_text, instant, measured_what, percent, rounded, with_unit
+from .worst_pairs import WorstPair
 
 LISTED = 50
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#|~!&^])")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
-"""Control characters and those that change the direction of a text, or are not drawn."""
+"""Control characters, and characters that change the direction of text or are invisible."""
 _REFERENCE = re.compile(
-    r"@|//|\$"  # somebody, an address by mail or of the web, a formula
+    r"@|//|\$"  # a mention, a mail address or URL, a formula
     r"|(?i:\bwww\.|\b(?:mailto|xmpp):|\bGH-\d)"
-    r"|\w\.[^\W\d]"  # a name that may be that of a site
-    r"|[#!%&~^][\w\"]"  # an issue, a request, a milestone, an epic, a label
+    r"|\w\.[^\W\d]"  # a name that may be a domain
+    r"|[#!%&~^][\w\"]"  # an issue, a merge request, a milestone, an epic, a label
     r"|(?<![0-9A-Za-z])[0-9A-Fa-f]{7,}(?![0-9A-Za-z])"  # a commit
-    r"|:(?!\d\d:)[\w+-]+:"  # an emoji, and no time
+    r"|:(?!\d\d:)[\w+-]+:"  # an emoji, but not a time
 )
-"""What GitHub, GitLab and chats make a link, a mention or a picture of after Markdown was rendered, so that a backslash before it is of no use."""
+"""Texts that GitHub, GitLab and chats turn into links, mentions or images after rendering Markdown, so that escaping them has no effect."""
 _MARKER = re.compile(r"[-+=]+|\d+[.)]")
-"""Words that begin a list or a heading where they stand first."""
+"""Words that begin a list or a heading at the beginning of a line."""
 
 
 def render(page: Page, language: str = "en") -> str:
-    """GitHub's Markdown in one language. A text of a record never becomes markup."""
-    say = functools.partial(texts.say, language=language)
+    """Return the page in GitHub's Markdown in one language. Texts of records never become markup."""
+    say = functools.partial(translations.say, language=language)
     parts = [_head(page, say), _findings(page, say), _verdicts(page, say), _worst(page, say), _regressions(page, say),
              _collectives(page, say), _devices(page, say), _coverage(page, say), _failures(page, say)]
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
 
 
 def safe(text: Any) -> str:
-    """Return a text of somebody else in one line, without meaning for Markdown and those who show it.
+    """Return an untrusted text as one line without meaning for Markdown and for programs that display it.
 
-    What Markdown itself gives a meaning to is escaped. Words that become links, mentions or emoji only afterwards are put as code, in which none is looked for.
+    Special characters of Markdown are escaped. Words that would become links, mentions or emoji after rendering are formatted as code.
     """
     words = _UNSEEN.sub("\ufffd", " ".join(str(text).split())).split(" ")
     return " ".join([_word(word, is_first=not place) for place, word in enumerate(words)])
@@ -53,13 +53,13 @@ def safe(text: Any) -> str:
 
 def _word(word: str, is_first: bool) -> str:
     if _REFERENCE.search(word) or is_first and _MARKER.fullmatch(word):
-        # A cell of a table ends at a bar, also in code.
+        # A bar ends a cell of a table, even in code.
         return r"\|".join(_code(part) for part in word.split("|"))
     return _SPECIAL.sub(r"\\\1", word)
 
 
 def _code(text: str) -> str:
-    """Return a span of code. Its fence is longer than any that the text has, and does not touch one."""
+    """Return a code span whose fence is longer than any in the text and does not touch one."""
     if not text:
         return ""
     fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
@@ -76,7 +76,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 
 def _head(page: Page, say: Any) -> list[str]:
     facts = page.facts
-    lines = [f"# {safe(page.title)}", "", f"**{safe(texts.headline(page, say.keywords['language']))}**", ""]
+    lines = [f"# {safe(page.title)}", "", f"**{safe(translations.headline(page, say.keywords['language']))}**", ""]
     if facts.state == "incomplete":
         lines += [f"**{say('incomplete')}**", ""]
     lines.append(f"{say('run')} {safe(facts.run_id)}, {safe(instant(facts.started_at))}, {safe(facts.playbook)}, {duration(facts.duration_s)}")
@@ -94,7 +94,7 @@ def _findings(page: Page, say: Any) -> list[str]:
 def _verdicts(page: Page, say: Any) -> list[str]:
     lines = [f"## {say('verdict')}", "", ", ".join(f"{count} {safe(say(name))}" for name, count in page.classes.items())]
     if page.conclusion:
-        # Why is among the findings.
+        # The reasons are in the findings.
         named = {name: [row.host for row in page.bad if row.verdict == name] for name in page.classes if name != "good"}
         return lines + ["", *(f"- {safe(say(name))}: {safe(some(hosts, LISTED))}" for name, hosts in named.items())] if named else lines
     rows = [(safe(row.name or row.kind), safe(say(row.state)), _why(row.sentence, row.evidence)) for row in page.fabric[:LISTED]]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The view model: what a page shows, in its order. Pure: a run and its past in, rows out; no text for a screen is made twice."""
+"""The view model: turn a run and the runs before it into the content of a page, in the order of the page."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from .._findings.screen import grouped
 from .._history.baseline import Regression
 from .._history.query import Past
 from .._history.reader import Run
-from . import coverage as covered
-from . import devices as npus
-from . import findings as found_ones
-from . import heat, measured
-from . import trends as lines
-from . import verdicts as rulings
-from . import worst as poorest
+from . import conclusion as conclusions
+from . import coverage, devices, heatmaps, tables, trends, verdicts, worst_pairs
+from .conclusion import KeptConclusion
+from .coverage import Coverage
+from .devices import Devices
 from .fields import Record, endpoint, error_of, hosts_of, mapping, moment, text, tool_of, unique
+from .heatmaps import Maps, PairResults
+from .tables import Collective, Latency
+from .trends import Trend
+from .verdicts import FabricComponent, HostVerdict
+from .worst_pairs import HostMedian, WorstPair
 
 DEFAULT_TITLE = "Fabric report"
 LISTED_REGRESSIONS = 20
 _STATES = {"failed": "failed", "slow": "slow", "degraded": "slow", "busy": "slow", "not_measured": "not_judged", "good": "good"}
-"""The state of a run by the result of its conclusion."""
+"""The state of a run, by the result of its conclusion."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What was run. ``state``: complete, running (the page was made by the run itself) or incomplete (its end is missing)."""
+    """The facts of a run. ``state``: complete, running (the page is made by the run itself) or incomplete (its end is missing)."""
 
     run_id: str
     state: str
@@ -64,7 +67,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class TaskFailure:
-    """A failed task or an unreachable host."""
+    """A failed task, an unreachable host or a record that was not kept."""
 
     host: str
     task: str
@@ -75,50 +78,50 @@ class TaskFailure:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything a page shows. ``conclusion``: None where the run made none, as in earlier releases.
+    """The content of a page. ``conclusion`` is None if the run made none, as in earlier releases.
 
-    ``findings``: each by itself, worst first; ``rows``: those that several hosts have are one. ``maps`` and ``worst`` are about pairs of one kind of
-    measurement; ``regressions`` are at most LISTED_REGRESSIONS.
+    ``findings``: each one, worst first; ``rows``: the same with those that hosts have in common as one. ``maps`` and ``worst`` show one kind of measurement;
+    ``regressions`` are at most LISTED_REGRESSIONS.
     """
 
     title: str
     facts: Facts
-    conclusion: found_ones.Conclusion | None
+    conclusion: KeptConclusion | None
     findings: list[Finding]
     rows: list[Finding]
-    verdicts: list[rulings.HostVerdict]
-    fabric: list[rulings.Component]
+    verdicts: list[HostVerdict]
+    fabric: list[FabricComponent]
     judged: bool
-    maps: heat.Maps | None
-    worst: list[poorest.WorstPair]
-    lowest: list[poorest.HostMedian]
+    maps: Maps | None
+    worst: list[WorstPair]
+    lowest: list[HostMedian]
     pairs: int
-    trends: list[lines.Trend]
+    trends: list[Trend]
     regressions: list[Regression]
     regression_count: int
-    latencies: list[measured.Latency]
-    collectives: list[measured.Collective]
-    devices: npus.Devices
-    coverage: covered.Coverage
+    latencies: list[Latency]
+    collectives: list[Collective]
+    devices: Devices
+    coverage: Coverage
     failures: list[Failure]
     task_failures: list[TaskFailure]
     unreadable: list[str] = field(default_factory=list)
 
     @property
     def classes(self) -> dict[str, int]:
-        """How many hosts are in each class, worst class first; classes without a host are absent."""
+        """Return the number of hosts by class, worst class first, without empty classes."""
         counts = Counter(verdict.verdict for verdict in self.verdicts)
-        return {name: counts[name] for name in sorted(counts, key=rulings.severity)}
+        return {name: counts[name] for name in sorted(counts, key=verdicts.severity)}
 
     @property
     def severities(self) -> dict[str, int]:
-        """How many findings are of each severity, worst first; severities without a finding are absent."""
+        """Return the number of findings by severity, worst first, without empty severities."""
         counts = Counter(one.severity for one in self.findings)
         return {name: counts[name] for name in SEVERITIES if counts[name]}
 
     @property
-    def bad(self) -> list[rulings.HostVerdict]:
-        """The hosts that are not good, worst first."""
+    def bad(self) -> list[HostVerdict]:
+        """Return the hosts that are not good, worst first."""
         return [verdict for verdict in self.verdicts if verdict.verdict != "good"]
 
     @property
@@ -127,7 +130,7 @@ class Page:
 
     @property
     def state(self) -> str:
-        """The run in one word, for a workflow to branch on: failed, slow, regression, incomplete, not_judged or good."""
+        """Return the state for a workflow to branch on: failed, slow, regression, incomplete, not_judged or good."""
         state = _STATES.get(self.conclusion.result, "not_judged") if self.conclusion else self._worst_class()
         if state in ("failed", "slow"):
             return state
@@ -136,7 +139,7 @@ class Page:
         return "incomplete" if self.facts.state == "incomplete" else state
 
     def _worst_class(self) -> str:
-        """The state without a conclusion, by what was found of hosts and components."""
+        """Return the state of a run without conclusion, by its hosts, components and findings."""
         classes = {*self.classes, *(component.state for component in self.fabric), *(one.severity for one in self.findings)} - {"note", "unknown"}
         if classes & {"failed", "unreachable"}:
             return "failed"
@@ -146,14 +149,14 @@ class Page:
 
 
 def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, past: Past | None = None, unreadable: list[str] | None = None) -> Page:
-    """The page of ``run``; ``current`` when the page is made by a task of that very run, which then has no end yet."""
+    """Return the page of ``run``; ``current`` if a task of this run makes the page, which then has no end yet."""
     by_kind: dict[str, list[Record]] = {}
     for record in run.records:
         by_kind.setdefault(text(record.get("kind")), []).append(record)
-    between = heat.Measured(run.records)
-    maps = heat.build(between, _normal(between, past))
-    conclusion, findings = found_ones.read(run.records)
-    hosts = rulings.build(run, conclusion, found_ones.by_host(findings))
+    measured = PairResults(run.records)
+    maps = heatmaps.build(measured, _normal(measured, past))
+    conclusion, findings = conclusions.read(run.records)
+    hosts = verdicts.build(run, conclusion, conclusions.by_host(findings))
     found = past.regressions if past else []
     return Page(
         title=title,
@@ -162,30 +165,30 @@ def build(run: Run, title: str = DEFAULT_TITLE, current: bool = False, past: Pas
         findings=findings,
         rows=grouped(findings),
         verdicts=hosts,
-        fabric=rulings.components(run.records),
+        fabric=verdicts.components(run.records),
         judged=conclusion is not None or "verdict" in by_kind,
         maps=maps,
-        worst=poorest.pairs(between, maps.expected) if maps else [],
-        lowest=poorest.hosts(between, maps.expected) if maps else [],
-        pairs=len(between.cells) + len(between.without),
-        trends=lines.build(past),
+        worst=worst_pairs.pairs(measured, maps.expected) if maps else [],
+        lowest=worst_pairs.hosts(measured, maps.expected) if maps else [],
+        pairs=len(measured.cells) + len(measured.without),
+        trends=trends.build(past),
         regressions=found[:LISTED_REGRESSIONS],
         regression_count=len(found),
-        latencies=measured.latencies(by_kind.get("rdma", []) + by_kind.get("ping", [])),
-        collectives=measured.collectives(by_kind.get("collective", [])),
-        devices=npus.build(by_kind.get("device", [])),
-        coverage=covered.build(run, between, [row.host for row in hosts]),
+        latencies=tables.latencies(by_kind.get("rdma", []) + by_kind.get("ping", [])),
+        collectives=tables.collectives(by_kind.get("collective", [])),
+        devices=devices.build(by_kind.get("device", [])),
+        coverage=coverage.build(run, measured, [row.host for row in hosts]),
         failures=_failures(run.records),
         task_failures=_task_failures(run.events),
         unreadable=unreadable or [],
     )
 
 
-def _normal(between: heat.Measured, past: Past | None) -> float | None:
-    """The baseline of the group that the maps are about; of the largest, where pairs of several classes were measured."""
-    if past is None or between.what is None:
+def _normal(measured: PairResults, past: Past | None) -> float | None:
+    """Return the baseline of the group that the maps show, of the largest one if pairs of several classes were measured."""
+    if past is None or measured.what is None:
         return None
-    what = between.what
+    what = measured.what
     groups = [group for group in past.now.groups if group in past.baselines
               and (group.kind, group.tool, group.operation, group.measure, group.size_bytes, group.unit) == tuple(what)]
     best = max(groups, key=lambda group: past.now.groups[group].count, default=None)
@@ -205,7 +208,7 @@ def _facts(run: Run, by_kind: dict[str, list[Record]], current: bool) -> Facts:
         collection=text(header.get("collection")),
         check_mode=header.get("check_mode") is True,
         started_at=text(header.get("started_at")),
-        # A clock that was set back in between tells no duration.
+        # If the clock was set back in between, the duration is unknown.
         duration_s=(finished - started).total_seconds() if started and finished and finished >= started else None,
         hosts=len(_hosts(by_kind) | {text(event.get("host")) for event in run.events}),
         tools=sorted(tools.items()),
@@ -217,7 +220,7 @@ def _facts(run: Run, by_kind: dict[str, list[Record]], current: bool) -> Facts:
 
 
 def _hosts(by_kind: dict[str, list[Record]]) -> set[str]:
-    """A conclusion is no result of the host that made it."""
+    """Return the hosts of all records except conclusions, which are not results of the host that made them."""
     return {host for kind, records in by_kind.items() if kind != "conclusion" for record in records for host in hosts_of(record)}
 
 

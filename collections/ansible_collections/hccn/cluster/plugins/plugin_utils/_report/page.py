@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Makes the page of a run that is over or still goes on, and writes it. Needs no task of Ansible."""
+"""Make and write the page of a finished or current run, independent of Ansible."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...module_utils._core.record import utc
-from .._history import collect, files, pinned, query, reader, where
+from .._history import collect, files, pinned, query, reader, location
 from .._history.baseline import normals
 from .._history.format import HistoryError, line, page_path
 from . import export, html, markdown, model, prometheus
 
 DEFAULT_LIMIT = 30
-"""Runs before that count for trends and baselines."""
+"""Earlier runs that trends and baselines consider."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """``changed``: the file was not there or had another content; ``before`` is that content. ``current``: the run that is shown still goes on."""
+    """``changed``: the file did not exist or had other content, which is ``before``. ``current``: the run of the page is not over."""
 
     path: Path
     changed: bool
@@ -33,13 +33,13 @@ class Written:
 
 def write(folder: Path, run_id: str | None = None, path: Path | None = None, *, page_format: str = "html", title: str = model.DEFAULT_TITLE,
           language: str = "en", baseline: Path | None = None, limit: int = DEFAULT_LIMIT, mode: int = files.FILE_MODE, dry_run: bool = False) -> Written:
-    """Write a page of a run of the history in ``folder``: of ``run_id``, else of the run of this process, else of the newest.
+    """Write a page of a run of the history in ``folder``: of ``run_id``, else of the run of this process, else of the newest one.
 
-    ``path``: None for the usual place in the folder. ``baseline``: a file with pinned baselines. ``dry_run``: leave the file as it is.
+    ``path``: None for the default path in the folder. ``baseline``: a file with pinned baselines. ``dry_run``: do not write the file.
 
-    Raises HistoryError: also page_not_written, and no_baseline where a baseline is wanted and there are not enough runs.
+    Raise HistoryError: also page_not_written, and no_baseline if a baseline is requested and there are not enough runs.
     """
-    this_run, lost = where.this_run(), where.lost()
+    this_run, lost = location.this_run(), location.lost()
     history = query.History(folder, max(0, limit))
     run = reader.choose(folder, run_id, this_run, lost)
     past = history.past(run, baseline)
@@ -57,7 +57,7 @@ def write(folder: Path, run_id: str | None = None, path: Path | None = None, *, 
 
 
 def _put(path: Path, content: bytes, mode: int, dry_run: bool) -> bytes | None:
-    """Return what the file had before, None where it was not there."""
+    """Write the file and return its previous content, None if it did not exist."""
     try:
         before = path.read_bytes() if path.exists() else None
         if before != content and not dry_run:
@@ -83,6 +83,6 @@ def _baseline(past: query.Past, limit: int) -> str:
 
 
 def _lines(run: reader.Run, current: bool) -> str:
-    """The run as it would stand in a history, for a host that keeps it longer: one that still goes on gets an end, one that was cut off does not."""
+    """Return the lines of a run for a host that archives it. A run that is not over gets an end line, an incomplete one does not."""
     end = [run.end] if run.end else [{**collect.end(utc(), len(run.records), [], {}), "before_end_of_run": True}] if current else []
     return b"".join(map(line, [run.header, *run.records, *run.events, *end])).decode("utf-8")

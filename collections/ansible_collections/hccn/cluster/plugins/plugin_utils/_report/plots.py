@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Maps as pictures: whole pixels a cell, marks along the sides, and the numbers behind the colours for the script."""
+"""Heatmaps as images, with names along both sides and the values for the script."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import png
-from .heat import HIGH, LOW, Map, Maps, level
-from .words import with_unit
+from .heatmaps import HIGH, LOW, Map, Maps, level
+from .formatting import with_unit
 
 WIDE, NARROW = 1060, 216
-"""Pixels that a map may take on a wide and on a narrow screen."""
+"""Largest width of a map in pixels on wide and narrow screens."""
 PREFERRED = 620
 MOST_CELL, LEAST_HIGH_CELL = 28, 14
-"""Pixels of a cell at the most, and of the rows of a map with few of them at the least."""
+"""Largest size of a cell in pixels, and least height of the rows of a map that is not square."""
 MARK = 14
-"""Pixels that a name beside a map needs."""
+"""Pixels that a name beside a map takes."""
 NAME = 14
-"""Characters of a name beside a map; a longer one keeps its end, where host names differ."""
+"""Characters of a name beside a map; of longer names the end is shown, where host names differ."""
 NOT_MEASURED, FAILED, DIAGONAL = 65535, 65534, 65533
 _LOOKS = {png.NOT_MEASURED: NOT_MEASURED, png.FAILED: FAILED, png.DIAGONAL: DIAGONAL}
 
 
 LOOKS = {look: png.inline(png.overlay([bytes([look])], 9)) for look in (png.DIAGONAL, png.FAILED, png.NOT_MEASURED)}
-"""One cell of each, for the legend."""
+"""An image of each state for the legend."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A name beside a row or column; ``narrow``: shown on narrow screens too."""
+    """A name beside a row or column; ``narrow``: also shown on narrow screens."""
 
     place: int
     name: str
@@ -47,7 +47,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Plot:
-    """``cell`` and ``narrow`` are (width, height) of a cell in pixels; ``data`` is what the script reads."""
+    """``cell`` and ``narrow`` are (width, height) of a cell in pixels; ``data`` is for the script."""
 
     map: Map
     base: str
@@ -64,7 +64,7 @@ class Plot:
 
 
 def build(maps: Maps | None) -> list[Plot]:
-    """The plots of a page in their order: pairs, rails, leaves."""
+    """Return the plots of a page in their order: pairs, rails, leaves."""
     return [_plot(found) for found in (maps.pairs, maps.rails, maps.leaves) if found is not None] if maps else []
 
 
@@ -79,7 +79,7 @@ def _plot(found: Map) -> Plot:
 
 
 def _cell(found: Map, preferred: int, most: int) -> tuple[int, int]:
-    """Whole pixels, so that nothing is blurred: square, but for maps of few rows, whose cells are high enough for a name."""
+    """Return the size of a cell in whole pixels, to avoid blurring. Cells of maps that are not square are high enough for a name."""
     columns = max(1, len(found.columns))
     width = min(MOST_CELL, max(1, preferred // columns, min(2, most // columns)))
     if len(found.rows) == len(found.columns):
@@ -94,12 +94,12 @@ def _marks(names: Sequence[str], wide: int, narrow: int) -> list[Mark]:
 
 
 def _step(cell: int) -> int:
-    """Every how manieth name has room, a power of two, so that those of a narrow screen are among those of a wide one."""
+    """Return the distance of names that have room, a power of two, so that a narrow screen shows a subset of the names of a wide one."""
     return 1 << max(0, math.ceil(math.log2(MARK / cell)))
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-    """Names without the beginning and the domain that all of them share, where they are long."""
+    """Return the names, without their common prefix and domain if they are long."""
     if not names or max(map(len, names)) <= NAME:
         return list(names)
     common = os.path.commonprefix(list(names)).rstrip("0123456789") if len(names) > 1 else ""
@@ -110,7 +110,7 @@ def shortened(names: Sequence[str]) -> list[str]:
 
 
 def _data(found: Map) -> dict[str, Any]:
-    """Values as whole numbers of ``1 / scale`` units, two bytes each, high bytes first (they are all alike), compressed."""
+    """Return the data of a map; values are integers in units of ``1 / scale``, compressed with all high bytes first, since these are similar."""
     known = [value for line in found.values for value in line if value is not None]
     scale = _decimals(max(known, default=1.0))
     numbers = array("H")
@@ -128,7 +128,7 @@ def _data(found: Map) -> dict[str, Any]:
 
 
 def _decimals(greatest: float) -> float:
-    """A power of ten that keeps four digits of the greatest value in two bytes."""
+    """Return the power of ten by which the greatest value keeps four digits in two bytes."""
     return 10.0 ** math.floor(math.log10((DIAGONAL - 1) / greatest)) if greatest > 1e-9 else 1.0
 
 
@@ -137,7 +137,7 @@ def _packed(content: bytes) -> str:
 
 
 def _scale(found: Map) -> list[tuple[int, str]]:
-    """Marks of the legend: percent of the expected value, and that value."""
+    """Return the marks of the legend: percent of the expected value, and that value."""
     worth = found.expected.value
     marks = []
     for part in (50, 75, 100):
@@ -147,7 +147,7 @@ def _scale(found: Map) -> list[tuple[int, str]]:
 
 
 def place_of(part: int) -> float:
-    """Where a percentage lies on the scale, in percent of its length."""
+    """Return the position of a percentage on the scale, in percent of its length."""
     return round((part / 100 - LOW) / (HIGH - LOW) * 100, 2)
 
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Pictures with a palette, written with the standard library (PNG, ISO/IEC 15948), and the colours of the maps.
+"""Write palette images (PNG, ISO/IEC 15948) with the standard library, and define the colours of the maps.
 
-The colours are those of viridis: as ordered in grey as in colour.
+The colours are those of viridis, whose order is preserved in greyscale.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Iterable, Sequence
 Colour = tuple[int, int, int, int]
 
 SHADES = 240
-"""Palette entries of the scale, dark to light; the entry behind them is transparent."""
+"""Palette entries of the scale, dark to light; the next entry is transparent."""
 CLEAR = SHADES
 _ANCHORS = ("440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725")
 
 
 def shade(index: int) -> Colour:
-    """The colour of a place on the scale, 0 to SHADES - 1."""
+    """Return the colour at a position on the scale, 0 to SHADES - 1."""
     place = index / (SHADES - 1) * (len(_ANCHORS) - 1)
     low = min(int(place), len(_ANCHORS) - 2)
     one, other = (bytes.fromhex(_ANCHORS[number]) for number in (low, low + 1))
@@ -34,7 +34,7 @@ SCALE: tuple[Colour, ...] = tuple(map(shade, range(SHADES))) + ((0, 0, 0, 0),)
 
 
 def picture(width: int, rows: Iterable[bytes], palette: Sequence[Colour]) -> bytes:
-    """A PNG of ``rows``, each ``width`` bytes, one palette index a pixel."""
+    """Return a PNG of ``rows`` with ``width`` bytes each, one palette index per pixel."""
     lines = list(rows)
     header = struct.pack(">IIBBBBB", width, len(lines), 8, 3, 0, 0, 0)
     colours = b"".join(bytes(colour[:3]) for colour in palette)
@@ -50,17 +50,17 @@ def _chunk(part: tuple[bytes, bytes]) -> bytes:
 
 
 def inline(content: bytes) -> str:
-    """A PNG as an address that needs no request."""
+    """Return a PNG as a data URL."""
     return "data:image/png;base64," + base64.b64encode(content).decode("ascii")
 
 
-# The three looks of a cell without a value, as patterns that differ in shape: they are told apart in grey and on paper.
+# The states of a cell without a value. Their patterns differ in shape, so that they can be distinguished in greyscale and on paper.
 DIAGONAL, FAILED, NOT_MEASURED = 1, 2, 3
 OVERLAY: tuple[Colour, ...] = ((0, 0, 0, 0), (128, 128, 128, 150), (176, 0, 32, 255), (255, 255, 255, 255), (128, 128, 128, 190))
 
 
 def _pattern(look: int, size: int) -> list[bytes]:
-    """One cell of the overlay, ``size`` rows of ``size`` pixels."""
+    """Return a cell of the overlay as ``size`` rows of ``size`` pixels."""
     last, middle = size - 1, size // 2
     rows = []
     for y in range(size):
@@ -76,7 +76,7 @@ def _pattern(look: int, size: int) -> list[bytes]:
 
 
 def overlay(states: Sequence[bytes], size: int) -> bytes:
-    """A PNG of the looks, ``size`` pixels a cell. ``states``: rows of looks, 0 for a cell with a value."""
+    """Return a PNG of the states with ``size`` pixels per cell. ``states``: rows of states, 0 for a cell with a value."""
     patterns = {look: _pattern(look, size) for look in (0, DIAGONAL, FAILED, NOT_MEASURED)}
     rows: list[bytes] = []
     for state in states:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A run as metrics for node_exporter's textfile collector. No series for a pair: a cluster of 512 hosts would make 262,144 of them."""
+"""A run as metrics for the textfile collector of node_exporter. Pairs have no series, since 512 hosts would have 262,144 of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Sample = tuple[Mapping[str, Any], float]
 
 
 def render(page: Page, past: Past | None) -> str:
-    """The text format, without times: the collector takes none. Base units: bytes, seconds, ratios."""
+    """Return the metrics in text format and base units (bytes, seconds, ratios), without timestamps, which the collector rejects."""
     return "".join(line for family in _families(page, past) for line in family)
 
 
@@ -32,7 +32,7 @@ def _families(page: Page, past: Past | None) -> Iterator[list[str]]:
     yield _family("hccn_run_complete", "1 where the run had not been cut off.", [(of_run, float(facts.state != "incomplete"))])
     yield _family("hccn_run_info", "Labels tell which run the others are about.", [({**of_run, "run_id": facts.run_id, "state": page.state}, 1.0)])
     yield _family("hccn_hosts", "Hosts by the class of their verdict.", [({"class": name}, count) for name, count in page.classes.items()])
-    # Without a conclusion, that there is no finding says nothing.
+    # Without a conclusion, the absence of findings means nothing.
     yield _family("hccn_findings", "Findings by severity.", [({"severity": name}, page.severities.get(name, 0)) for name in SEVERITIES]
                   if page.conclusion else [])
     yield _family("hccn_fabric_components_bad", "Components of the fabric that are not good.", [({}, len(page.fabric))])

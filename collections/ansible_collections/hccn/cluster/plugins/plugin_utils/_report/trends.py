@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A run beside the runs before it: the median of each group over the runs, with the baseline and the limit of what is normal."""
+"""The trends of a run: the median of each group over earlier runs, with its baseline and limit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SHOWN_ENDS = 4
 
 
 @dataclass(frozen=True)
-class Point:
-    """One run; ``value`` is None where all failed, ``least`` its lowest value, None where there is but one."""
+class TrendPoint:
+    """A run; ``value`` is None if all failed, ``least`` the lowest value, None if there is only one."""
 
     run_id: str
     started: str
@@ -28,18 +28,18 @@ class Point:
 
 @dataclass(frozen=True)
 class Trend:
-    """``points`` oldest first, the last is this run. ``end``: the end that it is about, empty for the whole group."""
+    """``points`` are oldest first, the last one is this run; ``end`` is empty for the trend of a whole group."""
 
     group: Group
     end: str
-    points: list[Point]
+    points: list[TrendPoint]
     baseline: Baseline | None
     limit: float | None
     worse: bool
 
 
 def build(past: Past | None) -> list[Trend]:
-    """The groups that have a past or a baseline, the worse and the larger ones first, then the worst ends."""
+    """Return the trends of groups with earlier runs or a baseline, regressions and large groups first, then those of the worst ends."""
     if past is None:
         return []
     worse = {found.group for found in past.regressions if found.end is None}
@@ -59,17 +59,17 @@ def _whole(past: Past, group: Group, worse: bool) -> Trend:
     known = past.baselines.get(group)
     points = [_point(summary, stand) for summary, stand in stands]
     if group not in past.now.groups:
-        points.append(Point(past.now.run_id, past.now.started, None, None))
+        points.append(TrendPoint(past.now.run_id, past.now.started, None, None))
     return Trend(group, "", points, known, known.limit(group.unit) if known else None, worse)
 
 
-def _point(summary: Summary, stand: Stand) -> Point:
-    return Point(summary.run_id, summary.started, stand.median, stand.least if stand.count > 1 else None)
+def _point(summary: Summary, stand: Stand) -> TrendPoint:
+    return TrendPoint(summary.run_id, summary.started, stand.median, stand.least if stand.count > 1 else None)
 
 
 def _end(past: Past, found: Regression) -> Trend:
     end = found.end or End("", None)
-    points = [Point(summary.run_id, summary.started, summary.groups[found.group].ends[end], None)
+    points = [TrendPoint(summary.run_id, summary.started, summary.groups[found.group].ends[end], None)
               for summary in _line(past) if found.group in summary.groups and end in summary.groups[found.group].ends]
     known = past.baselines[found.group]
     own = Baseline(found.before, known.spread, known.runs, pinned=known.pinned)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The verdict of each host: by the conclusion of the run; where there is none, the last one that was made, else what its records and events say."""
+"""The verdict on each host: from the conclusion of the run, else its last verdict, else derived from its records and events."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ...module_utils._core.words import natural
 from .._findings.finding import Finding
 from .._history.format import DROPPED
 from .._history.reader import Run
-from . import findings as found_ones
+from . import conclusion as conclusions
 from .fields import Record, error_of, host_of, hosts_of, mapping, samples, text
 
-# Worst first. not_judged is no verdict: the host was measured, and nobody said what that means.
+# Worst first. not_judged: the host was measured, but there is no verdict.
 CLASSES = ("failed", "unreachable", "slow", "degraded", "busy", "not_measured", "not_judged", "good")
 _MEASURING = ("rdma", "collective", "ping", "matrix")
-# The NPU does somebody's work; a tool that was busy for a moment has other codes.
+# Codes of an NPU in use by a job; a tool that was busy for a moment has other codes.
 _IN_USE = ("busy", "device_busy")
 
 
 @dataclass(frozen=True)
 class HostVerdict:
-    """One line: the class, a sentence, what it rests on. ``judged`` is false where no verdict was made and the line is derived."""
+    """A row of the page: class, sentence and evidence. ``judged`` is False if the class is derived."""
 
     host: str
     verdict: str
@@ -34,8 +34,8 @@ class HostVerdict:
 
 
 @dataclass(frozen=True)
-class Component:
-    """Something of the fabric that no host answers for: a leaf, a rail, a path."""
+class FabricComponent:
+    """A component of the fabric that belongs to no host: a leaf, a rail, a path."""
 
     kind: str
     name: str
@@ -45,28 +45,28 @@ class Component:
     certain: bool
 
 
-def components(records: list[Record]) -> list[Component]:
-    """From the verdicts without a host and what earlier releases kept of collectives, each once, in the order they were made."""
-    found: dict[tuple[str, str], Component] = {}
+def components(records: list[Record]) -> list[FabricComponent]:
+    """Return the components in verdicts without a host and in findings of earlier releases, each once, in their order."""
+    found: dict[tuple[str, str], FabricComponent] = {}
     for record in records:
         for sample in samples(record) if record.get("kind") == "finding" or (record.get("kind") == "verdict" and not host_of(record)) else []:
-            if found_ones.has_component(sample):
+            if conclusions.has_component(sample):
                 continue
             kind, name, evidence = text(sample.get("kind")), text(sample.get("name")), sample.get("evidence")
-            found[kind, name] = Component(kind, name, text(sample.get("class")) or "failed", text(sample.get("message")),
+            found[kind, name] = FabricComponent(kind, name, text(sample.get("class")) or "failed", text(sample.get("message")),
                                           [str(item) for item in evidence] if isinstance(evidence, list) else [], sample.get("certain") is not False)
     return list(found.values())
 
 
 def severity(verdict: str) -> int:
-    """The place of a class in the order of the page; a class that is not known comes first."""
+    """Return the position of a class on the page; unknown classes come first."""
     return CLASSES.index(verdict) if verdict in CLASSES else -1
 
 
-def build(run: Run, conclusion: found_ones.Conclusion | None = None, findings: Mapping[str, list[Finding]] | None = None) -> list[HostVerdict]:
-    """One line for each host of the run, worst first, then in natural order.
+def build(run: Run, conclusion: conclusions.KeptConclusion | None = None, findings: Mapping[str, list[Finding]] | None = None) -> list[HostVerdict]:
+    """Return a row per host of the run, worst first, then in natural order.
 
-    The ``conclusion`` says which hosts there are and the class of each; ``findings`` are those on a host.
+    If there is a ``conclusion``, it determines the hosts and their classes; ``findings`` are those of each host.
     """
     made = {host_of(record): _made(record) for record in run.records if record.get("kind") == "verdict" and host_of(record)}
     records, events = _by_host(run)
@@ -89,7 +89,7 @@ def _by_host(run: Run) -> tuple[dict[str, list[Record]], dict[str, list[Record]]
 
 
 def _players(run: Run) -> set[str]:
-    # localhost runs plans and reports: it is a host of the fabric only if something was measured on it.
+    # localhost runs plans and reports; it belongs to the fabric only if something was measured on it.
     return {host for host in mapping(mapping(run.end).get("hosts")) if host != "localhost"}
 
 
@@ -106,11 +106,11 @@ def _made(record: Record) -> HostVerdict:
 
 
 def _concluded(line: HostVerdict, verdict: str, findings: list[Finding]) -> HostVerdict:
-    """The line of a host in the class that the conclusion has put it, with the reason for it."""
+    """Return the row of a host with the class of the conclusion and the reason for it."""
     if line.judged and line.verdict == verdict:
         return line
     if findings:
-        return HostVerdict(line.host, verdict, found_ones.sentence(line.host, findings), list(findings[0].evidence), judged=True)
+        return HostVerdict(line.host, verdict, conclusions.sentence(line.host, findings), list(findings[0].evidence), judged=True)
     return replace(line, verdict=verdict, judged=True) if verdict != "good" else HostVerdict(line.host, verdict, "", [], judged=True)
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which hosts of the inventory a pattern means."""
+"""Match patterns with the hosts of the inventory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ...module_utils._core.words import natural, printable, some
 from .job_problem import NO_HOSTS, JobProblem
 
 GROUPS = 8
-"""Groups that the sentence names."""
+"""Groups that the message names."""
 ALL = ("all", "ungrouped")
 
 
 def matched(loader: Any, groups: Mapping[str, Sequence[str]], pattern: str | Sequence[str], limit: str | None = None) -> list[str]:
-    """Return the hosts that a pattern of a play means, in the order in which the play has them. ``groups``: as Ansible's variable of that name."""
+    """Return the hosts that match the pattern of a play, in the order of the play. ``groups``: Ansible's variable of that name."""
     if not pattern:
-        return []  # which Ansible takes for all hosts here
+        return []  # InventoryManager would return all hosts
     manager = InventoryManager(loader, parse=False)
     for group, hosts in groups.items():
         manager.add_group(group)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A problem of a job that is known before any host is contacted, and how a list of them is worded."""
+"""Problems of a job that are known before any host is contacted, and the message for a list of them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...module_utils._core.words import LONGEST_TEXT, printable, some
+from ...module_utils._core.words import LONGEST_TEXT, npus, printable, some
 
 NO_HOSTS, UNKNOWN_VARIABLE, INVALID_VARIABLE = "no_hosts", "unknown_variable", "invalid_variable"
 REQUIREMENT_MISSING, ADDRESS_CONFLICT, ADDRESS_INVALID = "requirement_missing", "address_conflict", "address_invalid"
 
 MOST = 20
-"""Problems of a result, and hosts and NPUs of each: a failed task shows all of them."""
+"""Problems of a result, and hosts and NPUs of each, since a failed task displays all of them."""
 NAMES = 3
-"""Hosts that a sentence names."""
+"""Hosts that a sentence lists."""
 
 
 @dataclass(frozen=True)
 class JobProblem:
-    """``message`` is without the host, and without a final stop. ``devices`` are NPUs as (host, id); no ``hosts``: a problem of the whole job."""
+    """A problem of some hosts, or of the whole job if ``hosts`` is empty. ``message`` has no host name and no final stop; ``devices`` are (host, id)."""
 
     cause: str
     message: str
@@ -30,7 +30,7 @@ class JobProblem:
     devices: tuple[tuple[str, int], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the problem as an element of a result; ``host_count`` counts all hosts, ``hosts`` are the first ones."""
+        """Return the problem as an element of a result; ``hosts`` are the first ones, ``host_count`` counts all of them."""
         found: dict[str, Any] = {"cause": self.cause, "message": printable(self.message, LONGEST_TEXT), "hosts": list(self.hosts[:MOST]),
                                  "host_count": len(self.hosts)}
         if self.devices:
@@ -38,24 +38,18 @@ class JobProblem:
         return found
 
     def sentence(self, all_hosts: int) -> str:
-        """Return the problem with its hosts in front of it. ``all_hosts``: how many hosts the job has."""
+        """Return the problem, preceded by its hosts. ``all_hosts``: the number of hosts of the job."""
         message = printable(self.message, LONGEST_TEXT)
         if not self.hosts:
             return message
         if len(self.hosts) == all_hosts > NAMES:
             return f"all {all_hosts} hosts: {message}"
-        return f"{some([printable(host) for host in self.hosts], NAMES)}{self._npus()}: {message}"
-
-    def _npus(self) -> str:
-        ids = sorted({device for _host, device in self.devices})
-        if not ids:
-            return ""
-        consecutive = len(ids) > 1 and ids[-1] - ids[0] == len(ids) - 1
-        return f" NPUs {ids[0]}-{ids[-1]}" if consecutive else f" NPU{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
+        devices = f" {npus(device for _host, device in self.devices)}" if self.devices else ""
+        return f"{some([printable(host) for host in self.hosts], NAMES)}{devices}: {message}"
 
 
 def merged(problems: Iterable[JobProblem]) -> list[JobProblem]:
-    """Return the problems in their order, those with the same cause and message as one."""
+    """Return the problems in their order, merged by cause and message."""
     groups: dict[tuple[str, str], list[JobProblem]] = {}
     for problem in problems:
         groups.setdefault((problem.cause, problem.message), []).append(problem)

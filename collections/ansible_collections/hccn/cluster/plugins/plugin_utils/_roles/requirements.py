@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a job needs on the controller: the library netaddr where addresses are planned, the callback hccn.cluster.results for history and report."""
+"""The requirements of a job on the controller: the library netaddr to plan addresses, the callback hccn.cluster.results for history and report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .._history import where
+from .._history import location
 from .._plan import pools
 from .job_problem import REQUIREMENT_MISSING, JobProblem
 
@@ -15,7 +15,7 @@ NAMES = ("history", "netaddr")
 
 
 def missing(names: Iterable[str], subnets: Iterable[str]) -> list[JobProblem]:
-    """Return a problem for each of the requirements that is not met. ``subnets``: the hosts that declare subnets to plan addresses from."""
+    """Return a problem per missing requirement. ``subnets``: the hosts that declare subnets to plan addresses from."""
     wanted, planned = set(names), tuple(subnets)
     found = []
     if "netaddr" in wanted and planned and not pools.can_plan():
@@ -28,9 +28,9 @@ def missing(names: Iterable[str], subnets: Iterable[str]) -> list[JobProblem]:
 
 
 def _no_history() -> str | None:
-    if where.lost():
-        return where.lost()
-    if where.this_run() is None:
+    if location.lost():
+        return location.lost()
+    if location.this_run() is None:
         return ("enable the callback hccn.cluster.results, with callbacks_enabled = hccn.cluster.results in the section [defaults] of ansible.cfg, "
                 "or with the environment variable ANSIBLE_CALLBACKS_ENABLED=hccn.cluster.results")
     return None

@@ -14,7 +14,7 @@ from ansible.module_utils.common.yaml import yaml_load
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 
 HOST_VARIABLES = frozenset(("rank_table_container_ip", "rank_table_host_ip", "rank_table_rack", "rank_table_server_id"))
-"""Variables of hosts that no argument specification has, since they are read for all hosts at once."""
+"""Variables of hosts that no argument specification contains, since they are read for all hosts at once."""
 
 PLAY_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "hccn_conf": {"type": "str"}, "hccn_fail_on": {"type": "str", "choices": ["never", "failed", "slow", "any"]}, "hccn_history": {"type": "str"},
@@ -30,7 +30,7 @@ PUBLISHED = frozenset(("hccn_check_collective_history", "hccn_check_fabric", "hc
 def options(folder: Path = ROLES) -> dict[str, Mapping[str, Any]]:
     """Return the options of playbooks, and of all entry points of all roles, by name.
 
-    None is required: what a role requires, it asks for when it is run.
+    No option is required here: a role checks that when it runs.
     """
     found: dict[str, Mapping[str, Any]] = dict(PLAY_OPTIONS)
     for path in sorted(folder.glob("*/meta/argument_specs.yml")):
@@ -46,7 +46,7 @@ def known(specs: Mapping[str, Any]) -> frozenset[str]:
 
 
 def set_by_tasks(folder: Path = ROLES) -> frozenset[str]:
-    """Return the variables that tasks of the roles register or set: later in a job they are among the variables of the hosts."""
+    """Return the variables that tasks of the roles register or set, which later plays of a job find among the variables of hosts."""
     return frozenset(name for path in sorted(folder.glob("*/tasks/*.yml")) for name in _set_by(_read(path)))
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Names and values of the variables that hosts have for the collection's roles, checked as they are written, before any template is evaluated."""
+"""Check the names and values of the variables of hosts for the collection's roles before any template is evaluated."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .._trust import sent_options
 from .job_problem import INVALID_VARIABLE, MOST, UNKNOWN_VARIABLE, JobProblem
 
 Written = Mapping[str, Mapping[str, Any]]
-"""By host, its variables for the collection as they are written."""
+"""The untemplated variables of each host for the collection."""
 
 TYPES = {"bool": "true or false", "dict": "a dictionary", "float": "a number", "int": "a whole number", "list": "a list", "path": "a path", "str": "text"}
 SIMILAR = 0.8
-"""From which likeness on another name is suggested (difflib)."""
+"""The least similarity of a name that is suggested (difflib)."""
 
 
 def written(hosts: Iterable[str], raw: Callable[[str], Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the variables of the hosts that begin as those of a role or playbook do, but not what a host sent as facts: the roles refuse that."""
+    """Return the variables of the hosts with the prefix of a role or playbook, except facts sent by hosts, which the roles refuse."""
     return {host: _own(raw(host)) for host in hosts}
 
 
@@ -37,14 +37,14 @@ def _own(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fail_on(hosts: Written) -> str:
-    """Return the strictest ``hccn_fail_on`` of the hosts, the default where none of them has one. A value that holds a template is not known."""
+    """Return the strictest ``hccn_fail_on`` of the hosts, or the default. Templates are ignored."""
     order = list(conclusion.FAILING)
     values = [plain(variables["hccn_fail_on"])[0] for variables in hosts.values() if "hccn_fail_on" in variables]
     return max((value for value in values if value in order), key=order.index, default=conclusion.FAIL_ON)
 
 
 def unknown(hosts: Written, known: frozenset[str], set_by_tasks: Callable[[], frozenset[str]]) -> list[JobProblem]:
-    """Return a problem for each name that the collection does not know. ``set_by_tasks`` is asked only where there is such a name."""
+    """Return a problem per name that the collection does not know. ``set_by_tasks`` is called only if there is such a name."""
     found: dict[str, list[str]] = {}
     for host, variables in hosts.items():
         for name in variables.keys() - known:
@@ -60,8 +60,8 @@ def _suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def invalid(hosts: Written, specs: Mapping[str, Mapping[str, Any]]) -> list[JobProblem]:
-    """Return a problem for each value of a wrong type or choice. A value that holds a template is not known yet and is skipped."""
-    # Hosts of a group share the object of a value, which lives as long as ``hosts``.
+    """Return a problem per value of a wrong type or choice. Templates are skipped."""
+    # Hosts of a group share the object of a value, which exists as long as ``hosts``, so its id is unique.
     checked: dict[tuple[str, int], str | None] = {}
     found: dict[str, list[str]] = {}
     for host, variables in hosts.items():
@@ -77,7 +77,7 @@ def invalid(hosts: Written, specs: Mapping[str, Mapping[str, Any]]) -> list[JobP
 
 
 def wrong_value(name: str, value: Any, option: Mapping[str, Any]) -> str | None:
-    """Return why the role would refuse the value; None where it would not, and for a value that holds a template."""
+    """Return why the role would refuse the value, None if it would accept it or it contains a template."""
     shown, whole = plain(value)
     if not whole:
         return None

@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 import yaml
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import known, redact
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import known_values, redact
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Bounds, NotKept, Redactor
 
 sre = pytest.importorskip("re._parser" if hasattr(re, "_parser") else "sre_parse")
@@ -121,7 +121,7 @@ def test_a_long_secret_is_found_by_its_pieces() -> None:
     token = "".join(chr(65 + number * 7 % 26) for number in range(1000))
     assert cleaned(f"x {token} y", token) == "x (hidden) y"
     left = cleaned(f"x {token[:700]}", token)
-    assert left.startswith("x (hidden)") and len(left) < len("x (hidden)") + known.PIECE
+    assert left.startswith("x (hidden)") and len(left) < len("x (hidden)") + known_values.PIECE
 
 
 def test_a_record_keeps_its_shape() -> None:
@@ -222,13 +222,13 @@ class Counting(set):  # type: ignore[type-arg]
 @pytest.mark.parametrize("text", ["aaaa", "aaab", "token ", "hunter2 ", "password: \"", "a-"])
 def test_the_work_is_linear_in_the_text_and_not_in_the_number_of_values(text: str) -> None:
     """Values that all begin alike, and texts that begin to be one of them at each place."""
-    values = known.KnownValues()
+    values = known_values.KnownValues()
     values.learn(["a" * length + "b" for length in range(4, 200)] + [f"token {number}" for number in range(2000)])
     values._forms = looked_up = Counting(values._forms)
     for size in (1_000, 10_000, 100_000):
         looked_up.count = 0
         values.hidden((text * size)[:size], redact.HIDDEN)
-        assert looked_up.count <= known.PIECE * size
+        assert looked_up.count <= known_values.PIECE * size
 
 
 REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")

@@ -30,8 +30,8 @@ def test_samples(value: Any, found: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize(("value", "found"), [(True, "enabled"), (False, "disabled"), (None, ""), ("enabled", "enabled")])
-def test_switches(value: Any, found: str) -> None:
-    assert fields.switch(value) == found
+def test_flag(value: Any, found: str) -> None:
+    assert fields.flag(value) == found
 
 
 @pytest.mark.parametrize(

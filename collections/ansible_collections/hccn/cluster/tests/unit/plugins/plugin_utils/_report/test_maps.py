@@ -10,8 +10,8 @@ import zlib
 from typing import Any
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.plugin_utils._report import heat, plots, png, worst
-from ansible_collections.hccn.cluster.plugins.plugin_utils._report.heat import Expected, Measured
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import heatmaps, plots, png, worst_pairs
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report.heatmaps import Expected, PairResults
 
 
 def pair(source: str, target: str, value: float | None, device: int = 0, to: int | None = None, **more: Any) -> dict[str, Any]:
@@ -28,8 +28,8 @@ def looked(host: str, device: int, leaf: str) -> dict[str, Any]:
     return {"kind": "device", "status": "ok", "source": {"host": host, "device": device}, "samples": [{"lldp": {"system_name": leaf}}]}
 
 
-def maps(*records: dict[str, Any], normal: float | None = None) -> heat.Maps:
-    found = heat.build(Measured(records), normal)
+def maps(*records: dict[str, Any], normal: float | None = None) -> heatmaps.Maps:
+    found = heatmaps.build(PairResults(records), normal)
     assert found is not None
     return found
 
@@ -77,7 +77,7 @@ def test_what_is_expected() -> None:
     assert maps(*records).expected == Expected(90.0, "median")
     assert maps(*records, normal=98.0).expected == Expected(98.0, "history")
     assert maps(pair("n1", "n2", 100.0, context={"line_rate_gbit_s": 200}), records[1]).expected == Expected(200.0, "line_rate")
-    assert heat.build(Measured([]), None) is None
+    assert heatmaps.build(PairResults([]), None) is None
 
 
 def test_the_map_is_about_what_most_of_the_run_is_about() -> None:
@@ -90,7 +90,7 @@ def test_the_map_is_about_what_most_of_the_run_is_about() -> None:
 
 @pytest.mark.parametrize(("part", "level"), [(0.1, 0), (0.5, 0), (0.775, 120), (1.0, 217), (1.05, 239), (2.0, 239), (None, png.CLEAR)])
 def test_colours_do_not_follow_the_best_or_worst_of_a_run(part: float | None, level: int) -> None:
-    assert heat.level(part) == level
+    assert heatmaps.level(part) == level
 
 
 def test_the_scale_is_ordered_in_grey() -> None:
@@ -159,21 +159,21 @@ def test_names_beside_a_map(names: list[str], short: list[str]) -> None:
 def test_the_worst_pairs_with_what_speaks_for_which_end() -> None:
     records = [pair(source, target, 50.0 if source == "n3" else 100.0) for source in ("n1", "n2", "n3", "n4") for target in ("n1", "n2", "n3", "n4")
                if source != target and (source, target) != ("n4", "n1")]
-    measured = Measured([*records, pair("n4", "n1", None)])
-    found = worst.pairs(measured, Expected(100.0, "history"), 4)
+    measured = PairResults([*records, pair("n4", "n1", None)])
+    found = worst_pairs.pairs(measured, Expected(100.0, "history"), 4)
     assert [(row.source, row.target, row.value, row.share, row.message, row.source_median, row.target_median, row.reverse) for row in found] == [
         ("n4 npu 0", "n1 npu 0", None, None, "no answer", 100.0, 75.0, 100.0),
         ("n3 npu 0", "n1 npu 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
         ("n3 npu 0", "n2 npu 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
         ("n3 npu 0", "n4 npu 0", 50.0, 0.5, "", 50.0, 100.0, 100.0),
     ]
-    assert [(row.host, row.sent, row.received, row.share) for row in worst.hosts(measured, Expected(100.0, "history"), 2)] == [
+    assert [(row.host, row.sent, row.received, row.share) for row in worst_pairs.hosts(measured, Expected(100.0, "history"), 2)] == [
         ("n3", 50.0, 100.0, 0.5), ("n1", 100.0, 75.0, 0.75)]
 
 
 def test_one_dead_host_does_not_hide_a_slow_link() -> None:
     records = [pair(f"n{number}", "n99", None) for number in range(20)] + [pair("n1", "n2", 50.0)]
-    found = worst.pairs(Measured([*records, *(pair(f"n{number}", f"n{number + 1}", 100.0) for number in range(2, 20))]), Expected(100.0, "history"))
+    found = worst_pairs.pairs(PairResults([*records, *(pair(f"n{number}", f"n{number + 1}", 100.0) for number in range(2, 20))]), Expected(100.0, "history"))
     assert [row.target for row in found[:3]] == ["n99 npu 0"] * 3
     assert ("n1 npu 0", "n2 npu 0", 50.0) in [(row.source, row.target, row.value) for row in found]
     assert len(found) == 10

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader import Run, RunFile
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html as pages
-from ansible_collections.hccn.cluster.plugins.plugin_utils._report import model, texts
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import model, translations
 
 HEADER = {
     "schema": "hccn.cluster/history/1",
@@ -195,8 +195,8 @@ def test_every_text_is_there_in_both_languages() -> None:
     english, chinese = read(page(records, [TASK])), read(page(records, [TASK]), "zh-CN")
     assert chinese.sections["verdict"].startswith("3 台主机中有 3 台不正常。 网络中有 1 个部件不正常。 | 1 | ✕ | 失败 | 1 | ◐ | 慢")
     assert [section.count(" | ") for section in english.sections.values()] == [section.count(" | ") for section in chinese.sections.values()]
-    assert [key for key, pair in texts.TEXTS.items() if len(pair) != 2 or not all(pair)] == []
-    marks = {key: [sorted(re.findall(r"{[a-z]+}", text)) for text in pair] for key, pair in texts.TEXTS.items()}
+    assert [key for key, pair in translations.TEXTS.items() if len(pair) != 2 or not all(pair)] == []
+    marks = {key: [sorted(re.findall(r"{[a-z]+}", text)) for text in pair] for key, pair in translations.TEXTS.items()}
     assert [key for key, (one, other) in marks.items() if one != other] == []
 
 

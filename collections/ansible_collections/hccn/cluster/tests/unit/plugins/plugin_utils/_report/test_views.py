@@ -15,7 +15,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader impor
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import summarise
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import kept
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
-from ansible_collections.hccn.cluster.plugins.plugin_utils._report import charts, coverage, devices, export, heat, html, markdown, model, prometheus, trends
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import charts, coverage, devices, export, heatmaps, html, markdown, model, prometheus, trends
 from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
 
 END = {"end": True, "finished_at": "2026-11-20T11:17:33.400Z", "records": 0, "hosts": {}}
@@ -86,7 +86,7 @@ def test_those_that_stand_out_and_are_not_listed_are_not_counted_with_the_others
 
 
 def covered(records: list[dict[str, Any]], hosts: list[str]) -> coverage.Coverage:
-    return coverage.build(run(records), heat.Measured(records), hosts)
+    return coverage.build(run(records), heatmaps.PairResults(records), hosts)
 
 
 def test_what_was_covered() -> None:

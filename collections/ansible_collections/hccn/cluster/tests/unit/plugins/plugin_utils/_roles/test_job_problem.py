@@ -17,6 +17,7 @@ HOSTS = tuple(f"npu{number}" for number in range(1, 513))
     (("npu3",), (("npu3", 5),), "npu3 NPU 5: it is wrong"),
     (("npu3",), (("npu3", 0), ("npu3", 1), ("npu3", 2)), "npu3 NPUs 0-2: it is wrong"),
     (("npu3",), (("npu3", 0), ("npu3", 5)), "npu3 NPUs 0, 5: it is wrong"),
+    (("npu3",), (("npu3", 0), ("npu3", 1), ("npu3", 5)), "npu3 NPUs 0-1, 5: it is wrong"),
     (HOSTS[:4], (), "npu1, npu2, npu3 and 1 more: it is wrong"),
     (HOSTS, (), "all 512 hosts: it is wrong"),
     (("np\x1bu",), (), "np?u: it is wrong"),

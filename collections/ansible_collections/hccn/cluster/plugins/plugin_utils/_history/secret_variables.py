@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which values of variables are secrets: by the variable's name, by the name of a key inside of it, or since they are vaulted."""
+"""Recognise secrets among variables: by the name of the variable, by the name of a key in it, or because they are vaulted."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from .known import LONGEST, SHORTEST
+from ...module_utils._core.foreign_text import has_template
+from .known_values import LONGEST, SHORTEST
 
 SMALLEST_NUMBER = 100_000
-"""Of numbers that are no texts: smaller ones are ports, sizes and times."""
+"""The smallest number that can be a secret; smaller ones are ports, sizes and times."""
 COMMON = frozenset("admin administrator default false hccn localhost none null password root secret test token true user".split())
-"""Values that are no secret, whatever they are the value of: a default, a switch, a user."""
+"""Values that are never secrets: defaults, flags, users."""
 MOST_SEARCHED = 64
-"""Entries of a variable that is no secret itself: what is larger is a result, and costs too much for each host."""
-MOST_GATHERED = 1 << 20
-"""Characters of the secrets of one host, or of one result."""
+"""Entries of a variable that are searched for secrets; larger variables are results, and searching them for every host costs too much."""
+MOST_COLLECTED = 1 << 20
+"""Characters plus values of the secrets of a host or result that are collected."""
 SEARCHED_LEVELS, TAKEN_LEVELS = 2, 4
 
 WORDS = r"pass(?:word|wd|phrase)?|secret|token|credentials?|api_?key|access_?key|private_?key|snmp_community"
-"""What the name of a secret has in it, as a pattern."""
+"""Pattern of the words that mark the name of a secret."""
 _SECRET_NAME = re.compile(rf"(?i)(?:^|[_\-.])(?:{WORDS})(?:$|[_\-.\d])|[_\-.]key$")
 _NO_SECRET = re.compile(r"(?i)(?:file|path|dir|sock|url|host|user|name|length|enabled)$")
 _BESIDE = re.compile(
@@ -33,44 +34,44 @@ _MAGIC = frozenset({"groups", "hostvars", "vars", "play_hosts", "environment"})
 
 
 def is_secret_name(name: object) -> bool:
-    """Return whether a variable of this name holds a secret: ``ansible_password``, ``AWS_SECRET_ACCESS_KEY``, ``api-token``."""
+    """Return True if the name is that of a secret: ``ansible_password``, ``AWS_SECRET_ACCESS_KEY``, ``api-token``."""
     return isinstance(name, str) and _SECRET_NAME.search(name) is not None and _NO_SECRET.search(name) is None
 
 
 def is_template(value: object) -> bool:
-    """Return whether a value looks like a template of Jinja."""
-    return isinstance(value, str) and ("{{" in value or "{%" in value)
+    """Return True if a value contains marks of a Jinja template."""
+    return isinstance(value, str) and has_template(value)
 
 
-def is_telling(value: str) -> bool:
-    """Return whether a value can be looked for in texts: it is long enough, and no ordinary word."""
+def is_searchable(value: str) -> bool:
+    """Return True if a value can be searched for in texts: it is long enough and not a common word."""
     return len(value) >= SHORTEST and value.lower() not in COMMON
 
 
-def _as_it_is(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
-def secret_values(variables: Mapping[str, Any], opened: Callable[[Any], Any] = _as_it_is) -> set[str]:
-    """Return the texts of variables whose names say that they are secrets, of what stands inside of them, and what is vaulted.
+def secret_values(variables: Mapping[str, Any], opened: Callable[[Any], Any] = _unchanged) -> set[str]:
+    """Return all texts in variables whose names mark them as secrets, and all vaulted texts.
 
-    ``opened`` gives back what a template or a vaulted text stands for, and None for what cannot be known.
+    ``opened`` returns the value of a template or a vaulted text, None if it cannot be known.
     """
-    gathered = _Gathered(opened)
+    collector = _Collector(opened)
     for name, value in variables.items():
         not_searched = name in _MAGIC or str(name).startswith("ansible_")
-        gathered.search(name, value, 0 if not_searched else SEARCHED_LEVELS)
-    return {value for value in gathered.texts if is_telling(value)}
+        collector.search(name, value, 0 if not_searched else SEARCHED_LEVELS)
+    return {value for value in collector.texts if is_searchable(value)}
 
 
-class _Gathered:
+class _Collector:
     def __init__(self, opened: Callable[[Any], Any]) -> None:
         self.texts: set[str] = set()
         self._opened = opened
-        self._left = MOST_GATHERED
+        self._left = MOST_COLLECTED
 
     def search(self, name: object, value: Any, levels: int) -> None:
-        """Take a value that is a secret; search one that is none for secrets, so many levels below: ``bmc: {password: ...}``."""
+        """Collect a value that is a secret, and search any other value for secrets up to ``levels`` deep: ``bmc: {password: ...}``."""
         if is_secret_name(name) or _is_vaulted(value):
             self._take(value, TAKEN_LEVELS)
         elif levels and isinstance(value, (Mapping, list, tuple)) and len(value) <= MOST_SEARCHED:
@@ -78,7 +79,7 @@ class _Gathered:
                 self.search(key, item, levels - 1)
 
     def _take(self, value: Any, levels: int) -> None:
-        """Take all texts of a secret, but for those that stand beside it: the name of a user, a port."""
+        """Collect all texts of a secret except those that accompany it: the name of a user, a port."""
         self._left -= 1
         if self._left < 0:
             return
@@ -106,7 +107,7 @@ class _Gathered:
 
 
 def _items(value: Mapping[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterable[tuple[Any, Any]]:
-    """Keys and values; the elements of a list have no key."""
+    """Return keys and values; the elements of a list have an empty key."""
     return value.items() if isinstance(value, Mapping) else (("", item) for item in value)
 
 

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Known secrets in texts, in every form that quoting gives them.
+"""Find known secrets in texts, in every form that quoting gives them.
 
-Ansible and the tools print what they were given as JSON, as YAML, as Python's repr, as a word of a shell and in addresses. Each of these writes some
-characters in another form, so a value is looked for in all of them. Base64, hashes and the like are not known.
+Ansible and the tools print values as JSON, YAML, Python's repr, a word of a shell and in URLs, and each escapes some characters differently. All of these
+forms are searched for; encodings such as base64 and hashes are not.
 
-A text is looked through once, from its first character to its last. At each place the next four characters decide, by one look-up, whether any value may
-begin there; at most PIECE more look-ups decide whether one does. The work is linear in the text, and does not grow with the number of values.
+A text is scanned once. At each position one lookup of the next four characters decides whether any value can begin there, and at most PIECE more lookups
+decide whether one does. The work is linear in the text and independent of the number of values.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from urllib.parse import quote, quote_plus
 import yaml
 
 SHORTEST = 4
-"""Characters of a value that is looked for: a shorter one would hide half of all texts."""
+"""The shortest value that is searched for; shorter ones would hide half of all texts."""
 PIECE = 64
-"""Characters that are compared. A longer form is looked for in pieces, the last of which overlaps: of one that was cut, the whole pieces are hidden, too."""
+"""Characters that are compared. Longer forms are split into pieces, the last of which overlaps, so that complete pieces of a cut value are hidden, too."""
 LONGEST = 65536
-"""Characters of a value; what comes after them is not known."""
+"""Characters of a value that are searched for."""
 SHORTEST_LINE = 16
-"""Of a value of several lines, as a private key is, whose lines tools print one by one."""
+"""The shortest line of a multi-line value, such as a private key, that is searched for by itself."""
 SHORTEST_PHRASE = 12
 MOST_WORDS = 12
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
@@ -34,7 +34,7 @@ _GAP = re.compile(r"\s+")
 
 
 def _in_python(value: str) -> str:
-    # Both quotes before it, so that an apostrophe is escaped as in a text that has both.
+    # With both quotes in front, an apostrophe is escaped as in a text that contains both.
     return repr("'\"" + value)[4:-1]
 
 
@@ -62,13 +62,13 @@ _QUOTING: tuple[Callable[[str], str], ...] = (
 
 
 def forms(value: str) -> set[str]:
-    """Return the texts by which a value is recognised."""
+    """Return the texts by which a value is recognised, at most PIECE characters each."""
     found = {form for part in _parts(value[:LONGEST]) for form in _quoted(part)}
     return {piece for form in found for piece in _pieces(form)}
 
 
 def _parts(value: str) -> Iterator[str]:
-    """The value; each of its lines; and what is left of a phrase that was cut between two words (_core.words)."""
+    """Yield the value, each of its lines, and the parts of a phrase that may have been cut between two words (see _core.words)."""
     yield value
     lines = value.splitlines()
     gaps = list(_GAP.finditer(value)) if len(lines) == 1 else []
@@ -83,7 +83,7 @@ def _quoted(part: str) -> set[str]:
     if _PLAIN.fullmatch(part):
         return {part}
     once = {part, *(quoting(part) for quoting in _QUOTING)}
-    return once | {_in_json(form) for form in once}  # JSON in JSON, as of a module that prints another one's answer
+    return once | {_in_json(form) for form in once}  # JSON in JSON, when a module prints the answer of another one
 
 
 def _pieces(form: str) -> Iterator[str]:
@@ -92,13 +92,13 @@ def _pieces(form: str) -> Iterator[str]:
 
 
 class KnownValues:
-    """The values that ``hidden`` finds. ``learn`` adds to them."""
+    """A set of values that ``hidden`` finds in texts and ``learn`` extends."""
 
     def __init__(self) -> None:
         self._values: set[str] = set()
         self._forms: set[str] = set()
         self._lengths: dict[str, list[int]] = {}
-        """By the first SHORTEST characters of forms: how long those are, the longest first."""
+        """The lengths of the forms by their first SHORTEST characters, the longest first."""
 
     def __bool__(self) -> bool:
         return bool(self._values)
@@ -114,7 +114,7 @@ class KnownValues:
                 lengths.sort(reverse=True)
 
     def hidden(self, text: str, mark: str) -> str:
-        """Return the text with one ``mark`` in the place of each value, or of several that overlap or have nothing between them."""
+        """Return the text with ``mark`` in place of each value, or of several adjacent or overlapping ones."""
         lengths = self._lengths
         starts = [place for place in range(len(text) - SHORTEST + 1) if text[place:place + SHORTEST] in lengths] if lengths else ()
         parts: list[str] = []
@@ -127,5 +127,5 @@ class KnownValues:
         return "".join([*parts, text[end:]]) if parts else text
 
     def _length_at(self, text: str, start: int) -> int:
-        """How long the longest value is that begins there; 0 for none."""
+        """Return the length of the longest value that begins at ``start``, 0 if there is none."""
         return next((length for length in self._lengths[text[start:start + SHORTEST]] if text[start:start + length] in self._forms), 0)

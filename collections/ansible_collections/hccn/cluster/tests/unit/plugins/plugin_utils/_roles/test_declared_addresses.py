@@ -8,7 +8,7 @@ import pytest
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import declared
+from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import declared_addresses
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles.job_problem import JobProblem
 
 SUBNETS = [{"cidr": "10.78.0.0/16", "gateway": "10.78.0.1"}]
@@ -19,7 +19,7 @@ def by_hand(address, device=0, netmask="255.255.0.0"):
 
 
 def checked(hosts, can_plan=True):
-    wrong, skipped = declared.problems_of(list(hosts), hosts.__getitem__, can_plan)
+    wrong, skipped = declared_addresses.problems_of(list(hosts), hosts.__getitem__, can_plan)
     assert skipped == []
     return wrong
 
@@ -86,7 +86,7 @@ def test_a_host_that_cannot_be_read_hides_no_other():
 @pytest.mark.parametrize("value", [None, 5, "x", {"a": 1}, [], [None], [[1]], [{}], [{"id": 0, "address": {"a": 1}, "netmask": 7}], [{"cidr": []}]])
 def test_odd_values_raise_nothing(name, value):
     for more in ({}, {"validate_product": "A2"}):
-        declared.problems_of(["npu1"], {"npu1": {**more, name: value}}.__getitem__, True)
+        declared_addresses.problems_of(["npu1"], {"npu1": {**more, name: value}}.__getitem__, True)
 
 
 @pytest.mark.parametrize("name, value, sentence", [
@@ -104,7 +104,7 @@ def test_what_cannot_be_evaluated_yet_is_a_warning():
     left = [{"id": 0, "address": "{{ later }}", "netmask": "255.255.0.0"}]
     hosts = {"npu1": Undefined(bring_up_network="{{ later }}"), "npu2": by_hand("10.78.1.1"), "npu3": {"bring_up_config": left},
              "npu4": {**by_hand("10.78.1.4"), "validate_product": "{{ product }}"}}
-    wrong, skipped = declared.problems_of(list(hosts), hosts.__getitem__, True)
+    wrong, skipped = declared_addresses.problems_of(list(hosts), hosts.__getitem__, True)
     assert wrong == []
     assert [problem.sentence(4) for problem in skipped] == [
         "npu1: the declared addresses are not checked, since bring_up_network cannot be evaluated yet",

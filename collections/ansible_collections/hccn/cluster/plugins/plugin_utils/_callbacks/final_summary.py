@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What is printed after Ansible's recap: the conclusion of the run. Where the run never came to it, it is made of what Ansible itself saw."""
+"""The summary printed after Ansible's recap: the conclusion of the run, or one derived from Ansible's statistics if the run never concluded."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .._findings.finding import Finding
 LOCALHOST = "localhost"
 
 
-class LastScreen:
-    """Is told of results and of failures; holds the last of each."""
+class FinalSummary:
+    """Collects the results and failures that the summary is made of; later ones replace earlier ones."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -24,8 +24,8 @@ class LastScreen:
         self._validated: Mapping[str, Any] = {}
         self._failures: dict[str, tuple[str, str]] = {}
 
-    def saw(self, action: str, result: Mapping[str, Any]) -> None:
-        """Note the result of an action that the collection runs on the controller."""
+    def note_result(self, action: str, result: Mapping[str, Any]) -> None:
+        """Record the result of an action that the collection runs on the controller."""
         if action == "hccn.cluster.conclude" and isinstance(result.get("lines"), list):
             self._lines = [str(line) for line in result["lines"]]
         elif action == "hccn.cluster.report" and isinstance(result.get("path"), str) and result.get("path", "").endswith((".html", ".md", ".json")):
@@ -33,21 +33,21 @@ class LastScreen:
         elif action == "hccn.cluster.validate_job":
             self._validated = result
 
-    def failed(self, host: str, task: str, message: str) -> None:
-        """Note the last failure of a host; Ansible's statistics say at the end whether it counts."""
+    def note_failure(self, host: str, task: str, message: str) -> None:
+        """Record the last failure of a host. Ansible's statistics decide at the end whether it counts."""
         self._failures[host] = task, message
 
     @property
     def concluded(self) -> bool:
-        """True when the run came to its conclusion."""
+        """Return True if the run has concluded."""
         return bool(self._lines)
 
     def lines(self, why_no_report: str = "") -> list[str]:
-        """The screen of a run that came to its conclusion."""
+        """Return the summary of a run that has concluded."""
         return [*self._lines, screen.report_line(self._report, why_no_report)]
 
     def fallback(self, processed: Iterable[str], failures: Mapping[str, int], unreachable: Mapping[str, int]) -> Conclusion | None:
-        """Conclude from Ansible's statistics; None where nothing failed, and for a playbook that is no job of the collection."""
+        """Conclude from Ansible's statistics; None if nothing failed or the playbook is not a job of the collection."""
         if not self._validated:
             return None
         hosts = self._hosts(processed)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The tables of what was measured beside the maps: latencies and collectives."""
+"""The tables of latencies and collectives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .fields import Record, endpoint, error_of, hosts_of, mapping, number, sampl
 
 @dataclass(frozen=True)
 class Latency:
-    """One direction of a pair at one size, microseconds."""
+    """The latency of one direction of a pair at one size, in microseconds."""
 
     source: str
     target: str
@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Collective:
-    """One run of a collective over its sizes."""
+    """A run of a collective over its sizes."""
 
     operation: str
     ranks: str
@@ -49,14 +49,14 @@ class Collective:
 
 
 def latencies(records: list[Record]) -> list[Latency]:
-    """Every sample with a latency, the longest first."""
+    """Return all samples with a latency, the longest first."""
     rows = [_latency(record, sample) for record in records for sample in samples(record) if mapping(sample.get("latency_us"))]
     rows.sort(key=lambda row: -(row.typical or row.average or 0))
     return rows
 
 
 def collectives(records: list[Record]) -> list[Collective]:
-    """One table for each run of a collective, in the order they were measured."""
+    """Return a table per run of a collective, in the order of the measurements."""
     return [
         Collective(
             operation=text(record.get("operation")),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._report import measured
+from ansible_collections.hccn.cluster.plugins.plugin_utils._report import tables
 
 
 def pair(source: str, target: str, *values: float, size: int = 65536, **more: Any) -> dict[str, Any]:
@@ -28,10 +28,10 @@ def test_latencies_longest_first() -> None:
         {"kind": "ping", "status": "ok", "source": {"address": "192.0.2.1"}, "samples": [{"latency_us": {"avg": 30}}, {"latency_us": {}}, {}]},
         {"kind": "ping", "status": "ok", "samples": [{"latency_us": {"p99": 5}}]},
     ]
-    assert measured.latencies(records) == [
-        measured.Latency("192.0.2.1", "", "ping", None, None, 30.0, None, "ok"),
-        measured.Latency("n1 npu 0", "n2 npu 0", "rdma write", 2.0, 2.0, 2.5, 9.0, "ok"),
-        measured.Latency("", "", "ping", None, None, None, 5.0, "ok"),
+    assert tables.latencies(records) == [
+        tables.Latency("192.0.2.1", "", "ping", None, None, 30.0, None, "ok"),
+        tables.Latency("n1 npu 0", "n2 npu 0", "rdma write", 2.0, 2.0, 2.5, 9.0, "ok"),
+        tables.Latency("", "", "ping", None, None, None, 5.0, "ok"),
     ]
 
 
@@ -46,14 +46,14 @@ def test_a_collective_with_its_sizes() -> None:
         "samples": [{"size_bytes": 1024, "time_us": 10.5, "algbw_gbyte_s": 0.1, "busbw_gbyte_s": 0.2, "check": "failed"}, {}],
         "error": {"message": "the check of 1024 bytes failed"},
     }
-    assert measured.collectives([record]) == [
-        measured.Collective(
+    assert tables.collectives([record]) == [
+        tables.Collective(
             "all_reduce",
             "16",
             ["n2", "n10"],
             "all_reduce_test",
             "failed",
             "the check of 1024 bytes failed",
-            [measured.Step(1024.0, 10.5, 0.1, 0.2, "failed"), measured.Step(None, None, None, None, "")],
+            [tables.Step(1024.0, 10.5, 0.1, 0.2, "failed"), tables.Step(None, None, None, None, "")],
         )
     ]

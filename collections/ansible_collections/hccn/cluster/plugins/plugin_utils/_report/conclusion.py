@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The conclusion of a run and its findings, read from its records. A run that concludes twice is shown by its last conclusion."""
+"""Read the conclusion of a run and its findings from its records. If a run concludes twice, the last conclusion counts."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .._trust.provenance import of_conclusion
 from .fields import Record, mapping, samples, text
 
 SHOWN_OF_HOST = 3
-"""Findings that the sentence of a host quotes."""
+"""Findings that the sentence about a host quotes."""
 
 
 @dataclass(frozen=True)
-class Conclusion:
-    """``result``: one of RESULTS. ``hosts``: the class of each host, in the order of the record."""
+class KeptConclusion:
+    """``result`` is one of RESULTS; ``hosts`` has the class of each host, in the order of the record."""
 
     result: str
     fail_on: str
     hosts: Mapping[str, str]
 
 
-def read(records: Iterable[Record]) -> tuple[Conclusion | None, list[Finding]]:
+def read(records: Iterable[Record]) -> tuple[KeptConclusion | None, list[Finding]]:
     """Return the last conclusion and its findings, worst first; without a conclusion, the findings of all records.
 
-    The findings of a conclusion are the records of it that were kept after the conclusion before. What other records of the run say is among them already.
+    The findings of a conclusion are its records since the previous conclusion. They already include those of other records of the run.
     """
     last, of_last = None, []
     pending: list[Finding] = []
@@ -48,12 +48,12 @@ def read(records: Iterable[Record]) -> tuple[Conclusion | None, list[Finding]]:
 
 
 def has_component(sample: Mapping[str, Any]) -> bool:
-    """Return True for the sample of a finding; records of earlier releases have ``kind`` and ``name`` in its place."""
+    """Return True for the sample of a finding; records of earlier releases have ``kind`` and ``name`` instead."""
     return isinstance(sample.get("component"), Mapping)
 
 
 def by_host(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """The findings that decide the class of a host, in their order."""
+    """Return the findings that determine the class of each host, in their order."""
     found: dict[str, list[Finding]] = {}
     for one in findings:
         for host in one.hosts if one.component.kind in ON_HOST else ():
@@ -62,7 +62,7 @@ def by_host(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
 
 
 def sentence(host: str, findings: list[Finding]) -> str:
-    """What is wrong with a host: ``npu3 NPU 5: the link is down``."""
+    """Return the findings of a host as a sentence: ``npu3 NPU 5: the link is down``."""
     parts = [one.message if one.component.name == host else f"{one.component.name}: {one.message}" for one in findings[:SHOWN_OF_HOST]]
     more = len(findings) - len(parts)
     return "; ".join([*parts, *([f"and {more} more"] if more else [])])
@@ -73,8 +73,8 @@ def _findings(record: Record) -> list[Finding]:
     return [one for one in found if one]
 
 
-def _conclusion(sample: Record) -> Conclusion | None:
-    """None for a sample that a damaged history or a later release left."""
+def _conclusion(sample: Record) -> KeptConclusion | None:
+    """Return the conclusion of a sample, None if a damaged history or a later release left an unknown one."""
     result, classes = sample.get("result"), mapping(sample.get("hosts"))
     if result not in RESULTS:
         return None
@@ -82,4 +82,4 @@ def _conclusion(sample: Record) -> Conclusion | None:
     for name, members in classes.items():
         for host in members if isinstance(members, list) else []:
             hosts.setdefault(text(host), text(name))
-    return Conclusion(text(result), text(sample.get("fail_on")), hosts)
+    return KeptConclusion(text(result), text(sample.get("fail_on")), hosts)

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history import gather
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.gather import is_secret_name, secret_values
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history import secret_variables
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.secret_variables import is_secret_name, secret_values
 
 
 @pytest.mark.parametrize(
@@ -67,14 +67,14 @@ def test_common_words_are_no_secrets() -> None:
 
 
 def test_templates_are_opened_and_what_cannot_be_known_is_left() -> None:
-    values = {"{{ a }}": "opened1", "{{ b }}": {"login": "opened2"}, "{{ c }}": None}
-    found = secret_values({"a_token": "{{ a }}", "b_credentials": "{{ b }}", "c_token": "{{ c }}", "d_token": "plain"}, values.get)
-    assert found == {"opened1", "opened2", "plain"}
+    values = {"{{ a }}": "opened1", "{{ b }}": {"login": "opened2"}, "{{ c }}": None, "{# d #}e": "opened3"}
+    found = secret_values({"a_token": "{{ a }}", "b_credentials": "{{ b }}", "c_token": "{{ c }}", "d_token": "plain", "e_token": "{# d #}e"}, values.get)
+    assert found == {"opened1", "opened2", "opened3", "plain"}
 
 
 def test_a_result_cannot_make_everything_a_secret() -> None:
     """What a host prints into a variable with the name of a secret is bounded."""
     told = {"changed": False, "stdout_lines": [f"line {number}" for number in range(1_000_000)]}
     found = secret_values({"a_token": told})
-    assert {"line 0", "line 1"} <= found and sum(map(len, found)) < gather.MOST_GATHERED
+    assert {"line 0", "line 1"} <= found and sum(map(len, found)) < secret_variables.MOST_COLLECTED
     assert secret_values({"a_token": "x" * 100_000}) == {"x" * 65536}

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The addresses that hosts declare, checked over all hosts as far as they are known without asking a host.
+"""Check the declared addresses of all hosts as far as possible without contacting a host.
 
-Of a host whose inventory has no validate_product, neither product nor NPUs are known: what it declares by hand is checked, and whether its number is right
-for its subnets, but not the planned addresses themselves.
+Without validate_product in the inventory, the product and the NPUs of a host are unknown. Then its listed addresses are checked, and whether its number fits
+its subnets, but not the addresses that would be planned.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ OF_PRODUCT = ("validate_product", "validate_devices", "validate_server_index")
 LOOK = "look"
 CONFLICTS = frozenset(("duplicate_address", "number_collision"))
 NUMBERING = frozenset(("number_collision", "no_number", "number_too_small", "pool_too_small"))
-"""Rules that hold for a host with one NPU at least, whatever its product is."""
+"""Rules that apply to any host with at least one NPU, whatever its product is."""
 
 Variables = Callable[[str], Mapping[str, Any]]
 
 
 class NotEvaluated(Exception):
-    """A variable refers to what is not known before the job, or is no data."""
+    """A variable depends on something that is unknown before the job, or is not plain data."""
 
 
 def with_subnets(hosts: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the hosts that declare subnets, by their variables as they are written."""
+    """Return the hosts whose variables, before templating, declare subnets."""
     return [host for host, variables in hosts.items() if variables.get(SUBNETS)]
 
 
 def problems_of(hosts: Sequence[str], variables: Variables, can_plan: bool) -> tuple[list[JobProblem], list[JobProblem]]:
-    """Return what is wrong with the declared addresses, and what could not be evaluated. Without ``can_plan`` only what is declared by hand is checked."""
+    """Return the problems of the declared addresses, and what could not be evaluated. Without ``can_plan`` only listed addresses are checked."""
     wrong: list[JobProblem] = []
     skipped: list[JobProblem] = []
     known: dict[str, Mapping[str, Any]] = {}
@@ -66,7 +66,7 @@ def problems_of(hosts: Sequence[str], variables: Variables, can_plan: bool) -> t
 
 
 def _declared(variables: Mapping[str, Any], can_plan: bool) -> dict[str, Any]:
-    """Return what a host declares of its addresses. Values of a wrong type are left out: they have a problem of their own."""
+    """Return the declarations of a host. Values of a wrong type are omitted; they are reported as invalid variables."""
     known = {name: _evaluated(variables, name) for name in (*LISTS, NUMBERS, *OF_PRODUCT) if name in variables}
     found: dict[str, Any] = {name: known[name] for name in LISTS if isinstance(known.get(name), list)}
     if not can_plan:
@@ -79,7 +79,7 @@ def _declared(variables: Mapping[str, Any], can_plan: bool) -> dict[str, Any]:
 
 
 def _evaluated(variables: Mapping[str, Any], name: str) -> Any:
-    """Return the value of a variable. Before ansible-core 2.19 what is undefined stays in it as a template. Raise NotEvaluated."""
+    """Return the value of a variable. Raise NotEvaluated if a template remains in it, which ansible-core before 2.19 does for undefined variables."""
     try:
         value, whole = plain(variables[name])
     except AnsibleError:
@@ -95,9 +95,9 @@ def _whole(variables: Mapping[str, Any], *names: str) -> dict[str, int]:
 
 
 def _planned(entries: Sequence[Mapping[str, Any]], numbers: Any, rules: frozenset[str] | None = None) -> list[JobProblem]:
-    """Return what is wrong with the plan of these hosts; ``rules``: only what breaks one of these. A host that cannot be read hides no other."""
+    """Return the problems of the plan of these hosts; ``rules``: only violations of these. An invalid host does not hide the problems of others."""
     try:
-        return list(_told(plan(list(entries), [], numbers, number_by_place=False).errors, rules))
+        return list(_job_problems(plan(list(entries), [], numbers, number_by_place=False).errors, rules))
     except InputError:
         pass
     refused, readable = [], []
@@ -107,18 +107,18 @@ def _planned(entries: Sequence[Mapping[str, Any]], numbers: Any, rules: frozense
             readable.append(entry)
         except InputError as error:
             refused.append(JobProblem(ADDRESS_INVALID, _without_host(error.sentence(), entry["host"]), (entry["host"],)))
-    return refused + list(_told(plan(readable, [], numbers, number_by_place=False).errors, rules))
+    return refused + list(_job_problems(plan(readable, [], numbers, number_by_place=False).errors, rules))
 
 
-def _told(problems: Iterable[Problem], rules: frozenset[str] | None) -> Iterable[JobProblem]:
+def _job_problems(problems: Iterable[Problem], rules: frozenset[str] | None) -> Iterable[JobProblem]:
     for problem in problems:
         if rules is None or problem.rule in rules:
-            told = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
+            message = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
             hosts = (problem.host,) if problem.host else ()
             devices = ((problem.host, problem.device),) if problem.host and problem.device is not None else ()
-            yield JobProblem(ADDRESS_CONFLICT if problem.rule in CONFLICTS else ADDRESS_INVALID, told, hosts, devices)
+            yield JobProblem(ADDRESS_CONFLICT if problem.rule in CONFLICTS else ADDRESS_INVALID, message, hosts, devices)
 
 
 def _without_host(sentence: str, host: str) -> str:
-    """Return the sentence of the plan as it is the same for all hosts that share the value."""
+    """Return the sentence without the name of the host, so that it is the same for all hosts with this value."""
     return sentence.replace(f"subnets of {host}", SUBNETS).replace(f"host {host}: ", "")

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Numbers and times as people read them, the same on every page."""
+"""Format numbers, units, times and descriptions of measurements, the same on every page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def bytes_text(count: float | None) -> str:
-    """64 KiB; 1,000,000 B where the larger unit would not be exact."""
+    """Return a size in the largest exact unit: 64 KiB, 1,000,000 B."""
     if count is None:
         return NONE
     unit = 0
@@ -24,7 +24,7 @@ def bytes_text(count: float | None) -> str:
 
 
 def rounded(amount: float | None) -> str:
-    """195.9, 21.34, 1234, 0.0386: at most four digits where it has decimals, below 1 three of weight, never an exponent."""
+    """Return a number with up to four digits, below 1 three significant ones, without exponent: 195.9, 21.34, 1234, 0.0386."""
     if amount is None:
         return NONE
     if 0.0001 <= abs(amount) < 1:
@@ -33,17 +33,17 @@ def rounded(amount: float | None) -> str:
 
 
 def with_unit(amount: float | None, unit: str) -> str:
-    """195.9 Gbit/s"""
+    """Return an amount with its unit: 195.9 Gbit/s."""
     return NONE if amount is None else f"{rounded(amount)} {'µs' if unit == 'us' else unit}"
 
 
 def percent(share: float | None) -> str:
-    """94 %"""
+    """Return a share in percent: 94 %."""
     return NONE if share is None else f"{share * 100:.0f} %"
 
 
 def duration(seconds: float | None) -> str:
-    """1 h 2 min 3 s; under a minute with tenths."""
+    """Return a duration: 1 h 2 min 3 s; below a minute with tenths."""
     if seconds is None:
         return NONE
     if seconds < 60:
@@ -54,20 +54,20 @@ def duration(seconds: float | None) -> str:
 
 
 def instant(stamp: str) -> str:
-    """2026-11-20 10:15:00 UTC; the text as it is where it is no time."""
+    """Return a time: 2026-11-20 10:15:00 UTC; other texts unchanged."""
     found = moment(stamp)
     return found.strftime("%Y-%m-%d %H:%M:%S %Z") if found else stamp
 
 
 def measured_what(what: What) -> str:
-    """rdma write bandwidth at 64 KiB (ib_write_bw)"""
+    """Return what was measured: rdma write bandwidth at 64 KiB (ib_write_bw)."""
     size = f"at {bytes_text(what.size_bytes)}" if what.size_bytes is not None else ""
     words = " ".join(filter(None, (what.kind, what.operation, what.measure, size)))
     return f"{words} ({what.tool})" if what.tool else words
 
 
 def group_text(group: Group) -> str:
-    """all_reduce at 32 MiB, 16 hosts, 32 ranks: what a trend is about."""
+    """Return the group of a trend: all_reduce at 32 MiB, 16 hosts, 32 ranks."""
     size = f"at {bytes_text(group.size_bytes)}" if group.size_bytes is not None else ""
     kind = "" if group.kind == "collective" else group.kind
     words = " ".join(filter(None, (kind, group.operation, group.measure if group.kind != "collective" else "", size)))

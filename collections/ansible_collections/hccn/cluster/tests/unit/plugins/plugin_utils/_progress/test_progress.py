@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.line import Extent, extent, is_stale, line
+from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.progress import Extent, extent, is_stale, line
 
 FABRIC = {
     "hosts": 64, "hosts_heard": 64, "hosts_over": 0, "silent": [], "hosts_silent": 0, "over": False, "pairs_done": 500, "pairs_failed": 2, "round": 16,

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Where the history lies for a task: what the callback of this run says in the environment, else what the user set."""
+"""The location of the history for a task: set by the callback of this run in the environment, else by the user."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from .format import DEFAULT_FOLDER, FILE_VARIABLE, FOLDER_VARIABLE, LOST_VARIABL
 
 
 def absolute(path: str | Path) -> Path:
-    """A relative path begins where ansible-playbook was called."""
+    """Return an absolute path; relative ones start from the working directory of ansible-playbook."""
     return Path(os.path.abspath(os.path.expanduser(path)))
 
 
 def folder(given: str | None) -> Path:
-    """The folder of the history: ``given``, else that of this run, else that of the environment, else the default."""
+    """Return the folder of the history: ``given``, else that of this run, else that of the environment, else the default."""
     return absolute(given or os.environ.get(FOLDER_VARIABLE) or os.environ.get(PATH_VARIABLE) or DEFAULT_FOLDER)
 
 
 def this_run() -> Path | None:
-    """The file to which the callback writes this run."""
+    """Return the file to which the callback writes this run, None without the callback."""
     path = os.environ.get(FILE_VARIABLE)
     return Path(path) if path else None
 
 
 def lost() -> str:
-    """Return why the callback keeps nothing more of this run; empty while it does."""
+    """Return why the callback has stopped keeping this run, an empty text if it has not."""
     return os.environ.get(LOST_VARIABLE, "")

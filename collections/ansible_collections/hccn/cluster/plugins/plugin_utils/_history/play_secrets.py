@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which secrets the variables of a play hold: what the callback looks for in all that it keeps.
+"""The secrets in the variables of a play, which the callback hides in everything that it keeps.
 
-To get the variables of a host is dear, and a cluster has a thousand of them. So a host is looked at once a play, when something of it is kept, and once
-more only after a task that made a secret of which the result does not tell.
+Computing the variables of a host is expensive, and a cluster has thousands of hosts. The variables of a host are therefore read once per play, when
+something of it is kept, and again only after a task that set a secret which its result does not contain.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.template import Templar
-from ansible_collections.hccn.cluster.plugins.plugin_utils._history.gather import is_secret_name, is_template, secret_values
+from ansible_collections.hccn.cluster.plugins.plugin_utils._history.secret_variables import is_secret_name, is_template, secret_values
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import Redactor
 
 _LOCAL = "env|file|unvault|ini|csvfile"
-# Other lookups ask a server, run a program or make a password: not a second time, and not here.
+# Other lookups ask a server, run a program or generate a password, so they are never evaluated again here.
 _OUTSIDE = re.compile(
     rf"\b(?:lookup|query|q)\b(?!\s*\(\s*[\"'](?:ansible\.builtin\.)?(?:{_LOCAL})[\"'])|\b(?:hostvars|vars)\b|\bansible_delegated_vars\b"
 )
 _NAMES = re.compile(r"[A-Za-z_]\w*")
-_MOST_LOOKED_THROUGH = 1000
+_MOST_EXAMINED = 1000
 _FACTS = ("set_fact", "include_vars")
 
 
-class Secrets:
-    """Learns for a redactor. ``told`` takes what results tell, ``before`` is called before something of a host is kept."""
+class PlaySecrets:
+    """Passes the secrets of hosts and results to a redactor."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._learn = redactor.learn
@@ -41,13 +41,13 @@ class Secrets:
         self._own: dict[str, bool] = {}
         self._vaulted: dict[str, str | None] = {}
 
-    def play(self, play: Any) -> None:
+    def start_play(self, play: Any) -> None:
         self._play = play
         self._known_hosts.clear()
         self._own.clear()
 
-    def told(self, host: Any, task: Any, content: Mapping[str, Any]) -> None:
-        """After each result: variables that it made."""
+    def learn_from_result(self, host: Any, task: Any, content: Mapping[str, Any]) -> None:
+        """Learn the secrets among the variables that a result has set."""
         registered = _names(getattr(task, "register", None))
         secret = any(map(is_secret_name, registered))
         facts = content.get("ansible_facts")
@@ -61,41 +61,41 @@ class Secrets:
         if action in _FACTS and isinstance(facts, Mapping) and facts:
             if action == "set_fact":
                 self._learn(secret_values(facts))
-            else:  # its values are templates yet
+            else:  # its values are still templates
                 self._changed[host.get_name()] = host
 
-    def before(self, host: Any, task: Any) -> None:
-        """The secrets among a host's variables, and those of hosts that got new ones."""
+    def learn_host(self, host: Any, task: Any) -> None:
+        """Learn the secrets among the variables of a host before something of it is kept, and those of hosts whose variables have changed."""
         if self._play is None:
             return
         again = self._changed
         for name in [name for name in again if name != host.get_name()]:
-            self._look(again[name])
+            self._learn_variables(again[name])
             del again[name]
         of_task = task if self._has_own(task) else None
         if of_task is not None or host.get_name() in again or host.get_name() not in self._known_hosts:
-            self._look(host, of_task)
+            self._learn_variables(host, of_task)
             self._known_hosts.add(host.get_name())
             again.pop(host.get_name(), None)
 
-    def _look(self, host: Any, task: Any = None) -> None:
+    def _learn_variables(self, host: Any, task: Any = None) -> None:
         self._variables = self._play.get_variable_manager().get_vars(play=self._play, host=host, task=task, include_hostvars=False)
         self._learn(secret_values(self._variables, self._opened))
 
     def _has_own(self, task: Any) -> bool:
-        """Are there secrets among the variables of a task, of its blocks and of its role?"""
+        """Return True if a task, its blocks or its role have variables that are secrets."""
         if task._uuid not in self._own:
             sources = [task.get_vars(), *([task._role.get_vars(), task._role.get_default_vars()] if task._role else [])]
             self._own[task._uuid] = any(bool(secret_values(source, lambda value: "unknown")) for source in sources)
         return self._own[task._uuid]
 
     def _opened(self, value: Any) -> Any:
-        """What it stands for. One that cannot be known, or not without asking elsewhere, is left: the others are worth as much as before."""
+        """Return the value of a template or vaulted text, the template itself if it cannot be evaluated without external lookups."""
         cipher = getattr(value, "_ciphertext", None)
         if cipher is not None:
             if str(cipher) not in self._vaulted:
                 self._vaulted[str(cipher)] = None
-                with contextlib.suppress(Exception):  # a vault that cannot be opened gives nothing away
+                with contextlib.suppress(Exception):  # a vault that cannot be opened reveals nothing
                     self._vaulted[str(cipher)] = str(value)
             return self._vaulted[str(cipher)]
         if self._asks_outside(value):
@@ -108,10 +108,10 @@ class Secrets:
         return str(value)
 
     def _asks_outside(self, template: str) -> bool:
-        """Would the template, or one of a variable in it, look something up elsewhere?"""
+        """Return True if the template, or a variable that it refers to, may use an external lookup."""
         left: list[Any] = [template]
         seen: set[str] = set()
-        for _turn in range(_MOST_LOOKED_THROUGH):
+        for _step in range(_MOST_EXAMINED):
             if not left:
                 return False
             value = left.pop()
@@ -129,5 +129,5 @@ class Secrets:
 
 
 def _names(register: Any) -> list[str]:
-    """Of one variable, or of several, as newer releases of ansible-core have it."""
+    """Return the names that ``register`` sets; newer releases of ansible-core allow several."""
     return [register] if isinstance(register, str) else [name for name in register or [] if isinstance(name, str)]

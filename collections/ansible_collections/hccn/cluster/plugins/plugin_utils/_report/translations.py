@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Every word of a page, in English and Chinese. What a tool, the diagnosis or a finding said stays in its own words."""
+"""All texts of a page in English and Chinese. Messages of tools, of the diagnosis and of findings are not translated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .model import Page
 LANGUAGES = ("en", "zh")
 
 TEXTS: dict[str, tuple[str, str]] = {
-    # the head
+    # head
     "all_good": ("All {count} hosts are good.", "{count} 台主机全部正常。"),
     "one_good": ("The host is good.", "该主机正常。"),
     "some_bad": ("{bad} of {count} hosts are not good.", "{count} 台主机中有 {bad} 台不正常。"),
@@ -200,7 +200,7 @@ TEXTS: dict[str, tuple[str, str]] = {
 
 
 def say(key: str, language: str, **values: Any) -> str:
-    """A text in one language; a key that is none is a word of somebody else's, and stays as it is."""
+    """Return a text in one language; an unknown key is a word of a record and is returned unchanged, apart from underscores."""
     found = TEXTS.get(key)
     if found is None or "{" in found[0] and not values:
         return key.replace("_", " ")
@@ -208,7 +208,7 @@ def say(key: str, language: str, **values: Any) -> str:
 
 
 def headline(page: Page, language: str) -> str:
-    """The run in a sentence or three: by its conclusion, where it made one."""
+    """Return the headline of a run: its conclusion, else its verdicts, and the number of regressions."""
     first = [_concluded(page, language)] if page.conclusion else _judged(page, language)
     more = [say("worse_one" if page.regression_count == 1 else "worse", language, count=page.regression_count)] if page.regression_count else []
     return " ".join([*first, *more])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.devices import of_devices
-from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.foreseen import foreseen
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.check_mode import predicted
 
 BARE = {"id": 0, "address": None, "netmask": None, "tls": {"enabled": True}, "conf": {"gateway": "10.99.0.1"}, "link": "up", "errors": []}
 NETWORK = {"devices": [{"id": 0, "changed": True, "errors": [], "after": {
@@ -16,7 +16,7 @@ TLS = {"devices": [{"id": 0, "changed": True, "errors": [], "after": {"enabled":
 def test_what_would_be_set_is_no_finding() -> None:
     before = {"devices": [BARE, {**BARE, "id": 1}], "product": "A2"}
     assert [one.message for one in of_devices("n1", before, "bring_up")] == ["it has no address"]
-    after = foreseen(before, [NETWORK, TLS])
+    after = predicted(before, [NETWORK, TLS])
     assert after["devices"][0] == {
         **BARE, "address": "10.79.0.2", "netmask": "255.255.0.0", "tls": {"enabled": False},
         "conf": {"address": "10.79.0.2", "netmask": "255.255.0.0", "tls_enabled": False}}
@@ -26,12 +26,12 @@ def test_what_would_be_set_is_no_finding() -> None:
 
 def test_what_would_not_be_set_stays_as_it_is() -> None:
     refused = {"devices": [{**NETWORK["devices"][0], "changed": False, "errors": [{"code": "device_busy"}]}]}
-    assert foreseen({"devices": [BARE]}, [refused, None, {"skipped": True}])["devices"] == [BARE]
+    assert predicted({"devices": [BARE]}, [refused, None, {"skipped": True}])["devices"] == [BARE]
 
 
 @pytest.mark.parametrize("devices", [None, "all", [None, 7, {"id": True}, {"id": "0"}], [{"id": 0, "conf": 3, "tls": []}]])
 @pytest.mark.parametrize("change", [3, {"devices": 5}, {"devices": [{"id": 0, "changed": True, "after": 5}]}, NETWORK, TLS])
 def test_odd_answers_do_no_harm(devices: object, change: object) -> None:
     result = {"devices": devices}
-    assert set(foreseen(result, [change])) == {"devices"}
-    assert isinstance(of_devices("n1", foreseen(result, [change]), "bring_up"), list)
+    assert set(predicted(result, [change])) == {"devices"}
+    assert isinstance(of_devices("n1", predicted(result, [change]), "bring_up"), list)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The NPUs of a host as they would be after a run in check mode, so that such a run does not fail for what it would mend."""
+"""Predict the NPUs of a host after the changes of a run in check mode, so that such a run does not fail because of what it would repair."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from . import reading
 
 
-def foreseen(result: Mapping[str, Any], changes: Iterable[Any]) -> Mapping[str, Any]:
-    """Return a result of device_info with what ``changes``, results of device_network and device_tls in check mode, would set."""
+def predicted(result: Mapping[str, Any], changes: Iterable[Any]) -> Mapping[str, Any]:
+    """Return a result of device_info with the values that ``changes``, results of device_network and device_tls in check mode, would set."""
     changed = dict(reading.devices(result))
     for change in changes:
         for number, entry in reading.devices(change).items():

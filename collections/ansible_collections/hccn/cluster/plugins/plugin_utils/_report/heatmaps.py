@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Maps of what was measured: sender by receiver, rail by host, leaf by leaf. Rows and columns stand in the order of the topology.
+"""Heatmaps of measurements: sender by receiver, rail by host, leaf by leaf. Rows and columns are in the order of the topology.
 
-A map is about one kind of measurement, that which most of the run is about. Its colours say how much of the expected value was reached, on a scale that
-does not move with the worst or best of the run.
+The maps show the most frequent kind of measurement of the run. Colours show the share of the expected value on a fixed scale, independent of the worst and
+best values of the run.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from . import png
 from .fields import Record
 
 LOW, HIGH = 0.5, 1.05
-"""Shares of the expected value at both ends of the scale; what is worse or better has the colour of the end."""
+"""Shares of the expected value at both ends of the scale; values beyond have the colour of the end."""
 MOST_ENDS = 128
-"""NPUs up to which a map that crosses rails has a row for each; beyond, a row is a host."""
+"""NPUs up to which a map across rails has a row per NPU; beyond, a row is a host."""
 NO_DEVICE = 255
 HISTORY, LINE_RATE, MEDIAN = "history", "line_rate", "median"
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What counts as 100 %: the value, and whether it is normal by the history, the line rate, or only the median of this run."""
+    """The value that counts as 100 %, and whether it is the baseline of the history, the line rate or the median of this run."""
 
     value: float
     basis: str
@@ -40,9 +40,9 @@ class Expected:
 
 @dataclass(frozen=True)
 class Map:
-    """``values[row][column]`` in ``unit``, None where ``states[row][column]`` (png.DIAGONAL, FAILED, NOT_MEASURED) is not 0.
+    """``values[row][column]`` is in ``unit``, None if ``states[row][column]`` (png.DIAGONAL, FAILED, NOT_MEASURED) is not 0.
 
-    ``devices``: where a cell stands for several NPUs, the sender's NPU of the worst pair, NO_DEVICE where it is not known.
+    ``devices``: if a cell represents several NPUs, the sending NPU of the worst pair, NO_DEVICE if unknown.
     """
 
     name: str
@@ -55,18 +55,18 @@ class Map:
     devices: list[bytes] | None = None
 
     def share(self, row: int, column: int) -> float | None:
-        """How much of the expected value a cell has; more is better, also for a latency."""
+        """Return the share of the expected value that a cell reaches; more is better, also for latencies."""
         value = self.values[row][column]
         return None if value is None else share(value, self.expected, self.unit)
 
     def counts(self) -> Counter[int]:
-        """How many cells are of each look; 0: with a value."""
+        """Return the number of cells by state, 0 for cells with a value."""
         return Counter(look for line in self.states for look in line)
 
 
 @dataclass(frozen=True)
 class Maps:
-    """The maps of a run; ``rails`` and ``leaves`` are None where there is but one rail or no leaf is known."""
+    """The maps of a run; ``rails`` and ``leaves`` are None if fewer than two are known."""
 
     what: What
     expected: Expected
@@ -76,21 +76,21 @@ class Maps:
 
 
 def share(value: float, expected: Expected, unit: str) -> float:
-    """More is better."""
+    """Return the share of the expected value; more is better, also for latencies."""
     if unit == MICROSECONDS:
         return expected.value / value if value else 1.0
     return value / expected.value if expected.value else 1.0
 
 
 def level(part: float | None) -> int:
-    """The palette entry of a share."""
+    """Return the palette index of a share."""
     if part is None:
         return png.CLEAR
     return round(min(max((part - LOW) / (HIGH - LOW), 0.0), 1.0) * (png.SHADES - 1))
 
 
-class Measured:
-    """All cells of a run, sorted out once: ``what`` most of them are about, those cells, and what failed beside them."""
+class PairResults:
+    """The cells of a run by what they measure: ``what`` is the most frequent kind, ``cells`` its values, ``without`` all cells without a value."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         listed = list(records)
@@ -117,7 +117,7 @@ class Measured:
         self.cells = by_what.get(best, []) if best else []
 
     def expected(self, normal: float | None) -> Expected:
-        """100 %: what is normal by the history, else the line rate, else the median of the run."""
+        """Return the value of 100 %: the baseline ``normal``, else the line rate, else the median of the run."""
         if normal:
             return Expected(normal, HISTORY)
         if self.line_rate and self.what and self.what.unit == GBIT:
@@ -126,8 +126,8 @@ class Measured:
         return Expected(statistics.median(values) if values else 0.0, MEDIAN)
 
 
-def build(measured: Measured, normal: float | None) -> Maps | None:
-    """The maps of a run, None where nothing was measured between two ends. ``normal``: by the history."""
+def build(measured: PairResults, normal: float | None) -> Maps | None:
+    """Return the maps of a run, None if nothing was measured between two ends. ``normal``: the baseline of the history."""
     if measured.what is None:
         return None
     expected = measured.expected(normal)
@@ -138,15 +138,15 @@ def build(measured: Measured, normal: float | None) -> Maps | None:
 
 
 def ordered(hosts: Iterable[str], places: Places) -> list[str]:
-    """By leaf, then by name in natural order."""
+    """Return the hosts by leaf, then by name in natural order."""
     leaf: dict[str, str] = {}
     for end in sorted(places.leaves, key=lambda end: str(end.device)):
         leaf.setdefault(end.host, places.leaves[end])
     return sorted(hosts, key=lambda host: (natural(leaf.get(host, "")), natural(host)))
 
 
-def _pairs(measured: Measured, what: What, everything: list[Cell], ends: set[End], expected: Expected) -> Map:
-    """Sender by receiver: hosts, each cell the worst of their NPUs; NPUs where a run crosses rails or has one host only."""
+def _pairs(measured: PairResults, what: What, everything: list[Cell], ends: set[End], expected: Expected) -> Map:
+    """Return the map of senders by receivers: of hosts, with the worst NPU per cell, or of NPUs if the run crosses rails or has a single host."""
     names, place = _axis(measured.places, everything, ends)
     size = len(names)
     values: list[list[float | None]] = [[None] * size for name in names]
@@ -171,7 +171,7 @@ def _pairs(measured: Measured, what: What, everything: list[Cell], ends: set[End
 
 
 def _axis(places: Places, everything: list[Cell], ends: set[End]) -> tuple[list[str], dict[End, int]]:
-    """The names along both sides, and where each end stands."""
+    """Return the names of rows and columns, and the position of each end."""
     hosts = ordered({end.host for end in ends}, places)
     crossing = any(cell.source.device != cell.target.device for cell in everything)
     if len(hosts) > 1 and not (crossing and len(ends) <= MOST_ENDS):
@@ -187,8 +187,8 @@ def _device(cell: Cell) -> int:
     return device if isinstance(device, int) and 0 <= device < NO_DEVICE else NO_DEVICE
 
 
-def _rails(measured: Measured, ends: set[End], expected: Expected) -> Map | None:
-    """NPU by host: the median of what each NPU reached, as sender and receiver together."""
+def _rails(measured: PairResults, ends: set[End], expected: Expected) -> Map | None:
+    """Return the map of rails by hosts: the median of each NPU as sender and receiver together."""
     devices = sorted({end.device for end in ends if end.device is not None}, key=lambda device: natural(str(device)))
     hosts = ordered({end.host for end in ends}, measured.places)
     if len(devices) < 2 or len(hosts) < 2:
@@ -209,8 +209,8 @@ def _rails(measured: Measured, ends: set[End], expected: Expected) -> Map | None
     return Map("rails", names, hosts, values, states, expected, measured.what.unit if measured.what else GBIT)
 
 
-def _leaves(measured: Measured, expected: Expected) -> Map | None:
-    """Leaf by leaf: the median of the pairs between them."""
+def _leaves(measured: PairResults, expected: Expected) -> Map | None:
+    """Return the map of leaves by leaves: the median of the pairs between them."""
     leaves = measured.places.leaves
     names = sorted(set(leaves.values()), key=natural)
     if len(names) < 2:

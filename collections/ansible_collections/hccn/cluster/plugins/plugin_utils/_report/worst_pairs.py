@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The worst pairs of a run and what speaks for which end: how each end did with its other partners."""
+"""The worst pairs of a run, with the results of each end with its other partners as evidence of which end is bad."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .._history.cells import FAILED, Cell, End, What
-from .heat import Expected, Measured, share
+from .heatmaps import Expected, PairResults, share
 
 WORST = 10
 OF_ONE_HOST = 3
-"""Pairs with the same host, before others have their turn: one dead NPU is bad with everybody."""
+"""Pairs with the same host before those of other hosts are listed, since a dead NPU is bad with every partner."""
 LOOKED_AT = 1000
-"""The slowest that are looked through for them."""
+"""The slowest pairs among which the listed ones are chosen."""
 
 
 @dataclass(frozen=True)
 class WorstPair:
-    """One direction of a pair; ``value`` and ``share`` (of the expected value) are None where it failed, and ``message`` then says why.
+    """One direction of a pair; ``value`` and ``share`` (of the expected value) are None if it failed, for the reason in ``message``.
 
-    ``source_median``, ``target_median``: what the ends reached with other partners in the same role, None where there was no other.
-    ``reverse``: the other direction of the same pair.
+    ``source_median``, ``target_median``: the median of each end with other partners in the same role, None without any. ``reverse``: the value of the other
+    direction.
     """
 
     source: str
@@ -43,7 +43,7 @@ class WorstPair:
 
 @dataclass(frozen=True)
 class HostMedian:
-    """What a host reached as sender and as receiver, over all its pairs; ``share`` is the lower of both."""
+    """The medians of a host as sender and as receiver over all its pairs; ``share`` is the lower one."""
 
     host: str
     sent: float | None
@@ -51,8 +51,8 @@ class HostMedian:
     share: float
 
 
-def pairs(measured: Measured, expected: Expected, count: int = WORST) -> list[WorstPair]:
-    """The worst first: what failed, then the lowest share of what is expected."""
+def pairs(measured: PairResults, expected: Expected, count: int = WORST) -> list[WorstPair]:
+    """Return the worst pairs: failed ones first, then those with the lowest share of the expected value."""
     worst = _chosen(measured, expected, count)
     sent: dict[End, list[Cell]] = {cell.source: [] for cell in worst}
     received: dict[End, list[Cell]] = {cell.target: [] for cell in worst}
@@ -67,8 +67,8 @@ def pairs(measured: Measured, expected: Expected, count: int = WORST) -> list[Wo
     return [_pair(cell, sent[cell.source], received[cell.target], reverse[cell.target, cell.source], expected) for cell in worst]
 
 
-def _chosen(measured: Measured, expected: Expected, count: int) -> list[Cell]:
-    """Of what failed and of the slowest, each in turn, so that ten failures do not hide a slow link; again in the order of worst first."""
+def _chosen(measured: PairResults, expected: Expected, count: int) -> list[Cell]:
+    """Return failed and slowest cells, the worst first, with few of each host, so that many failures of one host do not hide a slow link."""
     failed = [cell for cell in measured.without if cell.state == FAILED][:LOOKED_AT * 10]
     slowest = heapq.nsmallest(LOOKED_AT, measured.cells, key=lambda cell: _share(cell, expected))
     candidates = [*failed, *slowest]
@@ -98,8 +98,8 @@ def _share(cell: Cell, expected: Expected) -> float:
     return share(cell.value, expected, cell.what.unit) if cell.value is not None else 0.0
 
 
-def hosts(measured: Measured, expected: Expected, count: int = WORST) -> list[HostMedian]:
-    """The hosts with the lowest medians, as sender or as receiver."""
+def hosts(measured: PairResults, expected: Expected, count: int = WORST) -> list[HostMedian]:
+    """Return the hosts with the lowest medians as sender or as receiver."""
     sent: dict[str, list[float]] = {}
     received: dict[str, list[float]] = {}
     for cell in measured.cells:
