@@ -55,19 +55,19 @@ LEAST_DEADLINE = 10.0
 
 @dataclass(frozen=True)
 class Settings:
-    """Seconds each: ``start_delay`` from a server's start until it listens, ``pair_timeout`` for one pair once both ends are claimed,
-    ``meeting_timeout`` from the start of this runner until those of its partners must be up, ``expected`` for one pair, None where that is not known."""
+    """``start_delay_s`` from a server's start until it listens, ``pair_timeout_s`` for one pair once both ends are claimed,
+    ``meeting_timeout_s`` from the start of this runner until those of its partners must be up, ``expected_s`` for one pair, None where that is not known."""
 
-    start_delay: float
-    pair_timeout: float
-    meeting_timeout: float
+    start_delay_s: float
+    pair_timeout_s: float
+    meeting_timeout_s: float
     parallel: bool = True
-    expected: Optional[float] = None
+    expected_s: Optional[float] = None
 
     @property
     def deadline(self) -> float:
         """Seconds after which one pair is given up."""
-        return self.pair_timeout if self.expected is None else min(self.pair_timeout, max(LEAST_DEADLINE, deadline(self.expected)))
+        return self.pair_timeout_s if self.expected_s is None else min(self.pair_timeout_s, max(LEAST_DEADLINE, deadline(self.expected_s)))
 
 
 class OwnTests:

@@ -20,13 +20,11 @@ LOOK_SHARE = 10
 IDLE = "idle"
 """No run is at work on this host."""
 
-Params = Mapping[str, Any]
 
-
-def look(params: Params) -> Dict[str, Any]:
+def look(state_dir: str, run_id: str) -> Dict[str, Any]:
     """The run as it is: ``run_id``, ``state``, ``progress``, ``measurements``, ``not_returned`` where some did not fit, ``error`` where it failed,
     ``odd_lines`` with ``warnings`` where the journal holds lines that were not understood."""
-    return looked(journals.read(params["state_dir"], params["run_id"]), params["run_id"])
+    return looked(journals.read(state_dir, run_id), run_id)
 
 
 def looked(snapshot: Snapshot, run_id: str) -> Dict[str, Any]:
@@ -38,24 +36,24 @@ def looked(snapshot: Snapshot, run_id: str) -> Dict[str, Any]:
     return {**result, **({"not_returned": dict(found.left)} if found.left else {}), **({"error": error} if error else {})}
 
 
-def look_until_over(params: Params) -> Dict[str, Any]:
-    """``look`` as soon as the run is not running any more, at the latest after ``wait`` seconds."""
-    end = time.monotonic() + params["wait"]
+def look_until_over(state_dir: str, run_id: str, wait_s: float) -> Dict[str, Any]:
+    """``look`` as soon as the run is not running any more, at the latest after ``wait_s`` seconds."""
+    end = time.monotonic() + wait_s
     while True:
         began = time.monotonic()
-        snapshot = journals.read(params["state_dir"], params["run_id"])
+        snapshot = journals.read(state_dir, run_id)
         if snapshot.state != journals.RUNNING or began >= end:
-            return looked(snapshot, params["run_id"])
+            return looked(snapshot, run_id)
         time.sleep(min(max(LOOK_SECONDS, LOOK_SHARE * (time.monotonic() - began)), max(0.0, end - time.monotonic())))
 
 
-def look_at_host(params: Params) -> Dict[str, Any]:
+def look_at_host(state_dir: str, wait_s: float) -> Dict[str, Any]:
     """Which run is at work on this host, whoever began it: ``state`` idle, or running with ``holder`` and its ``run_id``. Returns as soon as none is, at
-    the latest after ``wait`` seconds. Nothing is held meanwhile, so that runs that wait for each other's hosts cannot keep each other waiting."""
-    end = time.monotonic() + params["wait"]
+    the latest after ``wait_s`` seconds. Nothing is held meanwhile, so that runs that wait for each other's hosts cannot keep each other waiting."""
+    end = time.monotonic() + wait_s
     while True:
-        holder = host_lock.holder(params["state_dir"])
-        if holder is None or _only_listens(params["state_dir"], holder):
+        holder = host_lock.holder(state_dir)
+        if holder is None or _only_listens(state_dir, holder):
             return {"state": IDLE, "measurements": []}
         if time.monotonic() >= end:
             known = {"run_id": holder.run_id} if holder.run_id else {}
@@ -69,19 +67,19 @@ def _only_listens(state_dir: str, holder: host_lock.Holder) -> bool:
     return snapshot is not None and bool(snapshot.end.get("lingers")) and snapshot.here and repair.is_over_everywhere(state_dir, str(holder.run_id))
 
 
-def look_at_all(params: Params) -> Dict[str, Any]:
-    """How far all hosts are, as this one has heard: ``fabric``, None where it is no reporter. Waits until all are over, ``wait`` seconds at the most.
+def look_at_all(state_dir: str, run_id: str, wait_s: float, all_started: bool) -> Dict[str, Any]:
+    """How far all hosts are, as this one has heard: ``fabric``, None where it is no reporter. Waits until all are over, ``wait_s`` seconds at the most.
     ``all_started``: tells it that nobody will be started any more."""
-    end = time.monotonic() + params["wait"]
-    if params["all_started"]:
-        reports.mark_started(params["state_dir"], params["run_id"])
+    end = time.monotonic() + wait_s
+    if all_started:
+        reports.mark_started(state_dir, run_id)
     while True:
-        snapshot = journals.read(params["state_dir"], params["run_id"])
-        fabric: Optional[Dict[str, Any]] = reports.read(params["state_dir"], params["run_id"])
+        snapshot = journals.read(state_dir, run_id)
+        fabric: Optional[Dict[str, Any]] = reports.read(state_dir, run_id)
         over = fabric["over"] if fabric else snapshot.state != journals.RUNNING
         if over or time.monotonic() >= end or (snapshot.state != journals.RUNNING and not snapshot.alive):
             error = snapshot.error()
-            return {"run_id": params["run_id"], "state": snapshot.state, "alive": snapshot.alive, "progress": snapshot.progress(), "measurements": [],
+            return {"run_id": run_id, "state": snapshot.state, "alive": snapshot.alive, "progress": snapshot.progress(), "measurements": [],
                     "fabric": fabric, **({"error": error} if error else {})}
         time.sleep(max(0.0, min(1.0, end - time.monotonic())))
 

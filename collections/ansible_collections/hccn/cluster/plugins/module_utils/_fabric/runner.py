@@ -70,7 +70,7 @@ def time_limit(plan: Plan, settings: Settings) -> float:
     for pair in plan.pairs:
         slot = pair.end(plan.host).device if settings.parallel else 0
         slots[slot] = slots.get(slot, 0) + 1
-    return settings.meeting_timeout + 2 * max(slots.values(), default=0) * settings.pair_timeout + ANSWER_SECONDS
+    return settings.meeting_timeout_s + 2 * max(slots.values(), default=0) * settings.pair_timeout_s + ANSWER_SECONDS
 
 
 def _failed(error: Exception) -> HccnError:
@@ -102,7 +102,7 @@ class Runner:
         self._limit = time_limit(plan, settings)
         self._total = len(plan.sources) if about.total is None else about.total
         self._counts = Counts(plan.host, self._total, about.settled)
-        self._herald = Herald(self._bench, self._counts, about.reporters, about.sum_path, settings.meeting_timeout)
+        self._herald = Herald(self._bench, self._counts, about.reporters, about.sum_path, settings.meeting_timeout_s)
 
     def run(self) -> None:
         """From the guard to the last line of the journal."""
@@ -243,7 +243,7 @@ class Runner:
 
     def _late(self) -> bool:
         """Have all partners had their time to come?"""
-        return time.monotonic() - self._started > self._settings.meeting_timeout or self._herald.is_late() or self._herald.is_forsaken()
+        return time.monotonic() - self._started > self._settings.meeting_timeout_s or self._herald.is_late() or self._herald.is_forsaken()
 
     @staticmethod
     def _not_worked(error: HccnError) -> Outcome:

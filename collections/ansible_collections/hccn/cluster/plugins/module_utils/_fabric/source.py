@@ -72,7 +72,7 @@ class _Client:
                 except HccnError as failure:
                     if attempt > 1 or not self._worth_retrying(failure):
                         raise
-                    time.sleep(self._bench.settings.start_delay)
+                    time.sleep(self._bench.settings.start_delay_s)
         except HccnError as failure:
             error = self._cause(failure)
         self._bench.left_out.note(self._pair, error)
@@ -94,7 +94,7 @@ class _Client:
 
     def _worth_retrying(self, error: HccnError) -> bool:
         left = self._deadline - time.monotonic()
-        return not isinstance(error, EndError) and self._tool.may_retry(error) and left > 2 * self._bench.settings.start_delay
+        return not isinstance(error, EndError) and self._tool.may_retry(error) and left > 2 * self._bench.settings.start_delay_s
 
     def _claim(self) -> None:
         self._trial = self._bench.left_out.holds(self._pair)

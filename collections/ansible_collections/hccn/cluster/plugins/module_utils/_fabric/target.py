@@ -110,7 +110,7 @@ class _Server:
             self._child, self._ended = self._bench.launch(device, argv, end - time.monotonic()), False
         except HccnError as error:
             raise EndError(TARGET, error) from None
-        up = time.monotonic() + self._bench.settings.start_delay
+        up = time.monotonic() + self._bench.settings.start_delay_s
         while not self._channel.waiting(READY_SECONDS) and not self._is_up(device, self._child, up) and time.monotonic() < end:
             if self._child.poll():
                 raise EndError(TARGET, self._last_words() or HccnError("server_ended", "the server ended before a client came"))

@@ -82,13 +82,12 @@ def acted(monkeypatch):
 
 def everything(folder):
     """All that later calls on the host do with a journal."""
-    params = {"state_dir": folder, "run_id": "r1", "wait": 0.0, "all_started": False}
-    looked = results.look(params)
+    looked = results.look(folder, "r1")
     json.dumps(looked)
     snapshot = journal.read(folder, "r1")
     for fail_on in ("any", "all", "none"):
         results.judged(looked, snapshot.records, fail_on)
-    results.look_at_all(params)
+    results.look_at_all(folder, "r1", 0.0, False)
     reports.Counts("n1", 3, snapshot.records).as_body()
     plan_hash = snapshot.start.get("plan_hash")
     try:
@@ -113,7 +112,7 @@ def test_a_valid_line_of_another_form_is_passed_over(folder, acted, odd, place):
     written(folder, lines)
     found = journal.read(folder, "r1")
     assert (found.state, found.records, found.odd_lines) == ("failed", [OK, BAD], 1)
-    assert results.look({"state_dir": folder, "run_id": "r1"})["odd_lines"] == 1
+    assert results.look(folder, "r1")["odd_lines"] == 1
     over = everything(folder)
     assert [act for act in acted if act[0] != "killed"] == [("ended", START["mark"]), ("reset", 0), ("reset", 1)]
     assert over.end["error"]["message"] == "the runner ended in mid-run: 2 of 3 pairs are in the journal (1 line is not as rdma_perf writes it)"

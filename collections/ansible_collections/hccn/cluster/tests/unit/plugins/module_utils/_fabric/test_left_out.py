@@ -6,8 +6,6 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import session
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.bench import Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.left_out import LeftOut
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 
@@ -89,17 +87,3 @@ def test_who_is_not_proven_good_does_not_judge():
     known.tried(pair(4, "c", "h"), SILENT)
     assert known.given_up(pair(5, "c", "h")) == ()
     assert known.holds(pair(5, "c", "h"))
-
-
-@pytest.mark.parametrize("expected, seconds", [(None, 60.0), (1.0, 10.0), (8.0, 32.0), (100.0, 60.0)])
-def test_the_deadline_of_a_pair(expected, seconds):
-    assert Settings(4.0, 60.0, 120.0, expected=expected).deadline == seconds
-
-
-@pytest.mark.parametrize("changes, seconds", [
-    ({}, 8.0 + 65536 * 5000 / 125e6), ({"duration": 10}, 18.0), ({"size": "2", "iterations": 100}, 8.0 + 200 / 125e6),
-    ({"size": "all", "iterations": 5}, 8.0 + 16777214 * 5 / 125e6), ({"tool": "iperf3"}, 18.0), ({"qps": 4}, 8.0 + 4 * 65536 * 5000 / 125e6),
-])
-def test_what_a_pair_is_expected_to_take(changes, seconds):
-    given = {"tool": "roce_test", "duration": None, "size": None, "iterations": None, "qps": None, "server_start_delay": 4, **changes}
-    assert session.expected_seconds(given) == pytest.approx(seconds)

@@ -48,7 +48,7 @@ def test_iperf3_connects_to_the_port_of_the_other_device(params):
 
 
 def test_iperf3_tells_its_version(params):
-    tool = tools.make(params, parse_plan(PLAN, "a", "r1"))
+    tool = tools.ToolRequest.parse(params).make(parse_plan(PLAN, "a", "r1"))
     assert tool.describe()["tool"] == {"name": "iperf3", "version": "3.12"}
 
 

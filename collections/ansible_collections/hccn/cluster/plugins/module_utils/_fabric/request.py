@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The parameters of rdma_perf, parsed and checked once, when the module is called."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+
+from .._core.errors import InputError
+from .._device.host import expand
+from .._perf import iperf3
+from .._perf.perftest_options import ALL_SIZES, Options
+from . import tools
+from .bench import Settings
+from .outcome import LINE_RATE
+from .packed import unpack
+from .plan import Plan, parse_plan
+from .tools import ToolRequest
+
+DEFAULT_SIZE_BYTES = 64 * 1024
+DEFAULT_ITERATIONS = 5000
+SLOWEST_BYTES_S = 125e6
+"""What any link in use gets through, 1 Gbit/s."""
+PARALLEL = "rails"
+
+_KEY = re.compile(r"[0-9a-fA-F]{32}")
+_OF_HOST = ("product", "driver", "firmware")
+_OF_DEVICE = ("leaf", LINE_RATE)
+"""One value for all devices, or a dictionary by device id."""
+
+Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """One host's part of a run, as ``state: present`` asks for it.
+
+    ``plan``: the pairs of the wanted devices; ``whole_plan``: of all hosts, as it was given; ``reporters``: hosts that collect how far all hosts are;
+    ``device_context``: by device, what the task adds to the context of records; ``resume``: the run id, or ``last``, of the run to go on with.
+    """
+
+    plan: Plan
+    whole_plan: Mapping[str, Any]
+    tool: ToolRequest
+    settings: Settings
+    key: bytes
+    reporters: Tuple[str, ...]
+    device_context: Mapping[int, Mapping[str, Any]]
+    cpu_governor: str
+    resume: Optional[str]
+    allow_busy: bool
+    wait: bool
+    fail_on: str
+    state_dir: str
+    root: str
+
+    @property
+    def run_id(self) -> str:
+        return self.plan.run_id
+
+    @classmethod
+    def parse(cls, params: Params) -> "RunRequest":
+        """Raises InputError, which names the parameter and what is wrong with it."""
+        whole = unpack(params["plan"])
+        plan = parse_plan(whole, params["host"], params["run_id"])
+        plan = plan.limited(expand(params["devices"], plan.devices))
+        tool = ToolRequest.parse(params)
+        return cls(
+            plan=plan, whole_plan=whole, tool=tool, device_context=device_context(params["context"], plan.devices),
+            reporters=_reporters(params["reporters"], plan), settings=_settings(params, tool), key=_key(params["key"]), cpu_governor=params["cpu_governor"],
+            resume=params["resume"], allow_busy=params["allow_busy"], wait=params["wait"], fail_on=params["fail_on"], state_dir=params["state_dir"],
+            root=params["root"])
+
+    @property
+    def conditions(self) -> Dict[str, Any]:
+        """Options that the tool does not report: whether a value is that of one NPU alone, by which device, and at which clock of the CPU."""
+        return {"cpu_governor": self.cpu_governor, "parallel": PARALLEL if self.settings.parallel else "none", "rdma_device": self.tool.rdma_device}
+
+
+@dataclass(frozen=True)
+class EndRequest:
+    """The run to end on this host, as ``state: absent`` asks for it. ``purge``: remove its journal, too."""
+
+    run_id: str
+    state_dir: str
+    root: str
+    purge: bool
+    hccn_tool: str
+    timeout_s: float
+
+    @classmethod
+    def parse(cls, params: Params) -> "EndRequest":
+        return cls(params["run_id"], params["state_dir"], params["root"], params["purge"], params["hccn_tool"], float(params["timeout"]))
+
+
+def _reporters(hosts: Sequence[str], plan: Plan) -> Tuple[str, ...]:
+    unknown = [host for host in hosts if host not in plan.controls]
+    if unknown:
+        raise InputError("reporters: %s is not among the hosts of the plan" % unknown[0])
+    return tuple(dict.fromkeys(hosts))
+
+
+def _settings(params: Params, tool: ToolRequest) -> Settings:
+    start_delay_s = params["server_start_delay"]
+    settings = Settings(start_delay_s, params["pair_timeout"], params["meeting_timeout"], params["parallel"] == PARALLEL,
+                        expected_pair_seconds(tool.name, tool.options, start_delay_s))
+    if settings.start_delay_s < 0 or settings.meeting_timeout_s < 0:
+        raise InputError("server_start_delay and meeting_timeout must not be negative")
+    needed = (tool.options.duration_s or 0) + settings.start_delay_s
+    if settings.pair_timeout_s <= needed:
+        raise InputError("pair_timeout is %g s, but a pair takes %g s by duration and server_start_delay alone" % (settings.pair_timeout_s, needed))
+    return settings
+
+
+def expected_pair_seconds(tool: str, options: Options, start_delay_s: float) -> float:
+    """Return the most that one pair takes where all is well: two servers and resets, and the test at a bandwidth that is far too low."""
+    if options.duration_s or tool == tools.IPERF3:
+        test = float(options.duration_s or iperf3.DEFAULT_SECONDS)
+    else:
+        size_bytes = sum(ALL_SIZES) if options.all_sizes else options.size_bytes or DEFAULT_SIZE_BYTES
+        test = size_bytes * (options.iterations or DEFAULT_ITERATIONS) * (options.qps or 1) / SLOWEST_BYTES_S
+    return 2 * float(start_delay_s) + test
+
+
+def _key(text: str) -> bytes:
+    if _KEY.fullmatch(text) is None:
+        raise InputError("key is not of 32 hexadecimal digits (128 bit)", "make one a run, the same for all its hosts")
+    return bytes.fromhex(text)
+
+
+def device_context(given: Optional[Mapping[str, Any]], devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
+    """Return what the task knows of each device beside what the tool reports. Raises InputError for a line rate that is no number of Gbit/s."""
+    known = given or {}
+    found: Dict[int, Dict[str, Any]] = {}
+    for device in devices:
+        values: Dict[str, Any] = {name: known[name] for name in _OF_HOST if known.get(name)}
+        for name in _OF_DEVICE:
+            value = _of_device(known.get(name), device)
+            if value not in (None, ""):
+                values[name] = _rate(value, device) if name == LINE_RATE else str(value)
+        found[device] = values
+    return found
+
+
+def _of_device(value: Any, device: int) -> Any:
+    if isinstance(value, dict):
+        return value.get(device, value.get("%d" % device))
+    return value
+
+
+def _rate(value: Any, device: int) -> float:
+    try:
+        rate = 0.0 if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        rate = 0.0
+    if not 0 < rate < 1e6:
+        raise InputError("context: the line rate of device %d is %r, which is no number of Gbit/s" % (device, value))
+    return rate
