@@ -5,20 +5,98 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
-from .._core.errors import InputError
+from .._core import process
+from .._core.errors import HccnError, InputError
 from .._device.host import expand
-from .._perf import iperf3
+from .._device.tool import DRIVER_TOOLS, HccnTool, find_program
+from .._perf import iperf3, packages, perftest_preflight
+from .._perf.iperf3 import Iperf3
+from .._perf.perftest import Perftest
 from .._perf.perftest_options import ALL_SIZES, Options
-from . import tools
-from .bench import Settings
-from .outcome import LINE_RATE
-from .packed import unpack
-from .plan import Plan, parse_plan
-from .tools import ToolRequest
+from .._perf.roce_test import RoceTest
+from .._perf.sizes import parse_size
+from .membership import deadline
+from .plan import Plan, parse_plan, unpack
+
+LINE_RATE = "line_rate_gbit_s"
+"""In the context of a record: of one link, so of the slower of the two ends."""
+LEAST_DEADLINE_S = 10.0
+"""Starting tools and resetting devices takes its time on a busy host, whatever the test itself does."""
+ROCE_TEST, PERFTEST, IPERF3 = "roce_test", "perftest", "iperf3"
+TOOLS = (ROCE_TEST, PERFTEST, IPERF3)
+AUTO = "auto"
+
+PairTool = Union[RoceTest, Perftest, Iperf3]
+
+
+@dataclass(frozen=True)
+class ToolRequest:
+    """The tool that is to measure, its options, and the names of the programs that it needs on this host."""
+
+    name: str
+    options: Options
+    rdma_device: str
+    hccn_tool: str
+    npu_smi: str
+    timeout_s: float
+    root: str
+
+    @classmethod
+    def parse(cls, params: Mapping[str, Any]) -> "ToolRequest":
+        """From the parameters of rdma_perf. Raises InputError."""
+        options = _options(params)
+        if params["rdma_device"] != AUTO and params["tool"] != PERFTEST:
+            raise InputError("rdma_device means nothing to %s" % params["tool"], "only perftest is told the RDMA device of a host")
+        return cls(params["tool"], options, str(params["rdma_device"]), params["hccn_tool"], params["npu_smi"], float(params["timeout"]), params["root"])
+
+    def make(self, plan: Plan) -> PairTool:
+        """The tool for this host's part of the plan. Raises InputError for options that it does not take, HccnError where it cannot work here."""
+        if self.name == PERFTEST:
+            return self._perftest(plan)
+        if self.name == IPERF3:
+            iperf3.validate(self.options)
+            return Iperf3(self.options, _iperf3_version())
+        return RoceTest(find_hccn_tool(self.hccn_tool, self.timeout_s), self.options)
+
+    def _perftest(self, plan: Plan) -> Perftest:
+        addresses = {pair.end(plan.host).device: pair.end(plan.host).address for pair in plan.pairs}
+        names: Dict[int, str] = {} if self.rdma_device == AUTO else dict.fromkeys(addresses, self.rdma_device)
+        tool, problems = perftest_preflight.prepare(self.options, addresses, names, self.root)
+        if problems:
+            raise HccnError(problems[0].rule, problems[0].message, problems[0].hint or "")
+        return tool
+
+
+def _options(params: Mapping[str, Any]) -> Options:
+    all_sizes = params["size"] == "all"
+    return Options(
+        operation=params["operation"], measure=params["measure"], all_sizes=all_sizes,
+        size_bytes=None if all_sizes or params["size"] is None else parse_size(params["size"]),
+        iterations=params["iterations"], duration_s=params["duration"], qps=params["qps"], mtu=params["mtu"],
+        gid_index=params["gid_index"], traffic_class=params["traffic_class"], bidirectional=params["bidirectional"])
+
+
+def find_program_path(name: str, folders: Sequence[str]) -> str:
+    """The whole path of a program, since the runner does not stay in the folder it is started in. Raises HccnError."""
+    return os.path.abspath(find_program(name, folders))
+
+
+def find_hccn_tool(name: str, timeout_s: float) -> HccnTool:
+    """Raises HccnError where this host has none."""
+    return HccnTool(find_program_path(name, (DRIVER_TOOLS,)), timeout_s)
+
+
+def _iperf3_version() -> str:
+    if shutil.which("iperf3") is None:
+        raise HccnError("tool_missing", "iperf3 is not in PATH", packages.hint(packages.IPERF3))
+    return iperf3.parse_version(process.run(("iperf3", "--version"), perftest_preflight.VERSION_SECONDS).stdout)
+
 
 DEFAULT_SIZE_BYTES = 64 * 1024
 DEFAULT_ITERATIONS = 5000
@@ -32,6 +110,23 @@ _OF_DEVICE = ("leaf", LINE_RATE)
 """One value for all devices, or a dictionary by device id."""
 
 Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``start_delay_s`` from a server's start until it listens, ``pair_timeout_s`` for one pair once both ends are claimed,
+    ``meeting_timeout_s`` from the start of this runner until those of its partners must be up, ``expected_s`` for one pair, None where that is not known."""
+
+    start_delay_s: float
+    pair_timeout_s: float
+    meeting_timeout_s: float
+    parallel: bool = True
+    expected_s: Optional[float] = None
+
+    @property
+    def deadline(self) -> float:
+        """Seconds after which one pair is given up."""
+        return self.pair_timeout_s if self.expected_s is None else min(self.pair_timeout_s, max(LEAST_DEADLINE_S, deadline(self.expected_s)))
 
 
 @dataclass(frozen=True)
@@ -117,7 +212,7 @@ def _settings(params: Params, tool: ToolRequest) -> Settings:
 
 def expected_pair_seconds(tool: str, options: Options, start_delay_s: float) -> float:
     """Return the most that one pair takes where all is well: two servers and resets, and the test at a bandwidth that is far too low."""
-    if options.duration_s or tool == tools.IPERF3:
+    if options.duration_s or tool == IPERF3:
         test = float(options.duration_s or iperf3.DEFAULT_SECONDS)
     else:
         size_bytes = sum(ALL_SIZES) if options.all_sizes else options.size_bytes or DEFAULT_SIZE_BYTES

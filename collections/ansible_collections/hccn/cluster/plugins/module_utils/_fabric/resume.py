@@ -13,8 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import InputError
 from . import journal as journals
-from .packed import needed
-from .plan import Pair
+from .plan import Pair, needed
 
 LAST = "last"
 

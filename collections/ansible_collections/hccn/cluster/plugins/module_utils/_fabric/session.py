@@ -16,14 +16,14 @@ from .._core.record import record
 from .._device import busy, host
 from .._device.smi import NpuSmi
 from .._perf import governor, roce_test
-from . import host_lock, repair, reports, results, resume, tools
+from . import host_lock, progress_aggregator, repair, results, resume
 from . import journal as journals
 from .host_lock import HostLock
 from .journal import Journal, Snapshot
-from .meeting import Meeting
-from .outcome import SOURCE, EndError, Outcome, as_fields
+from .listener import Listener
+from .pair_protocol import SOURCE, EndError, Outcome, as_fields
 from .plan import Pair, Plan
-from .request import EndRequest, Params, RunRequest
+from .request import ROCE_TEST, EndRequest, PairTool, Params, RunRequest, ToolRequest, find_hccn_tool, find_program_path
 from .runner import About, Runner
 
 
@@ -63,11 +63,11 @@ class _Work(NamedTuple):
     """A run that is about to begin."""
 
     runner: Runner
-    meeting: Meeting
+    listener: Listener
     journal: Journal
 
 
-def _prepared(request: RunRequest, tool: tools.PairTool) -> _Work:
+def _prepared(request: RunRequest, tool: PairTool) -> _Work:
     """Repair what dead runs left, ask which devices are busy, bind the port, and write down the pairs that are settled already.
 
     Called with the lock of the host. Raises HccnError.
@@ -79,7 +79,7 @@ def _prepared(request: RunRequest, tool: tools.PairTool) -> _Work:
     probe = _busy_probe(request)
     at_work = _refusals(probe, plan.devices)
     journals.prune(request.state_dir)
-    meeting = Meeting(plan.controls[plan.host])
+    listener = Listener(plan.controls[plan.host])
     journal = Journal.create(request.state_dir, plan.run_id)
     measured = frozenset(resume.measured(earlier, plan.sources))
     settled = earlier + [_left_alone(plan.run_id, pair, at_work[pair.source.device]) for pair in plan.sources
@@ -91,9 +91,9 @@ def _prepared(request: RunRequest, tool: tools.PairTool) -> _Work:
         total=len(plan.sources), settled=settled, measured=tuple(measured), told=request.device_context, reporters=request.reporters, busy=probe,
         refused={pair.id: at_work[pair.target.device] for pair in plan.pairs if pair.target.host == plan.host and pair.target.device in at_work},
         start=_start_fields(request.tool, plan_hash, len(earlier), probe), prepare=prepare, restore=restore,
-        sum_path=reports.path_of(request.state_dir, plan.run_id))
+        sum_path=progress_aggregator.path_of(request.state_dir, plan.run_id))
     idle = plan.limited(device for device in plan.devices if device not in at_work)
-    return _Work(Runner(idle, tool, request.settings, request.key, meeting, journal, about), meeting, journal)
+    return _Work(Runner(idle, tool, request.settings, request.key, listener, journal, about), listener, journal)
 
 
 def _detach(work: _Work, lock: HostLock, run_id: str) -> None:
@@ -102,15 +102,15 @@ def _detach(work: _Work, lock: HostLock, run_id: str) -> None:
         lock.sign(run_id)
         work.runner.run_detached(ready)
 
-    detach(run, (work.meeting.fileno(), work.journal.fileno(), lock.fileno()))
-    work.meeting.abandon()
+    detach(run, (work.listener.fileno(), work.journal.fileno(), lock.fileno()))
+    work.listener.abandon()
 
 
-def _start_fields(tool: tools.ToolRequest, plan_hash: str, resumed: int, probe: Optional[busy.BusyProbe]) -> Dict[str, Any]:
+def _start_fields(tool: ToolRequest, plan_hash: str, resumed: int, probe: Optional[busy.BusyProbe]) -> Dict[str, Any]:
     """What the journal's first line holds for those who repair or resume the run."""
     fields: Dict[str, Any] = {"tool": tool.name, "plan_hash": plan_hash, "resumed": resumed}
-    if tool.name == tools.ROCE_TEST:
-        fields["hccn_tool"] = tools.find_hccn_tool(tool.hccn_tool, tool.timeout_s).path
+    if tool.name == ROCE_TEST:
+        fields["hccn_tool"] = find_hccn_tool(tool.hccn_tool, tool.timeout_s).path
         if probe is not None:
             fields["npu_smi"] = probe.npu_smi
     return fields
@@ -127,13 +127,13 @@ def _governor(request: RunRequest) -> Tuple[Callable[[], object], Callable[[], o
 def _busy_probe(request: RunRequest) -> Optional[busy.BusyProbe]:
     """What finds busy devices; None where they may be used too. Raises HccnError where the devices cannot be found."""
     tool = request.tool
-    if request.allow_busy or tool.name != tools.ROCE_TEST or not request.plan.devices:
+    if request.allow_busy or tool.name != ROCE_TEST or not request.plan.devices:
         return None
-    smi = NpuSmi(tool.npu_smi, find=tools.find_program_path)
+    smi = NpuSmi(tool.npu_smi, find=find_program_path)
     with Guard():
         seen = host.look(smi)
     seen.refuse_950()
-    return busy.BusyProbe(tools.find_hccn_tool(tool.hccn_tool, tool.timeout_s), smi, seen)
+    return busy.BusyProbe(find_hccn_tool(tool.hccn_tool, tool.timeout_s), smi, seen)
 
 
 def _refusals(probe: Optional[busy.BusyProbe], devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
@@ -150,7 +150,7 @@ def _left_alone(run_id: str, pair: Pair, error: Dict[str, Any]) -> Dict[str, Any
     return record("rdma", "%s/%s/forward/0" % (run_id, pair.id), "not_run", **as_fields(pair, outcome))
 
 
-def commands(plan: Plan, tool: tools.PairTool) -> List[List[str]]:
+def commands(plan: Plan, tool: PairTool) -> List[List[str]]:
     """What this host would run for its pairs, in order: servers where it is the target, clients where it is the source."""
     return [
         list(tool.varied(dict(pair.options)).client(pair.source.device, pair.target.address, pair.target.device) if pair.source.host == plan.host
@@ -202,7 +202,7 @@ def _cleaned(request: EndRequest, snapshot: Snapshot) -> Dict[int, HccnError]:
     """What the runner left is put right, and its journal is closed. Returns the NPUs that could not be reset."""
     def reset(device: int) -> None:
         if "hccn_tool" in snapshot.start:
-            roce_test.RoceTest(tools.find_hccn_tool(request.hccn_tool, request.timeout_s), roce_test.Options()).reset(device)
+            roce_test.RoceTest(find_hccn_tool(request.hccn_tool, request.timeout_s), roce_test.Options()).reset(device)
 
     failed = repair.put_right(request.state_dir, request.run_id, snapshot, reset, request.root)
     journals.end_dead(request.state_dir, request.run_id, HccnError("run_cancelled", "the run was ended by rdma_perf with state: absent"))

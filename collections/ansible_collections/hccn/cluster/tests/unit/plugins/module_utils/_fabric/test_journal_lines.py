@@ -11,7 +11,7 @@ import random
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, journal_lines, repair, reports, results, resume
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, journal_lines, progress_aggregator, repair, results, resume
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 
 SEED = 20260104
@@ -88,7 +88,7 @@ def everything(folder):
     for fail_on in ("any", "all", "none"):
         results.judged(looked, snapshot.records, fail_on)
     results.look_at_all(folder, "r1", 0.0, False)
-    reports.Counts("n1", 3, snapshot.records).as_body()
+    progress_aggregator.Counts("n1", 3, snapshot.records).as_body()
     plan_hash = snapshot.start.get("plan_hash")
     try:
         earlier = resume.earlier(folder, resume.LAST, "r9", plan_hash if isinstance(plan_hash, str) else "")

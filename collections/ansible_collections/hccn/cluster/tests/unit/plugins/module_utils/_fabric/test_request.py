@@ -8,11 +8,10 @@ import dataclasses
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.bench import Settings
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.outcome import TARGET, EndError, Outcome, as_fields
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.initiator import _slower
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import TARGET, EndError, Outcome, Settings, as_fields
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.request import EndRequest, RunRequest, device_context, expected_pair_seconds
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.source import _slower
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import ALL_SIZES, Options
 
 

@@ -14,12 +14,11 @@ import time
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal as journals
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import host_lock, repair, results, runner, session
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.bench import Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal as journals
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.packed import pack
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import pack, parse_plan
 
 KEY = "0123456789abcdef0123456789ABCDEF"
 
@@ -132,7 +131,7 @@ def test_a_run_that_meets_another_one_changes_nothing(params, tmp_path, monkeypa
     """Neither what a dead run left is touched, nor a device, nor the port: all of that is the other run's."""
     dead_run(params)
     lock = held(params)
-    monkeypatch.setattr(session, "Meeting", lambda control: pytest.fail("a port was bound"))
+    monkeypatch.setattr(session, "Listener", lambda control: pytest.fail("a port was bound"))
     before = {name: os.stat(os.path.join(params["state_dir"], name)).st_mtime_ns for name in os.listdir(params["state_dir"])}
     with pytest.raises(HccnError) as raised:
         session.perform({**params, "run_id": "r2"}, False)

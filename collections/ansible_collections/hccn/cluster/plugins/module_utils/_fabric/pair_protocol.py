@@ -23,24 +23,21 @@ from __future__ import annotations
 import mmap
 import threading
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .._core.errors import HccnError
 from .._core.guard import run_quietly
 from .._core.process import Child
 from .._device.busy import NOT_IDLE, BusyProbe
 from .._device.failures import BUSY
-from .agenda import Agenda
 from .channel import Body, Channel
-from .left_out import LeftOut, host_of
-from .outcome import LINE_RATE
+from .membership import Membership, host_of
+from .pair_scheduler import PairScheduler
 from .plan import Endpoint, Pair, Plan
-from .suspension import deadline
-from .tools import PairTool
+from .request import LINE_RATE, PairTool, Settings
 
 IN_USE = NOT_IDLE | {BUSY}
 """Errors of a test that say why it failed: somebody else uses the device, or the tool."""
-CONNECT_SECONDS = 3.0
 CLAIM_SECONDS = 5.0
 """How long a source keeps its own device for a target that is in use; then it lets others have it and asks again."""
 ANSWER_SECONDS = 5.0
@@ -49,25 +46,49 @@ SERVER_GRACE_SECONDS = 5.0
 POLL_SECONDS = 0.2
 """How often a test is looked at that neither ends nor is spoken of: whether its time is over."""
 READY_SECONDS = 0.01
-LEAST_DEADLINE = 10.0
-"""Starting tools and resetting devices takes its time on a busy host, whatever the test itself does."""
+
+
+SOURCE, TARGET = "source", "target"
+
+
+class EndError(HccnError):
+    """A failure that is known to be of one end."""
+
+    def __init__(self, end: str, error: HccnError) -> None:
+        super().__init__(error.code, error.message, error.hint)
+        self.end = end
 
 
 @dataclass(frozen=True)
-class Settings:
-    """``start_delay_s`` from a server's start until it listens, ``pair_timeout_s`` for one pair once both ends are claimed,
-    ``meeting_timeout_s`` from the start of this runner until those of its partners must be up, ``expected_s`` for one pair, None where that is not known."""
+class Outcome:
+    """What came of a pair: ``samples``, or ``error``, with the end it is known to lie at. ``command`` empty where no client was started.
 
-    start_delay_s: float
-    pair_timeout_s: float
-    meeting_timeout_s: float
-    parallel: bool = True
-    expected_s: Optional[float] = None
+    ``line_rate``: Gbit/s of the slower of the two ends, None unless both are known."""
 
-    @property
-    def deadline(self) -> float:
-        """Seconds after which one pair is given up."""
-        return self.pair_timeout_s if self.expected_s is None else min(self.pair_timeout_s, max(LEAST_DEADLINE, deadline(self.expected_s)))
+    attempt: int
+    samples: List[Dict[str, Any]]
+    error: Optional[HccnError]
+    command: Sequence[str]
+    started_at: float
+    duration_s: float
+    line_rate: Optional[float] = None
+
+
+def as_fields(pair: Pair, outcome: Outcome, about: Optional[Mapping[str, Any]] = None) -> Mapping[str, Any]:
+    """The fields of a pair's record that do not come from the tool. ``about``: what the context tells of the source."""
+    context: Dict[str, Any] = {**(about or {}), "round": pair.round}
+    context.pop(LINE_RATE, None)
+    if pair.rail is not None:
+        context["rail"] = pair.rail
+    if outcome.line_rate is not None:
+        context[LINE_RATE] = outcome.line_rate
+    if isinstance(outcome.error, EndError):
+        context["failed_end"] = outcome.error.end
+    return {
+        "source": pair.source.as_dict(), "target": pair.target.as_dict(), "context": context,
+        "samples": outcome.samples, "error": outcome.error.as_dict() if outcome.error else None,
+        "command": list(outcome.command) or None, "duration_s": round(outcome.duration_s, 3),
+    }
 
 
 class OwnTests:
@@ -90,8 +111,8 @@ class OwnTests:
         return [device for device in self._places if device in self]
 
 
-class Bench:
-    """What both ends need: the tool, the devices' state, the agenda."""
+class HostState:
+    """What both ends need: the tool, the devices' state, the scheduler."""
 
     def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, told: Optional[Mapping[int, Mapping[str, Any]]] = None,
                  busy: Optional[BusyProbe] = None) -> None:
@@ -102,8 +123,8 @@ class Bench:
         self._varied: Dict[Tuple[Tuple[str, int], ...], PairTool] = {(): tool}
         self.settings = settings
         self.key = key
-        self.left_out = LeftOut(plan.host)
-        self.agenda = Agenda(plan, settings.parallel, left_out=self.left_out.holds)
+        self.membership = Membership(plan.host)
+        self.scheduler = PairScheduler(plan, settings.parallel, left_out=self.membership.holds)
         self._busy = busy
         self._never_reset: Set[int] = set(plan.devices)
         self._own_tests = OwnTests(plan.devices)
@@ -168,20 +189,20 @@ class Bench:
 
     def say(self, channel: Channel, body: Body) -> None:
         """Sends a line, and with it who is left out, and who of those was there before: nobody waits for them to start. Raises HccnError."""
-        known = self.left_out.share()
-        channel.send({**body, "known": {**known, "come": self.agenda.came(sorted(set(map(host_of, known["missed"]))))}} if known else body)
+        known = self.membership.share()
+        channel.send({**body, "known": {**known, "come": self.scheduler.came(sorted(set(map(host_of, known["missed"]))))}} if known else body)
 
     def hear(self, body: Body) -> Body:
         """Takes over whom the other end leaves out."""
         known = body.get("known")
         if isinstance(known, dict):
-            self.left_out.learn(known)
+            self.membership.learn(known)
             come = known.get("come")
-            self.agenda.told_of(host for host in (come if isinstance(come, list) else ()) if isinstance(host, str) and host in self.plan.controls)
+            self.scheduler.told_of(host for host in (come if isinstance(come, list) else ()) if isinstance(host, str) and host in self.plan.controls)
         return body
 
     def close(self) -> None:
         """Nothing is started from now on."""
-        self.agenda.close()
+        self.scheduler.close()
         with self._lock:
             self._closed = True

@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Tells the reporters of a run how far this host is, and is one itself where it is named: then it stays until all others are over, or gone.
+"""Send how far this host is to the reporters of a run. A host that is a reporter itself collects what others send, until all are over or gone.
 
 Every report goes to every reporter and holds all counts, so that a reporter that dies takes nothing along that the next one does not know. It also
 carries who is left out, both ways: so all hosts hear of one that died within a few seconds, also those that have not met it yet.
 
-How long to start a thousand hosts takes, no host can know. As soon as it is done a reporter is told (``reports.mark_started``), and its answers tell all
-others: who was not met a little later will not come. Where nobody tells, the time of the meeting is waited for.
+No host knows how long Ansible takes to start a thousand hosts. When it is done, the controller tells a reporter
+(``progress_aggregator.mark_started``), and the reporter's answers tell all others: a host that was not met a little later will not come. Without that
+word, ``meeting_timeout`` bounds the wait.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import time
 from typing import Any, Dict, Optional, Sequence, Set
 
 from .._core.errors import HccnError
-from .bench import CONNECT_SECONDS, Bench
-from .channel import NAMES_A_LINE, Body, Channel, call
-from .reports import Counts, Reports
+from .channel import CONNECT_SECONDS, NAMES_A_LINE, Body, Channel, call
+from .pair_protocol import HostState
+from .progress_aggregator import Counts, ProgressAggregator
 
 LEAST_SECONDS = 2.0
 HOSTS_A_SECOND = 50
@@ -42,12 +43,12 @@ def interval(hosts: int) -> float:
     return max(LEAST_SECONDS, hosts / HOSTS_A_SECOND)
 
 
-class Herald:
+class ProgressReporter:
     """``reporters``: hosts of the plan; ``path``: of the file where this host keeps the sum, should it be a reporter."""
 
-    def __init__(self, bench: Bench, counts: Counts, reporters: Sequence[str], path: str, meeting_timeout: float) -> None:
-        plan = bench.plan
-        self._bench = bench
+    def __init__(self, state: HostState, counts: Counts, reporters: Sequence[str], path: str, meeting_timeout: float) -> None:
+        plan = state.plan
+        self._state = state
         self._plan = plan
         self._counts = counts
         self._others = [host for host in reporters if host != plan.host]
@@ -60,29 +61,29 @@ class Herald:
         self._silent_after = SILENT_REPORTS * self._interval + CONNECT_SECONDS
         self._all_started: Optional[float] = None
         never_after = max(meeting_timeout, self._silent_after)
-        self.reports = Reports(plan.controls, path, self._silent_after, never_after) if plan.host in reporters else None
+        self.aggregator = ProgressAggregator(plan.controls, path, self._silent_after, never_after) if plan.host in reporters else None
 
     def start(self) -> None:
-        if self._others or self.reports:
+        if self._others or self.aggregator:
             self._thread = threading.Thread(target=self._tell_again_and_again, daemon=True)
             self._thread.start()
 
     def take(self, channel: Channel, body: Body) -> None:
         """Another host's report. Raises HccnError."""
-        if self.reports is None:
+        if self.aggregator is None:
             channel.send({"type": "refused", "error": HccnError("peer_refused", "%s is no reporter" % self._plan.host).as_dict()})
             return
-        self.reports.take(body)
+        self.aggregator.take(body)
         if body.get("host") in self._others:
             if body.get("all_over") is True:
-                self.reports.wait_at_most(0.0)
+                self.aggregator.wait_at_most(0.0)
             self._note_started(body.get("started") is True)
         awaited = body.get("awaits")
-        self._bench.say(channel, {"type": "noted", "over": self.reports.over_among(awaited if isinstance(awaited, list) else ()), **self._started()})
+        self._state.say(channel, {"type": "noted", "over": self.aggregator.over_among(awaited if isinstance(awaited, list) else ()), **self._started()})
 
     def knows_over(self, host: str) -> bool:
         """Is the host's run over, as far as it is known here? A host that was there before this one began answers nobody any more."""
-        return host in self._over or (self.reports is not None and bool(self.reports.over_among([host])))
+        return host in self._over or (self.aggregator is not None and bool(self.aggregator.over_among([host])))
 
     def is_forsaken(self) -> bool:
         """Is the run over for all others? The reporters are gone, which were there, and go when nobody else is left: this host stood still meanwhile."""
@@ -99,8 +100,8 @@ class Herald:
         """Who is there says so within the time after which a host is silent."""
         if all_are and self._all_started is None:
             self._all_started = time.monotonic()
-            if self.reports is not None:
-                self.reports.wait_at_most(self._silent_after)
+            if self.aggregator is not None:
+                self.aggregator.wait_at_most(self._silent_after)
 
     def _tell_again_and_again(self) -> None:
         turn = 0
@@ -128,19 +129,19 @@ class Herald:
         return True
 
     def _keep(self) -> None:
-        if self.reports is not None:
-            self._note_started(self.reports.was_told_that_all_are_started())
-            self.reports.take(self._counts.as_body())
-            self.reports.write()
+        if self.aggregator is not None:
+            self._note_started(self.aggregator.was_told_that_all_are_started())
+            self.aggregator.take(self._counts.as_body())
+            self.aggregator.write()
 
     def _tell(self, host: str, **more: Any) -> bool:
         began = time.monotonic()
         try:
-            channel = call(host, self._plan.controls[host], self._bench.key, self._plan.run_id, CONNECT_SECONDS)
+            channel = call(host, self._plan.controls[host], self._state.key, self._plan.run_id, CONNECT_SECONDS)
             try:
-                known = self._started() if self.reports is not None else {}
-                self._bench.say(channel, {**self._counts.as_body(), "awaits": sorted(self._bench.agenda.awaited())[:NAMES_A_LINE], **known, **more})
-                answer = self._bench.hear(channel.receive(CONNECT_SECONDS))
+                known = self._started() if self.aggregator is not None else {}
+                self._state.say(channel, {**self._counts.as_body(), "awaits": sorted(self._state.scheduler.awaited())[:NAMES_A_LINE], **known, **more})
+                answer = self._state.hear(channel.receive(CONNECT_SECONDS))
                 self._note_started(answer.get("started") is True)
                 said = answer.get("over")
                 self._over.update(name for name in (said if isinstance(said, list) else ()) if isinstance(name, str))
@@ -174,16 +175,16 @@ class Herald:
 
     def linger(self, until: float) -> None:
         """A reporter goes on listening until all hosts are over or gone, at the latest at ``until`` on the monotonic clock."""
-        if self.reports is None:
+        if self.aggregator is None:
             return
         written = 0.0
-        while time.monotonic() < until and not self.reports.is_over():
+        while time.monotonic() < until and not self.aggregator.is_over():
             time.sleep(LINGER_LOOK_SECONDS)
             if time.monotonic() - written > 1.0:
                 self._keep()
                 written = time.monotonic()
-        self.reports.write()
-        if self.reports.is_over():  # one that died after a single word may have said it to this reporter alone
+        self.aggregator.write()
+        if self.aggregator.is_over():  # one that died after a single word may have said it to this reporter alone
             for host in self._others:
                 if not self._mute.get(host):
                     self._tell(host, all_over=True)

@@ -66,7 +66,7 @@ def _slowest(found: Worth, entry: Mapping[str, Any]) -> Body:
     return {"value": found.value, "unit": found.unit, **ends}
 
 
-class Reports:
+class ProgressAggregator:
     """What a reporter has heard. ``silent_after``: seconds without a word after which a host is taken for gone; ``never_after``: one that never said any."""
 
     def __init__(self, hosts: Iterable[str], path: str, silent_after: float, never_after: float, clock: Callable[[], float] = time.monotonic) -> None:

@@ -9,22 +9,51 @@ import errno
 import socket
 import threading
 import time
+from collections import Counter
 from typing import Callable, Dict, Optional, Tuple
 
 from .._core.errors import HccnError
 from .._core.words import some
 from .._perf.listening import listeners
-from . import strangers
 from .channel import HELLO_SECONDS, Body, Channel, shut
 from .plan import Control
 
-LEAVING = 32
+MAX_CLOSING = 32
 """Threads of strangers that were crowded out and have not ended yet: a flood must not make them faster than they end."""
-GUESTS = 1024
+MAX_AUTHENTICATED = 1024
 """Connections that have proved the key: one for each pair in work, so far fewer."""
 
 
-class Meeting:
+MAX_UNAUTHENTICATED = 128
+"""A flood of 5,000 connections a second from a partner's own address still leaves that partner 25 ms to prove the key."""
+
+
+class ConnectionLimiter:
+    """Not to be shared between threads without a lock."""
+
+    def __init__(self, most: int = MAX_UNAUTHENTICATED) -> None:
+        self._most = most
+        self._known: Dict[socket.socket, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, sock: socket.socket, address: str) -> Optional[socket.socket]:
+        """Takes one in; returns the one that is to leave for it: the oldest of the address that has most."""
+        self._known[sock] = address
+        if len(self._known) <= self._most:
+            return None
+        crowd = Counter(self._known.values()).most_common(1)[0][0]
+        oldest = next(known for known, where in self._known.items() if where == crowd)
+        del self._known[oldest]
+        return oldest
+
+    def remove(self, sock: socket.socket) -> bool:
+        """Was it still here?"""
+        return self._known.pop(sock, None) is not None
+
+
+class Listener:
     """Made before the runner forks, so that a port in use is told at once."""
 
     def __init__(self, control: Control) -> None:
@@ -39,9 +68,9 @@ class Meeting:
         except OSError as error:
             raise _cannot_listen(control, error) from None
         self._lock = threading.Lock()
-        self._strangers = strangers.Strangers()
-        self._guests = 0
-        self._door = threading.Semaphore(strangers.MOST + LEAVING)
+        self._limiter = ConnectionLimiter()
+        self._authenticated = 0
+        self._threads = threading.Semaphore(MAX_UNAUTHENTICATED + MAX_CLOSING)
         self._closed = False
         self.refused: Dict[str, int] = {}
 
@@ -61,33 +90,33 @@ class Meeting:
                     time.sleep(0.05)
                 continue
             self._make_room(sock, str(address[0]))
-            self._door.acquire()
+            self._threads.acquire()
             try:
-                threading.Thread(target=self._welcome, args=(sock, key, run_id, handle), daemon=True).start()
+                threading.Thread(target=self._serve_connection, args=(sock, key, run_id, handle), daemon=True).start()
             except RuntimeError:
-                self._leave(sock)
-                self._door.release()
+                self._close(sock)
+                self._threads.release()
 
     def _make_room(self, sock: socket.socket, address: str) -> None:
         with self._lock:
-            oldest = self._strangers.add(sock, address)
+            oldest = self._limiter.add(sock, address)
         if oldest is not None:
             self._count("crowded_out")
             shut(oldest)
 
-    def _welcome(self, sock: socket.socket, key: bytes, run_id: str, handle: Callable[[Channel, Body], None]) -> None:
+    def _serve_connection(self, sock: socket.socket, key: bytes, run_id: str, handle: Callable[[Channel, Body], None]) -> None:
         """A stranger's thread, and the guest's that it may become."""
         try:
-            said = self._hear(sock, key, run_id)
+            said = self._first_line(sock, key, run_id)
         finally:
-            self._door.release()
+            self._threads.release()
         try:
-            if said is not None and self._admit(sock):
-                self._entertain(said[0], said[1], handle)
+            if said is not None and self._authenticate(sock):
+                self._handle(said[0], said[1], handle)
         finally:
-            self._leave(sock)
+            self._close(sock)
 
-    def _hear(self, sock: socket.socket, key: bytes, run_id: str) -> Optional[Tuple[Channel, Body]]:
+    def _first_line(self, sock: socket.socket, key: bytes, run_id: str) -> Optional[Tuple[Channel, Body]]:
         """The first line, None where it does not prove the key."""
         try:
             channel = Channel(sock, key, run_id, calling=False)
@@ -99,19 +128,19 @@ class Meeting:
             self._count("peer_lost")
         return None
 
-    def _leave(self, sock: socket.socket) -> None:
+    def _close(self, sock: socket.socket) -> None:
         with self._lock:
-            self._strangers.remove(sock)
+            self._limiter.remove(sock)
         shut(sock)
 
-    def _admit(self, sock: socket.socket) -> bool:
+    def _authenticate(self, sock: socket.socket) -> bool:
         with self._lock:
-            if not self._strangers.remove(sock) or self._guests >= GUESTS:
+            if not self._limiter.remove(sock) or self._authenticated >= MAX_AUTHENTICATED:
                 return False
-            self._guests += 1
+            self._authenticated += 1
             return True
 
-    def _entertain(self, channel: Channel, body: Body, handle: Callable[[Channel, Body], None]) -> None:
+    def _handle(self, channel: Channel, body: Body, handle: Callable[[Channel, Body], None]) -> None:
         """What goes wrong from here on is a matter of the pair, not of the meeting."""
         try:
             handle(channel, body)
@@ -119,7 +148,7 @@ class Meeting:
             pass
         finally:
             with self._lock:
-                self._guests -= 1
+                self._authenticated -= 1
 
     def _count(self, code: str) -> None:
         with self._lock:

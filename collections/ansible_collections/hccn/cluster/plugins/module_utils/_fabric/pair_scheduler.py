@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Callable, Dict, Iterable, List, Set, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
+from .channel import CONNECT_SECONDS
 from .plan import Pair, Plan
 
 LAST_FAILURES = 3
@@ -20,13 +21,13 @@ LAST_SECONDS = 2.0
 """A partner that was there, or had its time to come, is given up when it failed so often, over so many seconds, without a success between."""
 
 
-class Agenda:
+class PairScheduler:
     """``parallel``: the devices work at the same time; otherwise one pair at a time on the whole host. ``left_out``: is a pair that holds up none?"""
 
     def __init__(self, plan: Plan, parallel: bool = True, clock: Callable[[], float] = time.monotonic,
                  left_out: Callable[[Pair], bool] = lambda pair: False) -> None:
         self._clock = clock
-        self._left_out = left_out
+        self._membership = left_out
         self._host = plan.host
         self._parallel = parallel
         self._changed = threading.Condition()
@@ -41,7 +42,7 @@ class Agenda:
         return pair.end(self._host).device if self._parallel else 0
 
     def acquire(self, pair: Pair, timeout: float) -> bool:
-        """Waits for the pair's turn on this host; False after ``timeout`` or when the agenda is closed."""
+        """Waits for the pair's turn on this host; False after ``timeout`` or when the scheduler is closed."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._closed or self._turn(pair), timeout) or self._closed:
                 return False
@@ -56,7 +57,7 @@ class Agenda:
 
     def _waits(self, pair: Pair) -> bool:
         """Does the pair let later ones go first?"""
-        return pair.partner(self._host).host in self._lost or self._left_out(pair)
+        return pair.partner(self._host).host in self._lost or self._membership(pair)
 
     def release(self, pair: Pair) -> None:
         """Gives the pair's device free; nothing where another pair holds it."""
@@ -130,7 +131,7 @@ class Agenda:
     def is_idle(self) -> bool:
         """Is nothing open but what is left out?"""
         with self._changed:
-            return all(self._left_out(pair) for pair in self._open.values())
+            return all(self._membership(pair) for pair in self._open.values())
 
     def open_sources(self) -> List[Pair]:
         """Pairs that this host has still to measure, in order."""
@@ -171,3 +172,59 @@ class Agenda:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+
+PATIENCE_SECONDS = 1.0
+LEAST_SECONDS = 0.02
+BUSY_SECONDS = 0.01
+"""Times one to eight, by the pair: sources that keep each other waiting must not come back in step."""
+PARKED_SECONDS = 0.5
+"""How long a pair rests that the other end leaves out for the time being."""
+BACKOFF_SECONDS = (0.2, 2.0)
+SPACING_SECONDS = 0.1
+"""Between calls in vain: hundreds of partners that have not started yet are not called all the time. They call, too, once they are there."""
+LOST_SHARE = 3
+"""A device with other pairs to do waits so many times as long as a call in vain took before it calls there again. Of one that took longer than its
+deadline only that counts: this host stood still in it."""
+
+
+class Backoff:
+    """In the order of ``pairs``."""
+
+    def __init__(self, pairs: Iterable[Pair], clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._due = dict.fromkeys(pairs, 0.0)
+        self._failures: Dict[Pair, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._due)
+
+    def __iter__(self) -> Iterator[Pair]:
+        """Of what is there now, whatever is removed meanwhile."""
+        return iter(list(self._due))
+
+    def ready(self, is_lost: Callable[[str], bool]) -> List[Pair]:
+        """Whose time has come, or whose partner did not answer and has come since. ``is_lost``: of a host."""
+        now = self._clock()
+        return [pair for pair, due in self._due.items() if due <= now or (pair in self._failures and not is_lost(pair.target.host))]
+
+    def patience(self) -> float:
+        """Seconds until the next one's time comes, PATIENCE_SECONDS at most."""
+        now = self._clock()
+        return min([PATIENCE_SECONDS, *(max(LEAST_SECONDS, due - now) for due in self._due.values() if due > now)])
+
+    def busy(self, pair: Pair, parked: bool) -> None:
+        """The other end is in use, or leaves the pair out for the time being; so it answers."""
+        self._failures.pop(pair, None)
+        self._due[pair] = self._clock() + (PARKED_SECONDS if parked else BUSY_SECONDS * (1 + pair.order % 8))
+
+    def failed(self, pair: Pair, seconds: float) -> None:
+        """The other end was called in vain, which took ``seconds``."""
+        self._failures[pair] = failures = self._failures.get(pair, 0) + 1
+        least, most = BACKOFF_SECONDS
+        spent = LOST_SHARE * min(seconds, CONNECT_SECONDS) if len(self._due) > 1 else 0.0
+        self._due[pair] = self._clock() + max(spent, min(most, least * 2 ** min(failures, 8)), SPACING_SECONDS * len(self._failures))
+
+    def over(self, pair: Pair) -> None:
+        del self._due[pair]
+        self._failures.pop(pair, None)
