@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A pair seen from its source; the conversation is told in pair_protocol.py."""
+"""A pair as its initiator works it; the conversation is in pair_protocol.py."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def measure(state: HostState, pair: Pair) -> Outcome:
     try:
         channel = call(pair.target.host, state.plan.controls[pair.target.host], state.key, state.plan.run_id, CONNECT_SECONDS)
         try:
-            state.scheduler.met(pair.target.host)
+            state.membership.met(pair.target.host)
             return _Initiator(state, channel, pair).work()
         finally:
             channel.close()
@@ -75,7 +75,7 @@ class _Initiator:
                     time.sleep(self._state.settings.start_delay_s)
         except HccnError as failure:
             error = self._cause(failure)
-        self._state.membership.note(self._pair, error)
+        self._state.membership.pair_ended(self._pair, error)
         self._leave(error)
         return Outcome(max(attempt, 1), samples, error, self._command, started_at, time.monotonic() - started, self._line_rate)
 
@@ -97,7 +97,7 @@ class _Initiator:
         return not isinstance(error, EndError) and self._tool.may_retry(error) and left > 2 * self._state.settings.start_delay_s
 
     def _claim(self) -> None:
-        self._trial = self._state.membership.holds(self._pair)
+        self._trial = self._state.membership.is_left_out(self._pair)
         reply = self._ask({"type": "claim", "pair": self._pair.id, "trial": self._trial}, CLAIM_SECONDS + ANSWER_SECONDS)
         if reply["type"] == "busy":
             raise Busy(reply.get("parked") is True)

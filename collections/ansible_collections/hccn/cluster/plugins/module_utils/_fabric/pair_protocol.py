@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""One pair, seen from its two ends. The conversation, source on the left:
+"""One pair, seen from its two ends. The conversation, initiator on the left:
 
     claim pair       ->  waits until the device is free
                      <-  claimed | busy (ask again; parked: the pair is left out for the time being) | refused
@@ -13,7 +13,7 @@
     done ok          ->  ends the server, resets the device
                      <-  noted, only where it was the trial of one that is left out
 
-Each line also carries who is left out (``left_out``). A broken connection ends the pair on both sides.
+Each line also carries who is left out (``Membership.share``). A broken connection ends the pair on both sides.
 A device is reset before a test and after it, however the test ended. Before each reset and launch of a test it must be idle: one with other work is neither
 reset nor tested, and its pair ends with ``device_busy``.
 """
@@ -31,20 +31,21 @@ from .._core.process import Child
 from .._device.busy import NOT_IDLE, BusyProbe
 from .._device.failures import BUSY
 from .channel import Body, Channel
-from .membership import Membership, host_of
+from .membership import Membership
 from .pair_scheduler import PairScheduler
 from .plan import Endpoint, Pair, Plan
+from .progress_aggregator import silent_after_s
 from .request import LINE_RATE, PairTool, Settings
 
 IN_USE = NOT_IDLE | {BUSY}
 """Errors of a test that say why it failed: somebody else uses the device, or the tool."""
 CLAIM_SECONDS = 5.0
-"""How long a source keeps its own device for a target that is in use; then it lets others have it and asks again."""
+"""How long an initiator keeps its own device for a responder that is in use; then it lets others have it and asks again."""
 ANSWER_SECONDS = 5.0
 SERVER_GRACE_SECONDS = 5.0
 """How long a server may take to end after its client: roce_test looks once a second."""
 POLL_SECONDS = 0.2
-"""How often a test is looked at that neither ends nor is spoken of: whether its time is over."""
+"""Between two looks at a test whose end is not reported: its time may be over."""
 READY_SECONDS = 0.01
 
 
@@ -112,19 +113,23 @@ class OwnTests:
 
 
 class HostState:
-    """What both ends need: the tool, the devices' state, the scheduler."""
+    """What the initiators and responders of one host share: its tool, the state of its devices, the membership and the pair scheduler.
+
+    ``told``: what is known of the devices beside what the tool reports, for the context of records; ``busy`` None: busy devices are used, too.
+    """
 
     def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, told: Optional[Mapping[int, Mapping[str, Any]]] = None,
-                 busy: Optional[BusyProbe] = None) -> None:
-        """``told``: what is known of this host's devices beside what the tool tells, for the context of records; ``busy`` None: busy devices are used too."""
+                 busy: Optional[BusyProbe] = None, reporters: Sequence[str] = ()) -> None:
         self.plan = plan
         self.tool = tool
         self._told = told or {}
         self._varied: Dict[Tuple[Tuple[str, int], ...], PairTool] = {(): tool}
         self.settings = settings
         self.key = key
-        self.membership = Membership(plan.host)
-        self.scheduler = PairScheduler(plan, settings.parallel, left_out=self.membership.holds)
+        changed = threading.Condition()
+        self.membership = Membership(plan.host, plan.controls, reporters, settings.meeting_timeout_s, silent_after_s(len(plan.controls)), changed,
+                                     changed.notify_all)
+        self.scheduler = PairScheduler(plan, self.membership, settings.parallel, changed)
         self._busy = busy
         self._never_reset: Set[int] = set(plan.devices)
         self._own_tests = OwnTests(plan.devices)
@@ -188,17 +193,13 @@ class HostState:
                 run_quietly(argv)
 
     def say(self, channel: Channel, body: Body) -> None:
-        """Sends a line, and with it who is left out, and who of those was there before: nobody waits for them to start. Raises HccnError."""
+        """Send a line, and with it what this host knows of the others. Raises HccnError."""
         known = self.membership.share()
-        channel.send({**body, "known": {**known, "come": self.scheduler.came(sorted(set(map(host_of, known["missed"]))))}} if known else body)
+        channel.send({**body, "known": known} if known else body)
 
     def hear(self, body: Body) -> Body:
-        """Takes over whom the other end leaves out."""
-        known = body.get("known")
-        if isinstance(known, dict):
-            self.membership.learn(known)
-            come = known.get("come")
-            self.scheduler.told_of(host for host in (come if isinstance(come, list) else ()) if isinstance(host, str) and host in self.plan.controls)
+        """Take over what the other host knows, and return the line."""
+        self.membership.learn(body.get("known"))
         return body
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from .._perf.perftest import Perftest
 from .._perf.perftest_options import ALL_SIZES, Options
 from .._perf.roce_test import RoceTest
 from .._perf.sizes import parse_size
-from .membership import deadline
+from .failure_detector import deadline
 from .plan import Plan, parse_plan, unpack
 
 LINE_RATE = "line_rate_gbit_s"

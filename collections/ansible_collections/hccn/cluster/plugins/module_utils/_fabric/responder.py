@@ -18,8 +18,8 @@ from .request import LINE_RATE
 
 def serve(state: HostState, channel: Channel, pair: Pair, trial: bool) -> None:
     """Works a pair as its target; the channel has brought the claim. ``trial``: the source knows that the pair is left out."""
-    state.scheduler.met(pair.source.host)
-    if state.membership.holds(pair) and not (trial and state.scheduler.is_idle()) and state.scheduler.is_open(pair):
+    state.membership.met(pair.source.host)
+    if state.membership.is_left_out(pair) and not (trial and state.scheduler.is_idle()) and state.scheduler.is_open(pair):
         state.say(channel, {"type": "busy", "parked": True})
         return
     if not state.scheduler.acquire(pair, CLAIM_SECONDS if state.scheduler.is_open(pair) else 0.0):
@@ -30,7 +30,7 @@ def serve(state: HostState, channel: Channel, pair: Pair, trial: bool) -> None:
             state.say(channel, _refusal("pair %s is over on this host" % pair.id))
             return
         state.say(channel, {"type": "claimed"})
-        _Responder(state, channel, pair, trial and state.membership.holds(pair)).work()
+        _Responder(state, channel, pair, trial and state.membership.is_left_out(pair)).work()
     finally:
         state.scheduler.release(pair)
 
@@ -74,9 +74,9 @@ class _Responder:
 
     def _note(self, error: Optional[HccnError]) -> None:
         """What came of the pair counts here as at the source, which hears of a judgement at once: it has more pairs to give up, or to try."""
-        self._state.membership.note(self._pair, error)
+        self._state.membership.pair_ended(self._pair, error)
         if self._trial:
-            self._state.membership.tried(self._pair, error)
+            self._state.membership.trial_ended(self._pair, error)
             try:
                 self._state.say(self._channel, {"type": "noted"})
             except HccnError:

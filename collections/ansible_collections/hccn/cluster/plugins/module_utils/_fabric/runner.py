@@ -27,7 +27,7 @@ from .listener import Listener
 from .pair_protocol import ANSWER_SECONDS, SOURCE, TARGET, EndError, HostState, Outcome, as_fields
 from .pair_scheduler import Backoff
 from .plan import Pair, Plan
-from .progress_aggregator import Counts
+from .progress_aggregator import Counts, ProgressAggregator
 from .progress_reporter import ProgressReporter
 from .request import PairTool, Settings
 from .responder import serve
@@ -82,6 +82,12 @@ def _unexpected(error: Exception) -> Outcome:
     return Outcome(1, [], EndError(SOURCE, broken), (), time.time(), 0.0)
 
 
+def _not_worked(error: HccnError) -> Outcome:
+    """Of a pair that never began; a runner that is not there, or is another's, is its host's failure."""
+    known = error.code in ("peer_unreachable", "wrong_run")
+    return Outcome(1, [], EndError(TARGET, error) if known else error, (), time.time(), 0.0)
+
+
 class Runner:
     """One host's part of a run; what comes of it stands in the journal."""
 
@@ -89,7 +95,7 @@ class Runner:
         self._plan = plan
         self._about = about
         self._settings = settings
-        self._state = HostState(plan, tool, settings, key, about.told, about.busy)
+        self._state = HostState(plan, tool, settings, key, about.told, about.busy, about.reporters)
         self._scheduler = self._state.scheduler
         self._membership = self._state.membership
         self._listener = listener
@@ -97,11 +103,12 @@ class Runner:
         self._lock = threading.Lock()
         self._broken: List[HccnError] = []
         self._over = False
-        self._started = time.monotonic()
+        self._started = 0.0
         self._limit = time_limit(plan, settings)
         self._total = len(plan.sources) if about.total is None else about.total
         self._counts = Counts(plan.host, self._total, about.settled)
-        self._reporter = ProgressReporter(self._state, self._counts, about.reporters, about.sum_path, settings.meeting_timeout_s)
+        aggregator = ProgressAggregator(self._membership, about.sum_path) if plan.host in about.reporters else None
+        self._reporter = ProgressReporter(self._state, self._counts, aggregator)
 
     def run(self) -> None:
         """From the guard to the last line of the journal."""
@@ -121,6 +128,8 @@ class Runner:
             self._listener.close()
 
     def _run(self, ready: Callable[[], None]) -> None:
+        self._started = time.monotonic()
+        self._membership.start(self._started)
         try:
             cleanup: List[Cleanup] = [self._state.end_tests, self._about.restore]
             with Guard(cleanup, self._limit + GUARD_MARGIN_SECONDS) as guard:
@@ -142,7 +151,6 @@ class Runner:
             self._journal.end(journals.FINISHED, refused=self._listener.refused, **lingers)
 
     def _work(self) -> None:
-        self._started = time.monotonic()
         self._listener.serve(self._state.key, self._plan.run_id, self._handle)
         self._reporter.start()
         for pairs in self._by_slot():
@@ -154,7 +162,7 @@ class Runner:
             self._over = True
             self._state.close()
         for pair in self._scheduler.open_sources():
-            self._finish(pair, self._not_worked(HccnError(
+            self._finish(pair, _not_worked(HccnError(
                 "run_timeout", "the run ended after %.0f s, before pair %s was over" % (self._limit, pair.id), "raise pair_timeout")))
 
     def _by_slot(self) -> List[List[Pair]]:
@@ -181,31 +189,37 @@ class Runner:
             pair = self._take(backoff)
             if pair is None:
                 continue
-            began, trial = time.monotonic(), self._membership.holds(pair)
             try:
-                outcome = measure(self._state, pair)
-                if trial:
-                    self._membership.tried(pair, outcome.error)
-                self._finish(pair, outcome, "not_run" if outcome.error and outcome.error.code in NOT_MEASURABLE else "failed")
-                backoff.over(pair)
-            except Busy as busy:
-                backoff.busy(pair, busy.parked)
-            except HccnError as error:
-                if self._is_over(pair, error, trial):
-                    self._finish(pair, self._not_worked(error))
-                    backoff.over(pair)
-                else:
-                    backoff.failed(pair, time.monotonic() - began)
+                self._try(pair, backoff)
             except Exception as error:
                 self._finish(pair, _unexpected(error))
+            if not self._scheduler.is_open(pair):
                 backoff.over(pair)
 
-    def _take(self, backoff: Backoff) -> Optional[Pair]:
-        """The first pair whose time has come, with the device in hand; None where that is in use, or the pair's turn has not come.
+    def _try(self, pair: Pair, backoff: Backoff) -> None:
+        """Measure a pair, whose device is in hand. It stays open where its partner is in use, or cannot be talked to and may be later."""
+        began, trial = time.monotonic(), self._membership.is_left_out(pair)
+        try:
+            outcome = measure(self._state, pair)
+        except Busy as busy:
+            backoff.busy(pair, busy.parked)
+        except HccnError as error:
+            now = time.monotonic()
+            if self._membership.call_failed(pair.target.host, pair, error, now, trial):
+                self._finish(pair, _not_worked(error))
+            else:
+                backoff.failed(pair, now - began)
+        else:
+            if trial:
+                self._membership.trial_ended(pair, outcome.error)
+            self._finish(pair, outcome, "not_run" if outcome.error and outcome.error.code in NOT_MEASURABLE else "failed")
 
-        Where it is not the turn of the first one it is that of no later one; but one with an earlier place may become due meanwhile.
+    def _take(self, backoff: Backoff) -> Optional[Pair]:
+        """Return the first pair whose time has come, with its device in hand; None where the device is in use, or the pair's turn has not come.
+
+        If the first pair cannot start yet, no later pair can; but one with an earlier place may become due meanwhile.
         """
-        pair, patience = self._next(backoff.ready(self._scheduler.is_lost)), backoff.patience()
+        pair, patience = self._next(backoff.ready(self._membership.is_lost)), backoff.patience()
         if pair is None:
             self._scheduler.wait(patience)
             return None
@@ -214,41 +228,20 @@ class Runner:
     def _next(self, ready: Sequence[Pair]) -> Optional[Pair]:
         """The first of these; one that is left out only when nothing else is open on this host, and as a trial."""
         for pair in ready:
-            if not self._membership.holds(pair):
+            if not self._membership.is_left_out(pair):
                 return pair
         if not ready or not self._scheduler.is_idle():
             return None
-        return next((pair for pair in ready if self._membership.try_again(pair)), None)
-
-    def _is_over(self, pair: Pair, error: HccnError, trial: bool) -> bool:
-        """Is a pair whose partner could not be talked to given up?"""
-        self._scheduler.lost(pair.target.host)
-        if trial:
-            self._membership.tried(pair, error)
-            return True
-        if self._scheduler.has_come(pair.target.host, self._late()):
-            self._membership.note(pair, error)
-            self._scheduler.look_again()
-        return self._scheduler.is_hopeless(pair.target.host, self._late())
+        return next((pair for pair in ready if self._membership.start_trial(pair)), None)
 
     def _give_up(self, backoff: Backoff) -> None:
         """Ends the pairs with what the trial at the end found dead, here or on another host."""
         for pair in backoff:
             names = self._membership.given_up(pair)
             if names:
-                at_partner, error = self._membership.why(pair, names)
+                at_partner, error = self._membership.why_given_up(pair, names)
                 self._finish(pair, Outcome(0, [], EndError(TARGET if at_partner else SOURCE, error), (), time.time(), 0.0), "not_run")
                 backoff.over(pair)
-
-    def _late(self) -> bool:
-        """Have all partners had their time to come?"""
-        return time.monotonic() - self._started > self._settings.meeting_timeout_s or self._reporter.is_late() or self._reporter.is_forsaken()
-
-    @staticmethod
-    def _not_worked(error: HccnError) -> Outcome:
-        """A pair that never began; a runner that is not there, or is another's, is its host's failure."""
-        known = error.code in ("peer_unreachable", "wrong_run")
-        return Outcome(1, [], EndError(TARGET, error) if known else error, (), time.time(), 0.0)
 
     def _finish(self, pair: Pair, outcome: Outcome, status: str = "failed") -> None:
         """Writes the pair's record, once; ``status`` where it has an error."""
@@ -264,7 +257,7 @@ class Runner:
             except OSError as error:
                 self._broken.append(HccnError("journal_unwritable", "the journal cannot be written: %s" % error.strerror, "is the disk full?"))
             self._counts.add(whole)
-            self._membership.over(pair)
+            self._membership.pair_over(pair)
             self._scheduler.settle([pair])
 
     # -- as target
@@ -272,7 +265,7 @@ class Runner:
     def _handle(self, channel: Channel, body: Body) -> None:
         if body.get("type") == "report":
             if isinstance(body.get("host"), str) and body["host"] in self._plan.controls:
-                self._scheduler.seen(body["host"])
+                self._membership.present([body["host"]])
             self._state.hear(body)
             self._reporter.take(channel, body)
             return
@@ -289,26 +282,22 @@ class Runner:
                 serve(self._state, channel, pair, body.get("trial") is True)
         elif body.get("type") == "ask" and isinstance(body.get("pairs"), list):
             if body.get("host") in self._plan.controls:
-                self._scheduler.met(str(body["host"]))
+                self._membership.met(str(body["host"]))
             mine = {pair.id for pair in self._scheduler.open_sources()}
             self._state.say(channel, {"type": "open", "pairs": [name for name in body["pairs"] if name in mine]})
 
     def _look_after_partners(self) -> None:
         """Asks the partners that a device waits for whether they still come; pairs that are over there are over here."""
         for host, pairs in self._scheduler.awaited().items():
-            if self._reporter.knows_over(host) or all(self._membership.given_up(pair) for pair in pairs):
+            if self._membership.is_over(host) or all(self._membership.given_up(pair) for pair in pairs):
                 self._scheduler.settle(pairs)
                 continue
             try:
                 coming = self._ask(host, pairs)
-                self._scheduler.met(host)
+                self._membership.met(host)
                 self._scheduler.settle(pair for pair in pairs[:NAMES_A_LINE] if pair.id not in coming)
             except HccnError as error:
-                self._scheduler.lost(host)
-                if self._scheduler.has_come(host, self._late()):
-                    self._membership.note(pairs[0], error)
-                    self._scheduler.look_again()
-                if self._scheduler.is_hopeless(host, self._late()):
+                if self._membership.call_failed(host, pairs[0], error, time.monotonic()):
                     self._scheduler.settle(pairs)
 
     def _ask(self, host: str, pairs: Sequence[Pair]) -> Sequence[Any]:

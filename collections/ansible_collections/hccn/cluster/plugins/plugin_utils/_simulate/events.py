@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """A run over virtual time: every NPU works its pairs in the order of the plan, a pair starts when both ends are free, and there is no barrier.
 
-Who hangs is left out by the code that does so in earnest (module_utils/_fabric/membership.py), each host with what it knows itself and what its
+Who hangs is left out by the code that does so in earnest (module_utils/_fabric/failure_detector.py), each host with what it knows itself and what its
 partners told it.
 """
 
@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...module_utils._fabric.membership import FailureDetector, deadline
+from ...module_utils._fabric.failure_detector import FailureDetector, deadline
 from .._diagnose.cells import End
 from .world import FAILED, OK, SILENT, Outcome, World
 

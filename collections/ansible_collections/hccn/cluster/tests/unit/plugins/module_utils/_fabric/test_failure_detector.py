@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.membership import MOST_NAMES, FailureDetector, deadline
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.failure_detector import MOST_NAMES, FailureDetector, deadline
 
 
 def suspended(known):

@@ -24,6 +24,11 @@ def state_of(host, *pairs):
     return HostState(plan, None, Settings(0.0, 60.0, 120.0), b"")
 
 
+def given_up(state, host="dead"):
+    """Is the host given up soon, since it was there, and not waited for until the time of the meeting is over?"""
+    return [state.membership.call_failed(host, pair(9, state.plan.host, host), HccnError("peer_unreachable", "gone"), now) for now in (1.0, 2.0, 3.0)][-1]
+
+
 class Wire:
     def __init__(self):
         self.said = None
@@ -40,7 +45,7 @@ def told_by(state):
 
 def test_nothing_is_told_while_all_is_well():
     state = state_of("a", pair(0, "a", "b"))
-    state.scheduler.met("b")
+    state.membership.met("b")
     assert told_by(state) == {"type": "noted"}
 
 
@@ -48,29 +53,29 @@ def test_nothing_is_told_while_all_is_well():
 def test_who_was_lost_is_told_from_host_to_host(code, come):
     lost = pair(0, "a", "dead")
     met, between, waits = state_of("a", lost), state_of("b", pair(1, "b", "dead")), state_of("c", pair(2, "c", "dead"))
-    met.scheduler.met("dead")
-    met.scheduler.met("a")
-    met.membership.note(lost, HccnError(code, "gone"))
+    met.membership.met("dead")
+    met.membership.met("a")
+    met.membership.pair_ended(lost, HccnError(code, "gone"))
     assert told_by(met)["known"]["come"] == come
-    assert not waits.scheduler.has_come("dead", late=False)
+    assert not given_up(waits)
     between.hear(told_by(met))
     waits.hear(told_by(between))
-    assert waits.scheduler.has_come("dead", late=False)
+    assert given_up(waits)
 
 
 def test_one_that_nobody_met_has_its_time_to_start():
     missed = pair(0, "a", "dead")
     late, waits = state_of("a", missed), state_of("c", pair(2, "c", "dead"))
-    late.membership.note(missed, HccnError("peer_unreachable", "no answer"))
+    late.membership.pair_ended(missed, HccnError("peer_unreachable", "no answer"))
     waits.hear(told_by(late))
-    assert not waits.scheduler.has_come("dead", late=False)
+    assert not given_up(waits)
 
 
 @pytest.mark.parametrize("known", [None, [], "x", {"come": None}, {"come": {"dead": 1}}, {"come": [1, None, ["dead"], "nobody"]}, {"missed": []}])
 def test_what_has_not_the_form_is_left_aside(known):
     waits = state_of("c", pair(2, "c", "dead"))
     waits.hear({"type": "noted", "known": known})
-    assert (waits.scheduler.has_come("dead", late=False), waits.scheduler.came(["nobody"])) == (False, [])
+    assert not given_up(waits)
 
 
 class Tool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import threading
 
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.membership import Membership
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_scheduler import PairScheduler
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control, Endpoint, Pair, Plan
 
@@ -17,7 +19,11 @@ def pair(order, source, target, device=0):
 
 
 def scheduler_of(*pairs, **options):
-    return PairScheduler(Plan("r1", "me", pairs, {"me": Control("127.0.0.1", 1)}), **options)
+    return PairScheduler(Plan("r1", "me", pairs, {"me": Control("127.0.0.1", 1)}), Membership("me"), **options)
+
+
+def lose(scheduler, host):
+    scheduler._membership.call_failed(host, pair(0, "me", host), HccnError("peer_unreachable", "no answer"), NOW)
 
 
 def test_pairs_of_a_device_have_their_turn_in_order():
@@ -35,10 +41,10 @@ def test_pairs_of_a_device_have_their_turn_in_order():
 def test_a_lost_partner_does_not_hold_up_the_next():
     first, second = pair(0, "x", "me"), pair(1, "me", "y")
     scheduler = scheduler_of(first, second)
-    scheduler.lost("x")
+    lose(scheduler, "x")
     assert scheduler.acquire(second, NOW)
     scheduler.release(second)
-    scheduler.met("x")
+    scheduler._membership.met("x")
     assert not scheduler.acquire(second, NOW)
 
 
@@ -58,34 +64,6 @@ def test_releasing_what_another_pair_holds_does_nothing():
     scheduler.release(second)
     scheduler.settle([first])
     assert not scheduler.acquire(second, NOW)
-
-
-def test_when_a_partner_is_given_up():
-    now = [100.0]
-    scheduler = scheduler_of(pair(0, "me", "x"), clock=lambda: now[0])
-    for _failure in range(3):
-        assert not scheduler.is_hopeless("x", late=True)
-        scheduler.lost("x")
-    assert not scheduler.is_hopeless("x", late=True)
-    now[0] += 2.0
-    assert scheduler.is_hopeless("x", late=True)
-    assert not scheduler.is_hopeless("x", late=False)
-    scheduler.met("x")
-    assert not scheduler.is_hopeless("x", late=True)
-    for _failure in range(3):
-        scheduler.lost("x")
-    now[0] += 2.0
-    assert scheduler.is_hopeless("x", late=False)
-
-
-def test_one_who_only_reports_cannot_be_waited_for_without_end():
-    now = [100.0]
-    scheduler = scheduler_of(pair(0, "me", "x"), clock=lambda: now[0])
-    for _failure in range(3):
-        scheduler.lost("x")
-        scheduler.seen("x")
-    now[0] += 2.0
-    assert scheduler.is_hopeless("x", late=False)
 
 
 def test_waiting_ends_with_the_last_pair():
@@ -118,7 +96,7 @@ def test_who_is_awaited():
     assert scheduler.awaited() == {"w": [elsewhere]}
     scheduler.settle([mine])
     assert scheduler.awaited() == {"w": [elsewhere], "y": [theirs]}
-    scheduler.lost("y")
+    lose(scheduler, "y")
     assert scheduler.awaited() == {"w": [elsewhere], "y": [theirs], "z": [later]}
     assert scheduler.acquire(later, NOW)
     assert scheduler.awaited() == {"w": [elsewhere]}
@@ -142,6 +120,8 @@ def test_own_pairs_in_order():
 def test_an_own_pair_that_is_left_out_hides_nobody_who_is_waited_for():
     """Else the pair of x would stay open, the host would never be idle, and what is left out never tried again."""
     own, theirs = pair(0, "me", "y"), pair(1, "x", "me")
-    scheduler = scheduler_of(own, theirs, left_out=lambda one: one is own)
-    scheduler.lost("x")
+    scheduler = scheduler_of(own, theirs)
+    for partner in ("v", "w"):
+        scheduler._membership.pair_ended(pair(2, partner, "y"), HccnError("peer_lost", "gone"))
+    lose(scheduler, "x")
     assert scheduler.awaited() == {"x": [theirs]}

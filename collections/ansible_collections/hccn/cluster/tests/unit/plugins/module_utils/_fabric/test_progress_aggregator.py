@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import progress_aggregator, progress_reporter
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import progress_aggregator
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.membership import Membership
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.progress_aggregator import Counts, ProgressAggregator
 
 
@@ -39,7 +40,8 @@ def clock():
 @pytest.fixture
 def heard(tmp_path, clock):
     os.makedirs(str(tmp_path / "r1"))
-    return ProgressAggregator(["n1", "n2", "n3"], progress_aggregator.path_of(str(tmp_path), "r1"), silent_after=10.0, never_after=60.0, clock=clock)
+    membership = Membership("n1", ["n1", "n2", "n3"], ["n1"], meeting_s=60.0, silent_s=10.0)
+    return ProgressAggregator(membership, progress_aggregator.path_of(str(tmp_path), "r1"), clock)
 
 
 def test_counts_of_one_host():
@@ -130,10 +132,10 @@ def test_a_wall_clock_that_is_set_makes_no_file_old(heard, tmp_path, monkeypatch
 
 
 def test_a_folder_that_is_gone_is_no_reason_to_stop(clock, tmp_path):
-    ProgressAggregator(["n1"], str(tmp_path / "gone" / "fabric.json"), 1.0, 1.0, clock).write()
+    ProgressAggregator(Membership("n1", ["n1"], ["n1"]), str(tmp_path / "gone" / "fabric.json"), clock).write()
     assert os.listdir(str(tmp_path)) == []
 
 
 @pytest.mark.parametrize("hosts, seconds", [(2, 2.0), (100, 2.0), (1024, 20.48)])
 def test_how_often_a_host_reports(hosts, seconds):
-    assert progress_reporter.interval(hosts) == seconds
+    assert progress_aggregator.interval_s(hosts) == seconds
