@@ -19,7 +19,7 @@ from .request import LINE_RATE
 
 
 class Busy(Exception):
-    """The other end is in use: ask again, ``parked``: not soon, since it leaves the pair out for the time being."""
+    """The responder is in use: ask again, but where ``parked`` not soon, since it leaves the pair out for the time being."""
 
     def __init__(self, parked: bool = False) -> None:
         super().__init__()
@@ -27,10 +27,10 @@ class Busy(Exception):
 
 
 def measure(state: HostState, pair: Pair) -> Outcome:
-    """Works a pair as its source, whose device it has (``PairScheduler.acquire``), and gives that free.
+    """Measure a pair, whose device was acquired (``PairScheduler.acquire``), and release the device.
 
-    Raises Busy where the other end is in use; HccnError ``peer_unreachable``, ``wrong_run`` or ``wrong_key`` where the target's runner cannot be
-    talked to: later it may.
+    Raises Busy where the responder is in use; HccnError ``peer_unreachable``, ``wrong_run`` or ``wrong_key`` where its runner cannot be talked to, which
+    may change.
     """
     try:
         channel = call(pair.target.host, state.plan.controls[pair.target.host], state.key, state.plan.run_id, CONNECT_SECONDS)
@@ -44,7 +44,7 @@ def measure(state: HostState, pair: Pair) -> Outcome:
 
 
 class _Initiator:
-    """The source's end of one pair, with an open channel."""
+    """The initiator of one pair, with an open channel."""
 
     def __init__(self, state: HostState, channel: Channel, pair: Pair) -> None:
         self._state = state
@@ -57,7 +57,7 @@ class _Initiator:
         self._trial = False
 
     def work(self) -> Outcome:
-        """Raises Busy."""
+        """Return what came of the pair. Raises Busy."""
         started_at, started = time.time(), time.monotonic()
         attempt = 0
         samples: List[Dict[str, Any]] = []
@@ -80,7 +80,7 @@ class _Initiator:
         return Outcome(max(attempt, 1), samples, error, self._command, started_at, time.monotonic() - started, self._line_rate)
 
     def _cause(self, failure: HccnError) -> HccnError:
-        """Return why the pair failed: one end may have been given another address. The target is asked where it has not told of itself."""
+        """Return why the pair failed: one end may have been given another address. The responder is asked where it has not said so."""
         if failure.code in IN_USE or (isinstance(failure, EndError) and failure.end == TARGET):
             return failure
         own = self._state.cause(self._pair.source, failure)
@@ -114,7 +114,7 @@ class _Initiator:
         return self._samples(self._watch(child))
 
     def _watch(self, child: Child) -> Result:
-        """The client's result. It may hang when its server is gone, so the other end is listened to meanwhile."""
+        """Return the client's result. A client may hang when its server is gone, so the responder is listened to meanwhile."""
         try:
             while not child.poll():
                 if self._channel.waiting(POLL_SECONDS, child):
@@ -131,7 +131,7 @@ class _Initiator:
             raise EndError(SOURCE, error) if self._tool.of_one_end(error) else error from None
 
     def _leave(self, error: Optional[HccnError]) -> None:
-        """Lets the other end clean up, and cleans up here; what cannot be reset now is before the next test, and by the guard."""
+        """Let the responder clean up, and clean up here. A device that cannot be reset now is reset before the next test, or by the guard."""
         try:
             self._state.say(self._channel, {"type": "done", "ok": error is None, "code": error.code if error else ""})
             if self._trial and not silent_host(error):
@@ -160,17 +160,17 @@ class _Initiator:
             raise self._lost(error) from None
 
     def _receive(self, timeout: float) -> Body:
-        """The other end's next word. Raises EndError where that is a failure, or does not come."""
+        """Return the responder's next line. Raises EndError where that is a failure, or does not come."""
         try:
             body = self._state.hear(self._channel.receive(timeout))
         except HccnError as error:
             raise self._lost(error) from None
         if body.get("type") not in ("claimed", "busy", "ready"):
-            raise self._told(body)
+            raise self._reported(body)
         return body
 
-    def _told(self, body: Body) -> HccnError:
-        """The failure that the other end tells of; ``here`` says that it lies there."""
+    def _reported(self, body: Body) -> HccnError:
+        """The failure that the responder reports; ``here`` says that the cause is at its end."""
         said: Any = body.get("error")
         if not isinstance(said, dict):
             said = {}
@@ -186,7 +186,7 @@ class _Initiator:
 
 
 def _slower(mine: Optional[float], other: Any) -> Optional[float]:
-    """Of the line rates of two ends; the other one comes from the network."""
+    """Return the slower of the line rates of two ends; the other one comes from the network."""
     if mine is None or isinstance(other, bool) or not isinstance(other, (int, float)) or not other > 0:
         return None
     return min(mine, float(other))

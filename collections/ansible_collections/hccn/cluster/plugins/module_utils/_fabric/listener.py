@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The listening side of one host. What does not prove the key within HELLO_SECONDS is dropped; the run goes on. How they talk: channel.py."""
+"""The TCP server of a runner, and the bound on its unauthenticated connections.
+
+A connection that does not prove the key within HELLO_SECONDS is dropped, and the run goes on. The protocol is in channel.py.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +22,15 @@ from .channel import HELLO_SECONDS, Body, Channel, shut
 from .plan import Control
 
 MAX_CLOSING = 32
-"""Threads of strangers that were crowded out and have not ended yet: a flood must not make them faster than they end."""
+"""Threads of unauthenticated connections that were crowded out and have not ended yet: a flood must not start them faster than they end."""
 MAX_AUTHENTICATED = 1024
 """Connections that have proved the key: one for each pair in work, so far fewer."""
-
-
 MAX_UNAUTHENTICATED = 128
 """A flood of 5,000 connections a second from a partner's own address still leaves that partner 25 ms to prove the key."""
 
 
 class ConnectionLimiter:
-    """Not to be shared between threads without a lock."""
+    """The unauthenticated connections: so many and no more, and none of them can keep those of other addresses out. Not thread-safe."""
 
     def __init__(self, most: int = MAX_UNAUTHENTICATED) -> None:
         self._most = most
@@ -39,7 +40,7 @@ class ConnectionLimiter:
         return len(self._known)
 
     def add(self, sock: socket.socket, address: str) -> Optional[socket.socket]:
-        """Takes one in; returns the one that is to leave for it: the oldest of the address that has most."""
+        """Add a connection; return the one to be closed for it: the oldest of the address that has most."""
         self._known[sock] = address
         if len(self._known) <= self._most:
             return None
@@ -49,12 +50,12 @@ class ConnectionLimiter:
         return oldest
 
     def remove(self, sock: socket.socket) -> bool:
-        """Was it still here?"""
+        """Remove a connection; return whether it was still here."""
         return self._known.pop(sock, None) is not None
 
 
 class Listener:
-    """Made before the runner forks, so that a port in use is told at once."""
+    """Made before the runner forks, so that a port in use is reported at once."""
 
     def __init__(self, control: Control) -> None:
         """Raises HccnError ``control_port_in_use`` or ``control_address_unusable``."""
@@ -105,7 +106,7 @@ class Listener:
             shut(oldest)
 
     def _serve_connection(self, sock: socket.socket, key: bytes, run_id: str, handle: Callable[[Channel, Body], None]) -> None:
-        """A stranger's thread, and the guest's that it may become."""
+        """The thread of one connection: authenticate it, then handle it."""
         try:
             said = self._first_line(sock, key, run_id)
         finally:
@@ -141,7 +142,7 @@ class Listener:
             return True
 
     def _handle(self, channel: Channel, body: Body, handle: Callable[[Channel, Body], None]) -> None:
-        """What goes wrong from here on is a matter of the pair, not of the meeting."""
+        """What goes wrong from here on concerns the pair, not the listener."""
         try:
             handle(channel, body)
         except HccnError:
@@ -159,7 +160,7 @@ class Listener:
         shut(self._sock)
 
     def abandon(self) -> None:
-        """Leaves listening to a process forked from this one."""
+        """Leave listening to a process forked from this one."""
         self._sock.close()
 
 

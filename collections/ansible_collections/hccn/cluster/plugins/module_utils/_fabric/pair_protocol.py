@@ -38,7 +38,7 @@ from .progress_aggregator import silent_after_s
 from .request import LINE_RATE, PairTool, Settings
 
 IN_USE = NOT_IDLE | {BUSY}
-"""Errors of a test that say why it failed: somebody else uses the device, or the tool."""
+"""Errors that say why a test failed: others use the device, or the tool."""
 CLAIM_SECONDS = 5.0
 """How long an initiator keeps its own device for a responder that is in use; then it lets others have it and asks again."""
 ANSWER_SECONDS = 5.0
@@ -48,12 +48,11 @@ POLL_SECONDS = 0.2
 """Between two looks at a test whose end is not reported: its time may be over."""
 READY_SECONDS = 0.01
 
-
 SOURCE, TARGET = "source", "target"
 
 
 class EndError(HccnError):
-    """A failure that is known to be of one end."""
+    """A failure whose cause is known to be at one end."""
 
     def __init__(self, end: str, error: HccnError) -> None:
         super().__init__(error.code, error.message, error.hint)
@@ -62,7 +61,7 @@ class EndError(HccnError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a pair: ``samples``, or ``error``, with the end it is known to lie at. ``command`` empty where no client was started.
+    """What came of a pair: ``samples``, or ``error``, with the end where its cause is known to be. ``command`` is empty where no client was started.
 
     ``line_rate``: Gbit/s of the slower of the two ends, None unless both are known."""
 
@@ -76,7 +75,7 @@ class Outcome:
 
 
 def as_fields(pair: Pair, outcome: Outcome, about: Optional[Mapping[str, Any]] = None) -> Mapping[str, Any]:
-    """The fields of a pair's record that do not come from the tool. ``about``: what the context tells of the source."""
+    """The fields of a pair's record that do not come from the tool. ``about``: what the context says of the source."""
     context: Dict[str, Any] = {**(about or {}), "round": pair.round}
     context.pop(LINE_RATE, None)
     if pair.rail is not None:
@@ -115,14 +114,14 @@ class OwnTests:
 class HostState:
     """What the initiators and responders of one host share: its tool, the state of its devices, the membership and the pair scheduler.
 
-    ``told``: what is known of the devices beside what the tool reports, for the context of records; ``busy`` None: busy devices are used, too.
+    ``device_context``: what is known of the devices beside what the tool reports, for the context of records; ``busy`` None: busy devices are used, too.
     """
 
-    def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, told: Optional[Mapping[int, Mapping[str, Any]]] = None,
+    def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, device_context: Optional[Mapping[int, Mapping[str, Any]]] = None,
                  busy: Optional[BusyProbe] = None, reporters: Sequence[str] = ()) -> None:
         self.plan = plan
         self.tool = tool
-        self._told = told or {}
+        self._device_context = device_context or {}
         self._varied: Dict[Tuple[Tuple[str, int], ...], PairTool] = {(): tool}
         self.settings = settings
         self.key = key
@@ -143,16 +142,16 @@ class HostState:
         return self._varied[pair.options]
 
     def about(self, device: int) -> Mapping[str, Any]:
-        """What the context of a record tells of a device of this host."""
-        return {**self.tool.about(device), **self._told.get(device, {})}
+        """What the context of a record says of a device of this host."""
+        return {**self.tool.about(device), **self._device_context.get(device, {})}
 
     def line_rate(self, device: int) -> Optional[float]:
-        """Gbit/s, None where nobody told."""
+        """Gbit/s, None where it is not known."""
         found: Optional[float] = self.about(device).get(LINE_RATE)
         return found
 
     def launch(self, device: int, argv: Sequence[str], timeout: float) -> Child:
-        """Starts a test on a device, which is to be reset from now on. Raises HccnError."""
+        """Start a test on a device, which is to be reset from now on. Raises HccnError."""
         with self._lock:
             if self._closed:
                 raise HccnError("run_ended", "the run was ended")

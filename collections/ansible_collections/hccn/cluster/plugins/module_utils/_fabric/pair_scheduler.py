@@ -71,7 +71,7 @@ class PairScheduler:
         with self._changed:
             return all(self._membership.is_left_out(pair) for pair in self._open.values())
 
-    def open_sources(self) -> List[Pair]:
+    def open_initiated(self) -> List[Pair]:
         """Pairs that this host has still to measure, in order."""
         with self._changed:
             return self._sorted(pair for pair in self._open.values() if pair.source.host == self._host)

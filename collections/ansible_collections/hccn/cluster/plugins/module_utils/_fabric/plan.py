@@ -89,8 +89,8 @@ class Plan:
     controls: Mapping[str, Control]
 
     @property
-    def sources(self) -> Tuple[Pair, ...]:
-        """The pairs that this host measures."""
+    def initiated(self) -> Tuple[Pair, ...]:
+        """The pairs that this host initiates, and so measures."""
         return tuple(pair for pair in self.pairs if pair.source.host == self.host)
 
     @property

@@ -151,8 +151,8 @@ def mark_started(state_dir: str, run_id: str) -> None:
         pass
 
 
-def started_path(sum_path: str) -> str:
-    return os.path.join(os.path.dirname(sum_path), journals.STARTED)
+def started_path(path: str) -> str:
+    return os.path.join(os.path.dirname(path), journals.STARTED)
 
 
 def read(state_dir: str, run_id: str) -> Optional[Body]:

@@ -32,7 +32,19 @@ ROCE_TEST, PERFTEST, IPERF3 = "roce_test", "perftest", "iperf3"
 TOOLS = (ROCE_TEST, PERFTEST, IPERF3)
 AUTO = "auto"
 
+DEFAULT_SIZE_BYTES = 64 * 1024
+DEFAULT_ITERATIONS = 5000
+SLOWEST_BYTES_S = 125e6
+"""What any link in use gets through, 1 Gbit/s."""
+PARALLEL = "rails"
+
+_KEY = re.compile(r"[0-9a-fA-F]{32}")
+_OF_HOST = ("product", "driver", "firmware")
+_OF_DEVICE = ("leaf", LINE_RATE)
+"""One value for all devices, or a dictionary by device id."""
+
 PairTool = Union[RoceTest, Perftest, Iperf3]
+Params = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ class ToolRequest:
     root: str
 
     @classmethod
-    def parse(cls, params: Mapping[str, Any]) -> "ToolRequest":
+    def parse(cls, params: Params) -> "ToolRequest":
         """From the parameters of rdma_perf. Raises InputError."""
         options = _options(params)
         if params["rdma_device"] != AUTO and params["tool"] != PERFTEST:
@@ -73,7 +85,7 @@ class ToolRequest:
         return tool
 
 
-def _options(params: Mapping[str, Any]) -> Options:
+def _options(params: Params) -> Options:
     all_sizes = params["size"] == "all"
     return Options(
         operation=params["operation"], measure=params["measure"], all_sizes=all_sizes,
@@ -98,24 +110,14 @@ def _iperf3_version() -> str:
     return iperf3.parse_version(process.run(("iperf3", "--version"), perftest_preflight.VERSION_SECONDS).stdout)
 
 
-DEFAULT_SIZE_BYTES = 64 * 1024
-DEFAULT_ITERATIONS = 5000
-SLOWEST_BYTES_S = 125e6
-"""What any link in use gets through, 1 Gbit/s."""
-PARALLEL = "rails"
-
-_KEY = re.compile(r"[0-9a-fA-F]{32}")
-_OF_HOST = ("product", "driver", "firmware")
-_OF_DEVICE = ("leaf", LINE_RATE)
-"""One value for all devices, or a dictionary by device id."""
-
-Params = Mapping[str, Any]
-
-
 @dataclass(frozen=True)
 class Settings:
-    """``start_delay_s`` from a server's start until it listens, ``pair_timeout_s`` for one pair once both ends are claimed,
-    ``meeting_timeout_s`` from the start of this runner until those of its partners must be up, ``expected_s`` for one pair, None where that is not known."""
+    """How pairs are worked.
+
+    ``start_delay_s``: from a server's start until it listens; ``pair_timeout_s``: for one pair once both ends are claimed; ``meeting_timeout_s``: from the
+    start of this runner until those of its partners must be up; ``parallel``: the devices work at the same time; ``expected_s``: of one pair, None where that
+    is not known.
+    """
 
     start_delay_s: float
     pair_timeout_s: float

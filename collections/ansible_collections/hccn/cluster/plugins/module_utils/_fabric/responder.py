@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A pair seen from its target; the conversation is told in pair_protocol.py."""
+"""A pair as its responder works it; the conversation is in pair_protocol.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .request import LINE_RATE
 
 
 def serve(state: HostState, channel: Channel, pair: Pair, trial: bool) -> None:
-    """Works a pair as its target; the channel has brought the claim. ``trial``: the source knows that the pair is left out."""
+    """Serve a pair, whose claim came by the channel. ``trial``: the initiator knows that the pair is left out."""
     state.membership.met(pair.source.host)
     if state.membership.is_left_out(pair) and not (trial and state.scheduler.is_idle()) and state.scheduler.is_open(pair):
         state.say(channel, {"type": "busy", "parked": True})
@@ -40,7 +40,7 @@ def _refusal(message: str) -> Body:
 
 
 class _Responder:
-    """The target's end of one claimed pair."""
+    """The responder of one claimed pair."""
 
     def __init__(self, state: HostState, channel: Channel, pair: Pair, trial: bool) -> None:
         self._state = state
@@ -52,7 +52,7 @@ class _Responder:
         self._tool = state.tool_for(pair)
 
     def work(self) -> None:
-        """Until the source is done or gone. Raises HccnError where it went without a word."""
+        """Work until the initiator is done or gone. Raises HccnError where it went without a word."""
         end = time.monotonic() + self._state.settings.deadline + ANSWER_SECONDS
         body = self._state.hear(self._channel.receive(ANSWER_SECONDS))
         good = False
@@ -73,7 +73,7 @@ class _Responder:
             self._state.scheduler.settle([self._pair])
 
     def _note(self, error: Optional[HccnError]) -> None:
-        """What came of the pair counts here as at the source, which hears of a judgement at once: it has more pairs to give up, or to try."""
+        """What came of the pair counts here, too. The initiator hears of a judgement at once: it has more pairs to give up, or to try."""
         self._state.membership.pair_ended(self._pair, error)
         if self._trial:
             self._state.membership.trial_ended(self._pair, error)
@@ -92,7 +92,7 @@ class _Responder:
             self._fail(error, here=True)
 
     def _check(self) -> None:
-        """Tell the source, whose test failed, whether this end has been given another address."""
+        """Tell the initiator, whose test failed, whether this end has been given another address."""
         fine = HccnError("ok", "")
         error = self._state.cause(self._pair.target, fine)
         self._channel.send({"type": "ready"} if error is fine else {"type": "failed", "error": error.as_dict(), "here": True})
@@ -102,7 +102,7 @@ class _Responder:
         self._channel.send({"type": "failed", "error": cause.as_dict(), "here": here or cause is not error})
 
     def _start(self, end: float) -> None:
-        """Starts the server and waits until it listens. Raises EndError."""
+        """Start the server and wait until it listens. Raises EndError."""
         device = self._pair.target.device
         try:
             self._state.prepare(device)
@@ -116,12 +116,12 @@ class _Responder:
                 raise EndError(TARGET, self._last_words() or HccnError("server_ended", "the server ended before a client came"))
 
     def _is_up(self, device: int, child: Child, up: float) -> bool:
-        """Does the server listen? Where the host shows nothing of that, it is given its time, until ``up``."""
+        """Does the server listen? Where the host does not show that, it is given until ``up``."""
         ready = self._tool.ready(device, child.pid)
         return time.monotonic() >= up if ready is None else ready
 
     def _next(self, end: float) -> Body:
-        """What the source says next; tells it when the server fails meanwhile."""
+        """Return the initiator's next line; tell it when the server fails meanwhile."""
         while time.monotonic() < end:
             if self._channel.waiting(POLL_SECONDS, None if self._ended else self._child):
                 return self._state.hear(self._channel.receive(ANSWER_SECONDS))

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The runner of one host: works its pairs as source, serves the others as target, and ends, whoever else does not.
+"""The runner of one host: it initiates its pairs, responds to those of others, and ends even where others do not.
 
 Threads: one for each device, which measures; one for each connection, which serves; the main one, which asks partners that keep a
-device waiting, and watches the time. The guard is forked before any of them.
+device waiting, and watches the time limit. The guard is forked before any of them.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ from .run_lock import identity
 
 ASK_SECONDS = 1.0
 NOT_MEASURABLE = NOT_IDLE | {ADDRESS_CHANGED}
-"""Errors of a pair that say that an NPU is used, or changed, by somebody else."""
+"""Errors of a pair that say that others use, or changed, an NPU."""
 GUARD_MARGIN_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class About:
+class RunSetup:
     """What a run has beside its plan.
 
     ``total``: pairs that this host measures, also those that are settled; ``refused``: the errors of pairs, by id, that this host does not serve since
-    their device does other work; ``settled``: records that are in the journal already, those of an earlier run with their ``measured`` pairs; ``told``: by
-    device, for the context of records; ``start``: more fields of the journal's first line; ``prepare`` is called once that line is written, ``restore``
-    at the end, whatever happens; ``reporters``: who is told how far this host is, ``sum_path``: where one of them keeps that; ``busy``: tells whether a
-    device has other work, None where that does not matter.
+    their device does other work; ``settled``: records that are in the journal already, those of an earlier run with their ``measured`` pairs;
+    ``device_context``: by device, for the context of records; ``start``: more fields of the journal's first line; ``prepare`` is called once that line is
+    written, ``restore`` at the end, whatever happens; ``reporters``: hosts that collect progress, ``progress_path``: where one of them keeps it; ``busy``:
+    finds devices with other work, None where that does not matter.
     """
 
     total: Optional[int] = None
     refused: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     settled: Sequence[Mapping[str, Any]] = ()
     measured: Sequence[Pair] = ()
-    told: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    device_context: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     start: Mapping[str, Any] = field(default_factory=dict)
     prepare: Callable[[], object] = lambda: None
     restore: Callable[[], object] = lambda: None
     reporters: Sequence[str] = ()
-    sum_path: str = ""
+    progress_path: str = ""
     busy: Optional[BusyProbe] = None
 
 
@@ -89,13 +89,13 @@ def _not_worked(error: HccnError) -> Outcome:
 
 
 class Runner:
-    """One host's part of a run; what comes of it stands in the journal."""
+    """One host's part of a run; what comes of it is in the journal."""
 
-    def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, listener: Listener, journal: Journal, about: About = About()) -> None:
+    def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, listener: Listener, journal: Journal, setup: RunSetup = RunSetup()) -> None:
         self._plan = plan
-        self._about = about
+        self._setup = setup
         self._settings = settings
-        self._state = HostState(plan, tool, settings, key, about.told, about.busy, about.reporters)
+        self._state = HostState(plan, tool, settings, key, setup.device_context, setup.busy, setup.reporters)
         self._scheduler = self._state.scheduler
         self._membership = self._state.membership
         self._listener = listener
@@ -105,13 +105,13 @@ class Runner:
         self._over = False
         self._started = 0.0
         self._limit = time_limit(plan, settings)
-        self._total = len(plan.sources) if about.total is None else about.total
-        self._counts = Counts(plan.host, self._total, about.settled)
-        aggregator = ProgressAggregator(self._membership, about.sum_path) if plan.host in about.reporters else None
+        self._total = len(plan.initiated) if setup.total is None else setup.total
+        self._counts = Counts(plan.host, self._total, setup.settled)
+        aggregator = ProgressAggregator(self._membership, setup.progress_path) if plan.host in setup.reporters else None
         self._reporter = ProgressReporter(self._state, self._counts, aggregator)
 
     def run(self) -> None:
-        """From the guard to the last line of the journal."""
+        """Run from the guard to the last line of the journal."""
         try:
             self._run(lambda: None)
             self._reporter.end()
@@ -119,7 +119,7 @@ class Runner:
             self._listener.close()
 
     def run_detached(self, ready: Callable[[], None]) -> None:
-        """The same; ``ready`` is called when the run has begun. A reporter then waits for the others, since nobody waits for it."""
+        """Run likewise; ``ready`` is called when the run has begun. A reporter then waits for the others, since no caller waits for it."""
         try:
             self._run(ready)
             self._reporter.end()
@@ -131,18 +131,18 @@ class Runner:
         self._started = time.monotonic()
         self._membership.start(self._started)
         try:
-            cleanup: List[Cleanup] = [self._state.end_tests, self._about.restore]
+            cleanup: List[Cleanup] = [self._state.end_tests, self._setup.restore]
             with Guard(cleanup, self._limit + GUARD_MARGIN_SECONDS) as guard:
                 self._journal.start(run_id=self._plan.run_id, host=self._plan.host, mark=guard.mark, guard=guard.pid,
                                     guard_identity=identity(guard.pid), devices=list(self._plan.devices),
-                                    pairs_total=self._total, control=str(self._plan.controls[self._plan.host]), **self._about.start)
+                                    pairs_total=self._total, control=str(self._plan.controls[self._plan.host]), **self._setup.start)
                 ready()
-                self._about.prepare()
-                self._scheduler.settle(self._about.measured)
+                self._setup.prepare()
+                self._scheduler.settle(self._setup.measured)
                 self._work()
         except HccnError as error:
             self._broken.append(error)
-        except Exception as error:  # detached, there is no other place to say it
+        except Exception as error:  # detached, there is no other place to report it
             self._broken.append(_failed(error))
         lingers = {"lingers": True} if self._reporter.aggregator else {}
         if self._broken:
@@ -161,20 +161,20 @@ class Runner:
         finally:
             self._over = True
             self._state.close()
-        for pair in self._scheduler.open_sources():
+        for pair in self._scheduler.open_initiated():
             self._finish(pair, _not_worked(HccnError(
                 "run_timeout", "the run ended after %.0f s, before pair %s was over" % (self._limit, pair.id), "raise pair_timeout")))
 
     def _by_slot(self) -> List[List[Pair]]:
         slots: Dict[int, List[Pair]] = {}
-        for pair in self._scheduler.open_sources():
+        for pair in self._scheduler.open_initiated():
             slots.setdefault(self._scheduler.slot(pair), []).append(pair)
         return list(slots.values())
 
-    # -- as source
+    # -- as initiator
 
     def _measure_all(self, pairs: Sequence[Pair]) -> None:
-        """One device's pairs. Should the thread itself fail nobody waits for them any more: the run would go on until the time of all is over."""
+        """Work one device's pairs. Should the thread itself fail, they are settled: else the run would wait for them until its time limit."""
         backoff = Backoff(pairs)
         try:
             self._measure_waiting(backoff)
@@ -183,7 +183,7 @@ class Runner:
             self._scheduler.settle(backoff)
 
     def _measure_waiting(self, backoff: Backoff) -> None:
-        """In order; one whose partner is not there (yet), or is left out, lets the next go first."""
+        """Work them in order; one whose partner is not there (yet), or is left out, lets the next go first."""
         while backoff and not self._over:
             self._give_up(backoff)
             pair = self._take(backoff)
@@ -235,7 +235,7 @@ class Runner:
         return next((pair for pair in ready if self._membership.start_trial(pair)), None)
 
     def _give_up(self, backoff: Backoff) -> None:
-        """Ends the pairs with what the trial at the end found dead, here or on another host."""
+        """End the pairs with what a trial found dead, here or on another host."""
         for pair in backoff:
             names = self._membership.given_up(pair)
             if names:
@@ -244,7 +244,7 @@ class Runner:
                 backoff.over(pair)
 
     def _finish(self, pair: Pair, outcome: Outcome, status: str = "failed") -> None:
-        """Writes the pair's record, once; ``status`` where it has an error."""
+        """Write the pair's record, once; ``status`` where it has an error."""
         with self._lock:
             if not self._scheduler.is_open(pair):
                 return
@@ -260,7 +260,7 @@ class Runner:
             self._membership.pair_over(pair)
             self._scheduler.settle([pair])
 
-    # -- as target
+    # -- as responder
 
     def _handle(self, channel: Channel, body: Body) -> None:
         if body.get("type") == "report":
@@ -270,24 +270,24 @@ class Runner:
             self._reporter.take(channel, body)
             return
         if self._over and body.get("type") != "ask":
-            return  # who claims is told by the end of the connection, as if nobody listened any more
+            return  # the end of the connection tells the initiator, as if nothing listened any more
         self._state.hear(body)
         if body.get("type") == "claim":
             pair = next((pair for pair in self._plan.pairs if pair.id == body.get("pair") and pair.target.host == self._plan.host), None)
             if pair is None:
                 error = HccnError("peer_refused", "%s does not serve pair %s" % (self._plan.host, str(body.get("pair"))[:64]),
                                   "the hosts have different plans, or the device is not among its devices")
-                channel.send({"type": "refused", "error": self._about.refused.get(str(body.get("pair")), error.as_dict()), "here": True})
+                channel.send({"type": "refused", "error": self._setup.refused.get(str(body.get("pair")), error.as_dict()), "here": True})
             else:
                 serve(self._state, channel, pair, body.get("trial") is True)
         elif body.get("type") == "ask" and isinstance(body.get("pairs"), list):
             if body.get("host") in self._plan.controls:
                 self._membership.met(str(body["host"]))
-            mine = {pair.id for pair in self._scheduler.open_sources()}
+            mine = {pair.id for pair in self._scheduler.open_initiated()}
             self._state.say(channel, {"type": "open", "pairs": [name for name in body["pairs"] if name in mine]})
 
     def _look_after_partners(self) -> None:
-        """Asks the partners that a device waits for whether they still come; pairs that are over there are over here."""
+        """Ask the initiators that a device waits for whether they still come; pairs that are over there are over here."""
         for host, pairs in self._scheduler.awaited().items():
             if self._membership.is_over(host) or all(self._membership.given_up(pair) for pair in pairs):
                 self._scheduler.settle(pairs)

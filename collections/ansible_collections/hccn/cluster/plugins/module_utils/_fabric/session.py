@@ -24,11 +24,11 @@ from .listener import Listener
 from .pair_protocol import SOURCE, EndError, Outcome, as_fields
 from .plan import Pair, Plan
 from .request import ROCE_TEST, EndRequest, PairTool, Params, RunRequest, ToolRequest, find_hccn_tool, find_program_path
-from .runner import About, Runner
+from .runner import Runner, RunSetup
 
 
 def perform(params: Params, check_mode: bool) -> Dict[str, Any]:
-    """rdma_perf as a whole. Raises HccnError."""
+    """Return the result of rdma_perf. Raises HccnError."""
     if params["state"] == "absent":
         return end_run(EndRequest.parse(params), check_mode)
     request = RunRequest.parse(params)
@@ -81,23 +81,23 @@ def _prepared(request: RunRequest, tool: PairTool) -> _Work:
     journals.prune(request.state_dir)
     listener = Listener(plan.controls[plan.host])
     journal = Journal.create(request.state_dir, plan.run_id)
-    measured = frozenset(resume.measured(earlier, plan.sources))
-    settled = earlier + [_left_alone(plan.run_id, pair, at_work[pair.source.device]) for pair in plan.sources
+    measured = frozenset(resume.measured(earlier, plan.initiated))
+    settled = earlier + [_left_alone(plan.run_id, pair, at_work[pair.source.device]) for pair in plan.initiated
                          if pair.source.device in at_work and pair not in measured]
     for entry in settled:
         journal.record(entry)
     prepare, restore = _governor(request)
-    about = About(
-        total=len(plan.sources), settled=settled, measured=tuple(measured), told=request.device_context, reporters=request.reporters, busy=probe,
+    setup = RunSetup(
+        total=len(plan.initiated), settled=settled, measured=tuple(measured), device_context=request.device_context, reporters=request.reporters, busy=probe,
         refused={pair.id: at_work[pair.target.device] for pair in plan.pairs if pair.target.host == plan.host and pair.target.device in at_work},
         start=_start_fields(request.tool, plan_hash, len(earlier), probe), prepare=prepare, restore=restore,
-        sum_path=progress_aggregator.path_of(request.state_dir, plan.run_id))
+        progress_path=progress_aggregator.path_of(request.state_dir, plan.run_id))
     idle = plan.limited(device for device in plan.devices if device not in at_work)
-    return _Work(Runner(idle, tool, request.settings, request.key, listener, journal, about), listener, journal)
+    return _Work(Runner(idle, tool, request.settings, request.key, listener, journal, setup), listener, journal)
 
 
 def _detach(work: _Work, lock: HostLock, run_id: str) -> None:
-    """Lets the run go on in a process of its own, which holds the lock from then on. Raises HccnError ``not_started``."""
+    """Let the run go on in a process of its own, which holds the lock from then on. Raises HccnError ``not_started``."""
     def run(ready: Callable[[], None]) -> None:
         lock.sign(run_id)
         work.runner.run_detached(ready)
@@ -107,7 +107,7 @@ def _detach(work: _Work, lock: HostLock, run_id: str) -> None:
 
 
 def _start_fields(tool: ToolRequest, plan_hash: str, resumed: int, probe: Optional[busy.BusyProbe]) -> Dict[str, Any]:
-    """What the journal's first line holds for those who repair or resume the run."""
+    """Return the fields of the journal's first line that a call needs to repair or resume the run."""
     fields: Dict[str, Any] = {"tool": tool.name, "plan_hash": plan_hash, "resumed": resumed}
     if tool.name == ROCE_TEST:
         fields["hccn_tool"] = find_hccn_tool(tool.hccn_tool, tool.timeout_s).path
@@ -117,7 +117,7 @@ def _start_fields(tool: ToolRequest, plan_hash: str, resumed: int, probe: Option
 
 
 def _governor(request: RunRequest) -> Tuple[Callable[[], object], Callable[[], object]]:
-    """What is to be done about the CPU's governor before and after all pairs."""
+    """Return what sets the CPU's governor before all pairs, and what restores it after them."""
     saved, root = repair.saved_governor(request.state_dir, request.run_id), request.root
     if request.cpu_governor != governor.PERFORMANCE:
         return (lambda: None), (lambda: None)
@@ -125,7 +125,7 @@ def _governor(request: RunRequest) -> Tuple[Callable[[], object], Callable[[], o
 
 
 def _busy_probe(request: RunRequest) -> Optional[busy.BusyProbe]:
-    """What finds busy devices; None where they may be used too. Raises HccnError where the devices cannot be found."""
+    """Return the probe that finds busy devices, None where these are used, too. Raises HccnError where the devices cannot be found."""
     tool = request.tool
     if request.allow_busy or tool.name != ROCE_TEST or not request.plan.devices:
         return None
@@ -137,7 +137,7 @@ def _busy_probe(request: RunRequest) -> Optional[busy.BusyProbe]:
 
 
 def _refusals(probe: Optional[busy.BusyProbe], devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
-    """The error of each device that is at work before the run and must be left alone."""
+    """Return the errors of the devices that are busy before the run and must be left alone."""
     if probe is None:
         return {}
     with Guard():
@@ -145,13 +145,13 @@ def _refusals(probe: Optional[busy.BusyProbe], devices: Sequence[int]) -> Dict[i
 
 
 def _left_alone(run_id: str, pair: Pair, error: Dict[str, Any]) -> Dict[str, Any]:
-    """The record of a pair whose source does other work; nothing was started for it."""
+    """Return the record of a pair whose own device is busy; nothing was started for it."""
     outcome = Outcome(0, [], EndError(SOURCE, HccnError(error["code"], error["message"], error.get("hint", ""))), (), time.time(), 0.0)
     return record("rdma", "%s/%s/forward/0" % (run_id, pair.id), "not_run", **as_fields(pair, outcome))
 
 
 def commands(plan: Plan, tool: PairTool) -> List[List[str]]:
-    """What this host would run for its pairs, in order: servers where it is the target, clients where it is the source."""
+    """Return what this host would run for its pairs, in order: clients where it is the initiator, servers where it is the responder."""
     return [
         list(tool.varied(dict(pair.options)).client(pair.source.device, pair.target.address, pair.target.device) if pair.source.host == plan.host
              else tool.varied(dict(pair.options)).server(pair.target.device, pair.target.address))
@@ -160,7 +160,7 @@ def commands(plan: Plan, tool: PairTool) -> List[List[str]]:
 
 
 def end_run(request: EndRequest, check_mode: bool) -> Dict[str, Any]:
-    """rdma_perf with ``state: absent``: ends the run on this host, also where its runner died. Idempotent. Raises HccnError."""
+    """End the run on this host, also where its runner died. Idempotent. Raises HccnError."""
     journals.check_folder(request.state_dir)
     snapshot = journals.read(request.state_dir, request.run_id)
     unfinished = bool(snapshot.start) and not snapshot.end
@@ -174,7 +174,7 @@ def end_run(request: EndRequest, check_mode: bool) -> Dict[str, Any]:
 
 
 def _end(request: EndRequest, snapshot: Snapshot, unfinished: bool) -> None:
-    """Kills the runner, lets its guard clean up, does it again in case there is none, and closes the journal; then what other dead runs left is put right.
+    """Kill the runner, let its guard clean up, clean up again in case there is none, and close the journal; then repair what other dead runs left.
 
     The lock of the host is held meanwhile, so that no run begins on NPUs that are being reset. Where another run is at work, it has put all of that right
     when it began, and its NPUs are left alone. Raises HccnError, ``runner_elsewhere`` among others.
@@ -199,7 +199,7 @@ def _end(request: EndRequest, snapshot: Snapshot, unfinished: bool) -> None:
 
 
 def _cleaned(request: EndRequest, snapshot: Snapshot) -> Dict[int, HccnError]:
-    """What the runner left is put right, and its journal is closed. Returns the NPUs that could not be reset."""
+    """Repair what the runner left, and close its journal. Return the NPUs that could not be reset."""
     def reset(device: int) -> None:
         if "hccn_tool" in snapshot.start:
             roce_test.RoceTest(find_hccn_tool(request.hccn_tool, request.timeout_s), roce_test.Options()).reset(device)
@@ -210,7 +210,7 @@ def _cleaned(request: EndRequest, snapshot: Snapshot) -> Dict[int, HccnError]:
 
 
 def _left(run_id: str, failed: Mapping[int, HccnError]) -> HccnError:
-    """The error of a run that was ended, but for these NPUs: the next run resets them, too, before it uses them."""
+    """Return the error of a run whose NPUs could not all be reset. The next run resets them before it uses them."""
     first = failed[min(failed)]
     whose = "; ".join("npu %d: %s" % (device, failed[device].message) for device in sorted(failed))
     return HccnError(first.code, "run %s was ended, but not every NPU could be reset: %s" % (run_id, whose), first.hint)

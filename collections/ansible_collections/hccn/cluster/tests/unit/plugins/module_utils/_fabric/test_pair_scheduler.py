@@ -110,11 +110,11 @@ def test_all_pairs_of_an_awaited_host_are_asked_for():
 def test_own_pairs_in_order():
     one, other = pair(1, "me", "x"), pair(0, "me", "y")
     scheduler = scheduler_of(one, other, pair(2, "x", "me"))
-    assert scheduler.open_sources() == [other, one]
+    assert scheduler.open_initiated() == [other, one]
     assert scheduler.is_open(one)
     scheduler.settle([one])
     assert not scheduler.is_open(one)
-    assert scheduler.open_sources() == [other]
+    assert scheduler.open_initiated() == [other]
 
 
 def test_an_own_pair_that_is_left_out_hides_nobody_who_is_waited_for():
