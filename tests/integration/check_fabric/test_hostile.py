@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import channel, meeting, strangers
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import channel, listener
 from tests.integration.check_fabric.cluster import Cluster, result
 from tests.lib.waiting import until
 
 MEASURE = {"duration": 2, "iterations": None, "server_start_delay": 1}
 MOST_MORE_KIB = 64 * 1024
-OWN_THREADS = meeting.LEAVING + 24
+OWN_THREADS = listener.MAX_CLOSING + 24
 """Of a runner in peace, with room."""
 
 Attack = Callable[[int, threading.Event, "Peace"], None]
@@ -235,5 +235,5 @@ def test_an_attack_changes_nothing(make: Callable[..., Cluster], peace: Peace, a
         assert refused <= set(cluster.journal(name)[-1]["refused"]), name
         memory, threads = seen[name]
         assert memory < peace.memory[name] + MOST_MORE_KIB
-        assert threads <= strangers.MOST + OWN_THREADS
+        assert threads <= listener.MAX_UNAUTHENTICATED + OWN_THREADS
     until(lambda: cluster.nothing_left(*cluster.ports))

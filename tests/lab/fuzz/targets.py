@@ -19,8 +19,7 @@ from typing import Any
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import topology
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
 from ansible_collections.hccn.cluster.plugins.module_utils._device import cdi, conf_check, failures
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import packed
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import pack, parse_plan, unpack
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_errors, nccl_errors
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import judge_records
@@ -144,7 +143,7 @@ def document_targets() -> dict[str, tuple[Target, list[Any]]]:
     return {
         "rank_table_check": (lambda table: checks.examine_document(table, checks.READERS) if isinstance(table, dict) else None, tables),
         "rank_table_check of text": (lambda table: checks.check_text(json.dumps(table, allow_nan=True), checks.READERS), tables),
-        "parse_plan": (lambda plan: parse_plan(packed.unpack(plan), "n1", "r1"), [*plans, packed.pack(plans[0])]),
+        "parse_plan": (lambda plan: parse_plan(unpack(plan), "n1", "r1"), [*plans, pack(plans[0])]),
         "pair_plan": (lambda hosts: [make_plan(hosts, kind) for kind in ("quick", "full", "leaves", "devices")], [HOSTS]),
         "diagnose": (judge_records, records),
         "address_plan": (lambda hosts: addresses.plan(hosts, ["10.0.0.0/24"]), networks),

@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import packed
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import plan as plans
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import pairs_of
 
 from tests.lab.benchmarks.null.connection import canned
@@ -71,7 +71,7 @@ class Connection(canned.Connection):
         run = RUN_ID.search(self._sent)
         assert run, "rdma_perf_info is asked for a run"
         name = run.group(1).decode()
-        plan = packed.unpack({packed.PACKED: (Path(os.environ["HCCN_ODD_PLACE"]) / f"{name}.plan").read_text()})
+        plan = plans.unpack({plans.PACKED: (Path(os.environ["HCCN_ODD_PLACE"]) / f"{name}.plan").read_text()})
         like = answer["measurements"][0]
         records = []
         for pair, (source, target) in pairs_of(plan):

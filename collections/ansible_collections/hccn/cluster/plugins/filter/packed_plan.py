@@ -57,8 +57,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.packed import NEEDED, pack
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import is_plan
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import NEEDED, is_plan, pack
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 

@@ -369,7 +369,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._device.session import ALLOW_BUSY, options
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import session, tools
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import request, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test
 
@@ -382,8 +382,8 @@ def main() -> None:
         plan={"type": "dict"},
         host={"type": "str"},
         key={"type": "str", "no_log": True},
-        tool={"type": "str", "choices": list(tools.TOOLS), "default": tools.ROCE_TEST},
-        rdma_device={"type": "str", "default": tools.AUTO},
+        tool={"type": "str", "choices": list(request.TOOLS), "default": request.ROCE_TEST},
+        rdma_device={"type": "str", "default": request.AUTO},
         cpu_governor={"type": "str", "choices": ["keep", "performance"], "default": "keep"},
         bidirectional={"type": "bool", "default": False},
         resume={"type": "str"},

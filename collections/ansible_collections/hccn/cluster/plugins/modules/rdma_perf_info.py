@@ -151,6 +151,14 @@ from ansible_collections.hccn.cluster.plugins.module_utils._fabric import result
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
 
 
+def look(module: AnsibleModule) -> dict:
+    params = module.params
+    state_dir, run_id, wait_s = params["state_dir"], params["run_id"], params["wait"]
+    if params["fabric"]:
+        return results.look_at_all(state_dir, run_id, wait_s, params["all_started"] and not module.check_mode)
+    return results.look_at_host(state_dir, wait_s) if run_id is None else results.look_until_over(state_dir, run_id, wait_s)
+
+
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
@@ -164,8 +172,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        look = results.look_at_all if module.params["fabric"] else results.look_until_over if module.params["run_id"] is not None else results.look_at_host
-        module.exit_json(changed=False, **look({**module.params, "all_started": module.params["all_started"] and not module.check_mode}))
+        module.exit_json(changed=False, **look(module))
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), run_id=module.params["run_id"], measurements=[])
 

@@ -27,6 +27,7 @@ LINE_LIMIT = 64 * 1024
 NAMES_A_LINE = 500
 """Pair ids, or hosts, in one line of at most LINE_LIMIT bytes, at 64 characters each."""
 HELLO_SECONDS = 5.0
+CONNECT_SECONDS = 3.0
 
 _NONCE_BYTES = 16
 _KEEPALIVE = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 20000))

@@ -21,15 +21,15 @@ from typing import Any, Dict, List, Mapping, Optional
 from .._core.errors import HccnError, InputError
 from .journal_lines import END, FAILED, FINISHED, RECORD, RUNNING, START, UNKNOWN, Lines, parse
 from .plan import check_name
-from .witness import identity, is_locked, is_out_of_sight, lock, namespace
+from .run_lock import identity, is_locked, is_out_of_sight, lock, namespace
 
 DEFAULT_STATE_DIR = "/var/lib/hccn.cluster"
 KEPT_SECONDS = 7 * 24 * 3600
 NAME = "journal.jsonl"
 FABRIC = "fabric.json"
-"""What a reporter has heard of all hosts, see reports.py; beside the journal."""
+"""What a reporter has heard of all hosts, see progress_aggregator.py; beside the journal."""
 STARTED = "started"
-"""Stands beside it as soon as the run was started on all hosts that could be reached, see herald.py."""
+"""Stands beside it as soon as the run was started on all hosts that could be reached, see progress_reporter.py."""
 
 __all__ = ["FAILED", "FINISHED", "RUNNING", "UNKNOWN"]
 

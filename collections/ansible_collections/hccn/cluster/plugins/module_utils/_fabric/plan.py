@@ -1,11 +1,18 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A pair plan as one host sees it: its own pairs, in order, and where to meet the others."""
+"""A pair plan as one host sees it: its own pairs, in order, and where the others listen; and its packed form.
+
+Every host gets the whole plan, so its size counts by the square of the number of hosts, in what is sent and in what the controller holds; addresses are
+much alike and pack to about a tenth.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+import zlib
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
@@ -82,8 +89,8 @@ class Plan:
     controls: Mapping[str, Control]
 
     @property
-    def sources(self) -> Tuple[Pair, ...]:
-        """The pairs that this host measures."""
+    def initiated(self) -> Tuple[Pair, ...]:
+        """The pairs that this host initiates, and so measures."""
         return tuple(pair for pair in self.pairs if pair.source.host == self.host)
 
     @property
@@ -224,3 +231,37 @@ def _whole(value: Any) -> Optional[int]:
     if isinstance(value, int):
         return value
     return int(value) if isinstance(value, str) and is_count(value) else None
+
+
+PACKED = "packed"
+NEEDED = ("hosts", "rounds", "schedule")
+"""What a host needs of a plan to work its part."""
+MAX_UNPACKED_BYTES = 256 << 20
+"""Bytes that a packed plan may have. A listed one has some 150 for each pair."""
+
+
+def needed(plan: Mapping[str, Any]) -> Dict[str, Any]:
+    """The plan without all else: two plans that agree in this are worked alike."""
+    return {name: plan[name] for name in NEEDED if name in plan}
+
+
+def pack(plan: Mapping[str, Any]) -> Dict[str, str]:
+    """``{"packed": TEXT}``: what is NEEDED of the plan as base64 of zlib of JSON. The same plan gives the same text."""
+    text = json.dumps(needed(plan), sort_keys=True, separators=(",", ":"))
+    return {PACKED: base64.b64encode(zlib.compress(text.encode("utf-8"))).decode("ascii")}
+
+
+def unpack(plan: Any) -> Any:
+    """The plan of ``pack``; what is not packed is returned as it is. Raises InputError where the text is damaged."""
+    if not isinstance(plan, dict) or set(plan) != {PACKED}:
+        return plan
+    packing = zlib.decompressobj()
+    try:
+        text = packing.decompress(base64.b64decode(str(plan[PACKED]), validate=True), MAX_UNPACKED_BYTES)
+        if packing.unconsumed_tail:
+            raise InputError("plan: the packed plan has more than %d MiB" % (MAX_UNPACKED_BYTES >> 20))
+        if not packing.eof:
+            raise ValueError("it ends too early")
+        return json.loads(text.decode("utf-8"))
+    except (ValueError, zlib.error, RecursionError) as error:
+        raise InputError("plan: the packed plan is damaged: %s" % error, "make it with the filter hccn.cluster.packed_plan") from None

@@ -1,14 +1,23 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What rdma_perf and rdma_perf_info return of a run on this host, from its journal."""
+"""What rdma_perf and rdma_perf_info return of a run on this host, from its journal.
+
+The records of a large run are returned as rows of kind ``matrix``, which plugin_utils/_diagnose/cells.py reads, and in full where they are not ok. A row is
+what one NPU as source measured with the NPUs of one id, arrays by ``hosts``. What has no record of its own is in it with its reason: ``failed`` and
+``not_run`` hold places in ``hosts`` by the code of the error. The journal on the host keeps all of it.
+"""
 
 from __future__ import annotations
 
+import json
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from collections import Counter
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from . import host_lock, repair, reports, rows
+from .._core.record import record
+from .._core.samples import GBIT, worth
+from . import host_lock, progress_aggregator, repair
 from . import journal as journals
 from .journal import Snapshot
 
@@ -20,17 +29,15 @@ LOOK_SHARE = 10
 IDLE = "idle"
 """No run is at work on this host."""
 
-Params = Mapping[str, Any]
 
-
-def look(params: Params) -> Dict[str, Any]:
+def look(state_dir: str, run_id: str) -> Dict[str, Any]:
     """The run as it is: ``run_id``, ``state``, ``progress``, ``measurements``, ``not_returned`` where some did not fit, ``error`` where it failed,
     ``odd_lines`` with ``warnings`` where the journal holds lines that were not understood."""
-    return looked(journals.read(params["state_dir"], params["run_id"]), params["run_id"])
+    return looked(journals.read(state_dir, run_id), run_id)
 
 
 def looked(snapshot: Snapshot, run_id: str) -> Dict[str, Any]:
-    found = rows.returned(snapshot.records, run_id)
+    found = returned(snapshot.records, run_id)
     result: Dict[str, Any] = {"run_id": run_id, "state": snapshot.state, "progress": snapshot.progress(), "measurements": found.measurements}
     error = snapshot.error()
     if snapshot.odd_lines:
@@ -38,24 +45,24 @@ def looked(snapshot: Snapshot, run_id: str) -> Dict[str, Any]:
     return {**result, **({"not_returned": dict(found.left)} if found.left else {}), **({"error": error} if error else {})}
 
 
-def look_until_over(params: Params) -> Dict[str, Any]:
-    """``look`` as soon as the run is not running any more, at the latest after ``wait`` seconds."""
-    end = time.monotonic() + params["wait"]
+def look_until_over(state_dir: str, run_id: str, wait_s: float) -> Dict[str, Any]:
+    """``look`` as soon as the run is not running any more, at the latest after ``wait_s`` seconds."""
+    end = time.monotonic() + wait_s
     while True:
         began = time.monotonic()
-        snapshot = journals.read(params["state_dir"], params["run_id"])
+        snapshot = journals.read(state_dir, run_id)
         if snapshot.state != journals.RUNNING or began >= end:
-            return looked(snapshot, params["run_id"])
+            return looked(snapshot, run_id)
         time.sleep(min(max(LOOK_SECONDS, LOOK_SHARE * (time.monotonic() - began)), max(0.0, end - time.monotonic())))
 
 
-def look_at_host(params: Params) -> Dict[str, Any]:
+def look_at_host(state_dir: str, wait_s: float) -> Dict[str, Any]:
     """Which run is at work on this host, whoever began it: ``state`` idle, or running with ``holder`` and its ``run_id``. Returns as soon as none is, at
-    the latest after ``wait`` seconds. Nothing is held meanwhile, so that runs that wait for each other's hosts cannot keep each other waiting."""
-    end = time.monotonic() + params["wait"]
+    the latest after ``wait_s`` seconds. Nothing is held meanwhile, so that runs that wait for each other's hosts cannot keep each other waiting."""
+    end = time.monotonic() + wait_s
     while True:
-        holder = host_lock.holder(params["state_dir"])
-        if holder is None or _only_listens(params["state_dir"], holder):
+        holder = host_lock.holder(state_dir)
+        if holder is None or _only_listens(state_dir, holder):
             return {"state": IDLE, "measurements": []}
         if time.monotonic() >= end:
             known = {"run_id": holder.run_id} if holder.run_id else {}
@@ -69,19 +76,19 @@ def _only_listens(state_dir: str, holder: host_lock.Holder) -> bool:
     return snapshot is not None and bool(snapshot.end.get("lingers")) and snapshot.here and repair.is_over_everywhere(state_dir, str(holder.run_id))
 
 
-def look_at_all(params: Params) -> Dict[str, Any]:
-    """How far all hosts are, as this one has heard: ``fabric``, None where it is no reporter. Waits until all are over, ``wait`` seconds at the most.
+def look_at_all(state_dir: str, run_id: str, wait_s: float, all_started: bool) -> Dict[str, Any]:
+    """How far all hosts are, as this one has heard: ``fabric``, None where it is no reporter. Waits until all are over, ``wait_s`` seconds at the most.
     ``all_started``: tells it that nobody will be started any more."""
-    end = time.monotonic() + params["wait"]
-    if params["all_started"]:
-        reports.mark_started(params["state_dir"], params["run_id"])
+    end = time.monotonic() + wait_s
+    if all_started:
+        progress_aggregator.mark_started(state_dir, run_id)
     while True:
-        snapshot = journals.read(params["state_dir"], params["run_id"])
-        fabric: Optional[Dict[str, Any]] = reports.read(params["state_dir"], params["run_id"])
+        snapshot = journals.read(state_dir, run_id)
+        fabric: Optional[Dict[str, Any]] = progress_aggregator.read(state_dir, run_id)
         over = fabric["over"] if fabric else snapshot.state != journals.RUNNING
         if over or time.monotonic() >= end or (snapshot.state != journals.RUNNING and not snapshot.alive):
             error = snapshot.error()
-            return {"run_id": params["run_id"], "state": snapshot.state, "alive": snapshot.alive, "progress": snapshot.progress(), "measurements": [],
+            return {"run_id": run_id, "state": snapshot.state, "alive": snapshot.alive, "progress": snapshot.progress(), "measurements": [],
                     "fabric": fabric, **({"error": error} if error else {})}
         time.sleep(max(0.0, min(1.0, end - time.monotonic())))
 
@@ -107,3 +114,123 @@ def judged(result: Dict[str, Any], records: Sequence[Mapping[str, Any]], fail_on
     first = sorted(bad)[0]
     return {**result, "failed": True, "msg": "pairs of %d of %d devices failed: npu %d with %s%s" % (
         len(bad), len(devices), first, bad[first][0], "" if sum(map(len, bad.values())) == 1 else "; see measurements for the others")}
+
+
+MOST_PAIRS = 200
+"""With more pairs than that a host returns rows."""
+MOST_FULL = 100
+SIZE_LIMIT = 240 * 1000
+"""Bytes as JSON, of the 256 kB that a task result may have."""
+DIGITS = 3
+
+Record = Dict[str, Any]
+
+
+class Returned(NamedTuple):
+    """``left``: numbers of pairs by status that are in the journal only, since they did not fit."""
+
+    measurements: List[Record]
+    left: Mapping[str, int]
+
+
+def returned(records: Sequence[Record], run_id: str) -> Returned:
+    """The records in the order of the plan, or their rows where they are too many or too large."""
+    ordered = sorted(records, key=lambda entry: (entry["context"]["round"], len(entry["id"]), entry["id"]))
+    if len(ordered) <= MOST_PAIRS and _size(ordered) <= SIZE_LIMIT:
+        return Returned(ordered, {})
+    usual = _usual(ordered)
+    special = [entry for entry in ordered if entry["status"] == "failed" or (entry["status"] == "ok" and _kind(entry) != usual)]
+    special += [entry for entry in ordered if entry["status"] == "not_run"]
+    for share, all_sizes in ((2, True), (2, False), (8, False)):
+        full = _fitting(special[:MOST_FULL], SIZE_LIMIT // share)
+        own = {entry["id"] for entry in full}
+        rows = [Row(run_id, key, entries) for key, entries in _by_row([entry for entry in ordered if entry["id"] not in own]).items()]
+        made = [row.as_record(all_sizes) for row in rows]
+        if _size(full) + _size(made) <= SIZE_LIMIT:
+            return Returned(full + made, {})
+    kept = _fitting(made, SIZE_LIMIT - _size(full))
+    names = {entry["id"] for entry in kept}
+    return Returned(full + kept, Counter(entry["status"] for row in rows if row.name not in names for entry in row.entries))
+
+
+def _size(entries: Sequence[Mapping[str, Any]]) -> int:
+    return len(json.dumps(entries))
+
+
+def _fitting(entries: Sequence[Record], limit: int) -> List[Record]:
+    """As many of them, in order, as ``limit`` bytes hold."""
+    found: List[Record] = []
+    for entry in entries:
+        limit -= _size([entry])
+        if limit < 0:
+            break
+        found.append(entry)
+    return found
+
+
+def _kind(entry: Mapping[str, Any]) -> str:
+    """What was measured, and how."""
+    return json.dumps([entry.get("operation"), entry.get("measure"), entry.get("options")], sort_keys=True)
+
+
+def _usual(entries: Sequence[Mapping[str, Any]]) -> str:
+    counted = Counter(_kind(entry) for entry in entries if entry["status"] == "ok")
+    return counted.most_common(1)[0][0] if counted else ""
+
+
+Key = Tuple[str, int, int, Optional[float]]
+
+
+def _by_row(entries: Sequence[Record]) -> Dict[Key, List[Record]]:
+    found: Dict[Key, List[Record]] = {}
+    for entry in entries:
+        key = (entry["source"]["host"], entry["source"]["device"], entry["target"]["device"], entry["context"].get("line_rate_gbit_s"))
+        found.setdefault(key, []).append(entry)
+    return found
+
+
+class Row:
+    """The pairs of one row; of a pair that was measured twice the last counts."""
+
+    def __init__(self, run_id: str, key: Key, entries: Sequence[Record]) -> None:
+        self.entries = entries
+        self._host, self._device, self._target, self._line_rate = key
+        devices = "%d" % self._device if self._device == self._target else "%d-%d" % (self._device, self._target)
+        rate = "" if self._line_rate is None else "/%g" % self._line_rate
+        self.name = "%s/%s/%s%s/matrix" % (run_id, self._host, devices, rate)
+        self._places = {host: place for place, host in enumerate(dict.fromkeys(entry["target"]["host"] for entry in entries))}
+
+    def as_record(self, all_sizes: bool) -> Record:
+        """``all_sizes``: otherwise the one that is judged."""
+        good = [entry for entry in self.entries if entry["status"] == "ok"]
+        like = (good or list(self.entries))[-1]
+        context = {name: value for name, value in like["context"].items() if name not in ("round", "failed_end")}
+        return record(
+            "matrix", self.name, "ok" if good else str(like["status"]), tool=like.get("tool"), operation=like.get("operation"),
+            measure=like.get("measure"), options=like.get("options"), source=like["source"], target={"device": self._target}, hosts=list(self._places),
+            context=context, samples=self._samples(good, all_sizes), failed=self._reasons("failed"), not_run=self._reasons("not_run"),
+            started_at=min(str(entry.get("started_at", "")) for entry in self.entries) or None)
+
+    def _reasons(self, status: str) -> Optional[Dict[str, List[int]]]:
+        found: Dict[str, List[int]] = {}
+        for entry in self.entries:
+            if entry["status"] == status:
+                found.setdefault(str(entry["error"]["code"]), []).append(self._places[entry["target"]["host"]])
+        return found or None
+
+    def _samples(self, good: Sequence[Record], all_sizes: bool) -> List[Dict[str, Any]]:
+        """The size that is judged comes first."""
+        judged = next((found for found in (worth(entry["samples"]) for entry in good) if found), None)
+        if judged is None:
+            return []
+        sizes = dict.fromkeys([judged.size, *(sample.get("size_bytes") for entry in good for sample in entry["samples"])] if all_sizes else [judged.size])
+        return [self._column(good, size, judged.unit) for size in sizes]
+
+    def _column(self, good: Sequence[Record], size: Optional[int], unit: str) -> Dict[str, Any]:
+        values: List[Optional[float]] = [None] * len(self._places)
+        for entry in good:
+            found = worth([sample for sample in entry["samples"] if sample.get("size_bytes") == size])
+            if found and found.unit == unit:
+                values[self._places[entry["target"]["host"]]] = float("%.*g" % (DIGITS, found.value))
+        made: Dict[str, Any] = {"bandwidth_gbit_s": values} if unit == GBIT else {"latency_us": {"typical": values}}
+        return {**({} if size is None else {"size_bytes": size}), **made}

@@ -13,8 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import InputError
 from . import journal as journals
-from .packed import needed
-from .plan import Pair
+from .plan import Pair, needed
 
 LAST = "last"
 
@@ -22,13 +21,9 @@ SECOND_LOOK = "-second-look"
 """At the end of the run ids of the role check_fabric's second looks: a few pairs, no run to go on with."""
 
 
-CONDITIONS = ("cpu_governor", "parallel", "rdma_device")
-"""Options of rdma_perf that the tool does not tell of: whether a value is that of one NPU alone, by which device, and at which clock of the CPU."""
-
-
-def plan_hash(plan: Mapping[str, Any], tool: Mapping[str, Any], params: Mapping[str, Any]) -> str:
-    """Of what is measured and how. ``tool``: its ``describe()``; the release of the tool does not count. ``params``: with CONDITIONS."""
-    how = {**tool, "tool": tool["tool"]["name"], **{name: params[name] for name in CONDITIONS}}
+def plan_hash(plan: Mapping[str, Any], tool: Mapping[str, Any], conditions: Mapping[str, Any]) -> str:
+    """Of what is measured and how. ``tool``: its ``describe()``; the release of the tool does not count. ``conditions``: of the RunRequest."""
+    how = {**tool, "tool": tool["tool"]["name"], **conditions}
     return hashlib.sha256(json.dumps([needed(plan), how], sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 

@@ -18,8 +18,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from .._core.errors import InputError
 from .._core.numbers import is_count
 from .._device.host import MAX_DEVICE_ID
-from .circle import Circle, Devices, Halves, Hosts, Meeting
-from .leaves import Leaves
+from .round_robin import Devices, Halves, Hosts, Leaves, Meeting, RoundRobin
 
 CIRCLE, DEVICES, LEAVES = "circle", "devices", "leaves"
 METHODS = (CIRCLE, DEVICES, LEAVES)
@@ -93,8 +92,8 @@ def make_rule(method: str, count: int, span: int, first: int = 0, stride: int = 
     if method == LEAVES:
         return Leaves(groups, span)
     if method == CIRCLE:
-        return Hosts(Circle(count, first), span)
-    return Halves(count, span, stride, first) if count % 2 and span % 2 == 0 else Devices(Circle(count, first), span, stride)
+        return Hosts(RoundRobin(count, first), span)
+    return Halves(count, span, stride, first) if count % 2 and span % 2 == 0 else Devices(RoundRobin(count, first), span, stride)
 
 
 def parse_schedule(data: Any, hosts: Mapping[str, Any]) -> Schedule:

@@ -1,208 +1,157 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What rdma_perf and rdma_perf_info do: start a run on this host (here or detached), look at it, end it."""
+"""What rdma_perf does: start a run on this host, here or detached, or end it."""
 
 from __future__ import annotations
 
 import os
-import re
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.detach import detach
-from .._core.errors import HccnError, InputError
+from .._core.errors import HccnError
 from .._core.guard import Guard
 from .._core.record import record
 from .._device import busy, host
-from .._device.host import expand
 from .._device.smi import NpuSmi
-from .._device.tool import find_program
-from .._perf import governor, iperf3, perftest_options, roce_test
-from .._perf.sizes import parse_size
+from .._perf import governor, roce_test
+from . import host_lock, progress_aggregator, repair, results, resume
 from . import journal as journals
-from . import context, host_lock, repair, reports, results, resume, tools
-from .bench import Settings
 from .host_lock import HostLock
 from .journal import Journal, Snapshot
-from .meeting import Meeting
-from .outcome import SOURCE, EndError, Outcome, as_fields
-from .packed import unpack
-from .plan import Pair, Plan, parse_plan
-from .runner import About, Runner
-
-_KEY = re.compile(r"[0-9a-fA-F]{32}")
-DEFAULT_SIZE = "64K"
-DEFAULT_ITERATIONS = 5000
-SLOWEST = 125e6
-"""Bytes a second that any link in use gets through, 1 Gbit/s."""
-
-Params = Mapping[str, Any]
+from .listener import Listener
+from .pair_protocol import SOURCE, EndError, Outcome, as_fields
+from .plan import Pair, Plan
+from .request import ROCE_TEST, EndRequest, PairTool, Params, RunRequest, ToolRequest, find_hccn_tool, find_program_path
+from .runner import Runner, RunSetup
 
 
 def perform(params: Params, check_mode: bool) -> Dict[str, Any]:
-    """rdma_perf as a whole. Raises HccnError."""
+    """Return the result of rdma_perf. Raises HccnError."""
     if params["state"] == "absent":
-        return end_run(params, check_mode)
-    result = run_pairs(params, check_mode)
-    records = [] if check_mode else journals.read(params["state_dir"], params["run_id"]).records
-    return results.judged(result, records, params["fail_on"])
+        return end_run(EndRequest.parse(params), check_mode)
+    request = RunRequest.parse(params)
+    result = run_pairs(request, check_mode)
+    records = [] if check_mode else journals.read(request.state_dir, request.run_id).records
+    return results.judged(result, records, request.fail_on)
 
 
-def run_pairs(params: Params, check_mode: bool) -> Dict[str, Any]:
-    """rdma_perf with ``state: present``: this host's part of the plan. Raises HccnError where it could not begin."""
-    whole = unpack(params["plan"])
-    plan = parse_plan(whole, params["host"], params["run_id"])
-    plan = plan.limited(expand(params["devices"], plan.devices))
-    tool = tools.make(params, plan)
-    for changes in {pair.options for pair in plan.pairs}:
+def run_pairs(request: RunRequest, check_mode: bool) -> Dict[str, Any]:
+    """Start this host's part of the plan, and work it unless the run is to be detached. Raises HccnError where it could not begin."""
+    tool = request.tool.make(request.plan)
+    for changes in {pair.options for pair in request.plan.pairs}:
         tool.varied(dict(changes))
-    told = context.told(params["context"], plan.devices)
-    reporters = _reporters(params, plan)
-    settings = _settings(params)
-    key = _key(params["key"])
     if check_mode:
-        return {"changed": False, "run_id": plan.run_id, "commands": commands(plan, tool), "measurements": []}
-    journals.check_folder(params["state_dir"])
-    repair.dismiss(params["state_dir"])
-    lock = HostLock.take(params["state_dir"], plan.run_id)
+        return {"changed": False, "run_id": request.run_id, "commands": commands(request.plan, tool), "measurements": []}
+    journals.check_folder(request.state_dir)
+    repair.dismiss(request.state_dir)
+    lock = HostLock.take(request.state_dir, request.run_id)
     try:
-        work = _prepared(params, whole, plan, tool, told, reporters, settings, key)
-        if params["wait"]:
+        work = _prepared(request, tool)
+        if request.wait:
             work.runner.run()
         else:
-            _detach(work, lock, plan.run_id)
+            _detach(work, lock, request.run_id)
         work.journal.close()
     finally:
         lock.close()
-    return {"changed": False, **results.look(params)}
+    return {"changed": False, **results.look(request.state_dir, request.run_id)}
 
 
 class _Work(NamedTuple):
     """A run that is about to begin."""
 
     runner: Runner
-    meeting: Meeting
+    listener: Listener
     journal: Journal
 
 
-def _prepared(params: Params, whole: Any, plan: Plan, tool: tools.PairTool, told: Mapping[int, Mapping[str, Any]], reporters: Sequence[str],
-              settings: Settings, key: bytes) -> _Work:
-    """What dead runs left is put right, the devices are asked for other work, the port is bound, and the journal holds what is settled already.
+def _prepared(request: RunRequest, tool: PairTool) -> _Work:
+    """Repair what dead runs left, ask which devices are busy, bind the port, and write down the pairs that are settled already.
 
     Called with the lock of the host. Raises HccnError.
     """
-    repair.repair_all(params["state_dir"], params["root"])
-    planned = resume.plan_hash(whole, tool.describe(), params)
-    earlier = resume.earlier(params["state_dir"], params["resume"], plan.run_id, planned)
-    probe = busy_probe(params, plan.devices)
-    at_work = refusals(probe, plan.devices)
-    journals.prune(params["state_dir"])
-    meeting = Meeting(plan.controls[plan.host])
-    journal = Journal.create(params["state_dir"], plan.run_id)
-    measured = set(resume.measured(earlier, plan.sources))
-    settled = earlier + [left_alone(plan.run_id, pair, at_work[pair.source.device]) for pair in plan.sources
+    repair.repair_all(request.state_dir, request.root)
+    plan = request.plan
+    plan_hash = resume.plan_hash(request.whole_plan, tool.describe(), request.conditions)
+    earlier = resume.earlier(request.state_dir, request.resume, plan.run_id, plan_hash)
+    probe = _busy_probe(request)
+    at_work = _refusals(probe, plan.devices)
+    journals.prune(request.state_dir)
+    listener = Listener(plan.controls[plan.host])
+    journal = Journal.create(request.state_dir, plan.run_id)
+    measured = frozenset(resume.measured(earlier, plan.initiated))
+    settled = earlier + [_left_alone(plan.run_id, pair, at_work[pair.source.device]) for pair in plan.initiated
                          if pair.source.device in at_work and pair not in measured]
     for entry in settled:
         journal.record(entry)
-    refused = {pair.id: at_work[pair.target.device] for pair in plan.pairs if pair.target.host == plan.host and pair.target.device in at_work}
-    total = len(plan.sources)
-    plan = plan.limited(device for device in plan.devices if device not in at_work)
-    prepare, restore = _governor(params)
-    about = About(total, refused, settled, tuple(measured), told, _start_fields(params, planned, earlier, probe), prepare, restore, reporters,
-                  reports.path_of(params["state_dir"], plan.run_id), probe)
-    return _Work(Runner(plan, tool, settings, key, meeting, journal, about), meeting, journal)
+    prepare, restore = _governor(request)
+    setup = RunSetup(
+        total=len(plan.initiated), settled=settled, measured=tuple(measured), device_context=request.device_context, reporters=request.reporters, busy=probe,
+        refused={pair.id: at_work[pair.target.device] for pair in plan.pairs if pair.target.host == plan.host and pair.target.device in at_work},
+        start=_start_fields(request.tool, plan_hash, len(earlier), probe), prepare=prepare, restore=restore,
+        progress_path=progress_aggregator.path_of(request.state_dir, plan.run_id))
+    idle = plan.limited(device for device in plan.devices if device not in at_work)
+    return _Work(Runner(idle, tool, request.settings, request.key, listener, journal, setup), listener, journal)
 
 
 def _detach(work: _Work, lock: HostLock, run_id: str) -> None:
-    """Lets the run go on in a process of its own, which holds the lock from then on. Raises HccnError ``not_started``."""
+    """Let the run go on in a process of its own, which holds the lock from then on. Raises HccnError ``not_started``."""
     def run(ready: Callable[[], None]) -> None:
         lock.sign(run_id)
         work.runner.run_detached(ready)
 
-    detach(run, (work.meeting.fileno(), work.journal.fileno(), lock.fileno()))
-    work.meeting.abandon()
+    detach(run, (work.listener.fileno(), work.journal.fileno(), lock.fileno()))
+    work.listener.abandon()
 
 
-def _start_fields(params: Params, planned: str, earlier: Sequence[Mapping[str, Any]], probe: Optional[busy.BusyProbe]) -> Dict[str, Any]:
-    """What the journal's first line holds for those who repair or resume the run."""
-    fields: Dict[str, Any] = {"tool": params["tool"], "plan_hash": planned, "resumed": len(earlier)}
-    if params["tool"] == tools.ROCE_TEST:
-        fields["hccn_tool"] = tools.hccn_tool(params).path
+def _start_fields(tool: ToolRequest, plan_hash: str, resumed: int, probe: Optional[busy.BusyProbe]) -> Dict[str, Any]:
+    """Return the fields of the journal's first line that a call needs to repair or resume the run."""
+    fields: Dict[str, Any] = {"tool": tool.name, "plan_hash": plan_hash, "resumed": resumed}
+    if tool.name == ROCE_TEST:
+        fields["hccn_tool"] = find_hccn_tool(tool.hccn_tool, tool.timeout_s).path
         if probe is not None:
             fields["npu_smi"] = probe.npu_smi
     return fields
 
 
-def _reporters(params: Params, plan: Plan) -> Sequence[str]:
-    unknown = [host for host in params["reporters"] if host not in plan.controls]
-    if unknown:
-        raise InputError("reporters: %s is not among the hosts of the plan" % unknown[0])
-    return tuple(dict.fromkeys(params["reporters"]))
-
-
-def _governor(params: Params) -> Tuple[Callable[[], object], Callable[[], object]]:
-    """What is to be done about the CPU's governor before and after all pairs."""
-    saved, root = repair.saved_governor(params["state_dir"], params["run_id"]), params["root"]
-    if params["cpu_governor"] != governor.PERFORMANCE:
+def _governor(request: RunRequest) -> Tuple[Callable[[], object], Callable[[], object]]:
+    """Return what sets the CPU's governor before all pairs, and what restores it after them."""
+    saved, root = repair.saved_governor(request.state_dir, request.run_id), request.root
+    if request.cpu_governor != governor.PERFORMANCE:
         return (lambda: None), (lambda: None)
     return (lambda: governor.raise_all(saved, root)), (lambda: governor.restore(saved, root))
 
 
-def busy_probe(params: Params, devices: Sequence[int]) -> Optional[busy.BusyProbe]:
-    """What tells of devices that are at work; None where they may be used too. Raises HccnError where the devices cannot be found."""
-    if params["allow_busy"] or params["tool"] != tools.ROCE_TEST or not devices:
+def _busy_probe(request: RunRequest) -> Optional[busy.BusyProbe]:
+    """Return the probe that finds busy devices, None where these are used, too. Raises HccnError where the devices cannot be found."""
+    tool = request.tool
+    if request.allow_busy or tool.name != ROCE_TEST or not request.plan.devices:
         return None
-    smi = NpuSmi(params["npu_smi"], find=lambda name, folders: os.path.abspath(find_program(name, folders)))  # as tools.hccn_tool
+    smi = NpuSmi(tool.npu_smi, find=find_program_path)
     with Guard():
         seen = host.look(smi)
     seen.refuse_950()
-    return busy.BusyProbe(tools.hccn_tool(params), smi, seen)
+    return busy.BusyProbe(find_hccn_tool(tool.hccn_tool, tool.timeout_s), smi, seen)
 
 
-def refusals(probe: Optional[busy.BusyProbe], devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
-    """The error of each device that is at work before the run and must be left alone."""
+def _refusals(probe: Optional[busy.BusyProbe], devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
+    """Return the errors of the devices that are busy before the run and must be left alone."""
     if probe is None:
         return {}
     with Guard():
         return probe.refusals(devices)
 
 
-def left_alone(run_id: str, pair: Pair, error: Dict[str, Any]) -> Dict[str, Any]:
-    """The record of a pair whose source does other work; nothing was started for it."""
+def _left_alone(run_id: str, pair: Pair, error: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the record of a pair whose own device is busy; nothing was started for it."""
     outcome = Outcome(0, [], EndError(SOURCE, HccnError(error["code"], error["message"], error.get("hint", ""))), (), time.time(), 0.0)
     return record("rdma", "%s/%s/forward/0" % (run_id, pair.id), "not_run", **as_fields(pair, outcome))
 
 
-def _settings(params: Params) -> Settings:
-    settings = Settings(params["server_start_delay"], params["pair_timeout"], params["meeting_timeout"], params["parallel"] == "rails",
-                        expected_seconds(params))
-    if settings.start_delay < 0 or settings.meeting_timeout < 0:
-        raise InputError("server_start_delay and meeting_timeout must not be negative")
-    needed = (params["duration"] or 0) + settings.start_delay
-    if settings.pair_timeout <= needed:
-        raise InputError("pair_timeout is %g s, but a pair takes %g s by duration and server_start_delay alone" % (settings.pair_timeout, needed))
-    return settings
-
-
-def expected_seconds(params: Params) -> float:
-    """What one pair takes at the most where all is well: until both servers and resets are through, and the test, at a bandwidth that is far too low."""
-    if params["duration"] or params["tool"] == tools.IPERF3:
-        test = float(params["duration"] or iperf3.DEFAULT_SECONDS)
-    else:
-        size = sum(perftest_options.ALL_SIZES) if params["size"] == "all" else parse_size(params["size"] or DEFAULT_SIZE)
-        test = size * (params["iterations"] or DEFAULT_ITERATIONS) * (params["qps"] or 1) / SLOWEST
-    return 2 * float(params["server_start_delay"]) + test
-
-
-def _key(text: str) -> bytes:
-    if _KEY.fullmatch(text) is None:
-        raise InputError("key is not of 32 hexadecimal digits (128 bit)", "make one a run, the same for all its hosts")
-    return bytes.fromhex(text)
-
-
-def commands(plan: Plan, tool: tools.PairTool) -> List[List[str]]:
-    """What this host would run for its pairs, in order: servers where it is the target, clients where it is the source."""
+def commands(plan: Plan, tool: PairTool) -> List[List[str]]:
+    """Return what this host would run for its pairs, in order: clients where it is the initiator, servers where it is the responder."""
     return [
         list(tool.varied(dict(pair.options)).client(pair.source.device, pair.target.address, pair.target.device) if pair.source.host == plan.host
              else tool.varied(dict(pair.options)).server(pair.target.device, pair.target.address))
@@ -210,22 +159,22 @@ def commands(plan: Plan, tool: tools.PairTool) -> List[List[str]]:
     ]
 
 
-def end_run(params: Params, check_mode: bool) -> Dict[str, Any]:
-    """rdma_perf with ``state: absent``: ends the run on this host, also where its runner died. Idempotent. Raises HccnError."""
-    journals.check_folder(params["state_dir"])
-    snapshot = journals.read(params["state_dir"], params["run_id"])
+def end_run(request: EndRequest, check_mode: bool) -> Dict[str, Any]:
+    """End the run on this host, also where its runner died. Idempotent. Raises HccnError."""
+    journals.check_folder(request.state_dir)
+    snapshot = journals.read(request.state_dir, request.run_id)
     unfinished = bool(snapshot.start) and not snapshot.end
-    changed = unfinished or (params["purge"] and os.path.exists(journals.path_of(params["state_dir"], params["run_id"])))
+    changed = unfinished or (request.purge and os.path.exists(journals.path_of(request.state_dir, request.run_id)))
     if not check_mode:
-        repair.dismiss(params["state_dir"], params["run_id"])
-        _end(params, snapshot, unfinished)
-        if params["purge"]:
-            journals.remove(params["state_dir"], params["run_id"])
-    return {"changed": changed, "run_id": params["run_id"], "measurements": []}
+        repair.dismiss(request.state_dir, request.run_id)
+        _end(request, snapshot, unfinished)
+        if request.purge:
+            journals.remove(request.state_dir, request.run_id)
+    return {"changed": changed, "run_id": request.run_id, "measurements": []}
 
 
-def _end(params: Params, snapshot: Snapshot, unfinished: bool) -> None:
-    """Kills the runner, lets its guard clean up, does it again in case there is none, and closes the journal; then what other dead runs left is put right.
+def _end(request: EndRequest, snapshot: Snapshot, unfinished: bool) -> None:
+    """Kill the runner, let its guard clean up, clean up again in case there is none, and close the journal; then repair what other dead runs left.
 
     The lock of the host is held meanwhile, so that no run begins on NPUs that are being reset. Where another run is at work, it has put all of that right
     when it began, and its NPUs are left alone. Raises HccnError, ``runner_elsewhere`` among others.
@@ -233,35 +182,35 @@ def _end(params: Params, snapshot: Snapshot, unfinished: bool) -> None:
     if unfinished and snapshot.here:
         repair.kill([snapshot])
     elif unfinished and snapshot.alive:
-        raise HccnError("runner_elsewhere", "run %s is at work in another container of this host, where it cannot be ended from here" % params["run_id"],
+        raise HccnError("runner_elsewhere", "run %s is at work in another container of this host, where it cannot be ended from here" % request.run_id,
                         "end it by a call in that container, or delete its pod")
-    if not os.path.isdir(params["state_dir"]):
+    if not os.path.isdir(request.state_dir):
         return
-    lock = host_lock.taken_or_none(params["state_dir"], params["run_id"])
+    lock = host_lock.taken_or_none(request.state_dir, request.run_id)
     if lock is None:
         return
     try:
-        failed = _cleaned(params, snapshot) if unfinished else {}
-        repair.repair_all(params["state_dir"], params["root"])
+        failed = _cleaned(request, snapshot) if unfinished else {}
+        repair.repair_all(request.state_dir, request.root)
     finally:
         lock.close()
     if failed:
-        raise _left(params["run_id"], failed)
+        raise _left(request.run_id, failed)
 
 
-def _cleaned(params: Params, snapshot: Snapshot) -> Dict[int, HccnError]:
-    """What the runner left is put right, and its journal is closed. Returns the NPUs that could not be reset."""
+def _cleaned(request: EndRequest, snapshot: Snapshot) -> Dict[int, HccnError]:
+    """Repair what the runner left, and close its journal. Return the NPUs that could not be reset."""
     def reset(device: int) -> None:
         if "hccn_tool" in snapshot.start:
-            roce_test.RoceTest(tools.hccn_tool(params), roce_test.Options()).reset(device)
+            roce_test.RoceTest(find_hccn_tool(request.hccn_tool, request.timeout_s), roce_test.Options()).reset(device)
 
-    failed = repair.put_right(params["state_dir"], params["run_id"], snapshot, reset, params["root"])
-    journals.end_dead(params["state_dir"], params["run_id"], HccnError("run_cancelled", "the run was ended by rdma_perf with state: absent"))
+    failed = repair.put_right(request.state_dir, request.run_id, snapshot, reset, request.root)
+    journals.end_dead(request.state_dir, request.run_id, HccnError("run_cancelled", "the run was ended by rdma_perf with state: absent"))
     return failed
 
 
 def _left(run_id: str, failed: Mapping[int, HccnError]) -> HccnError:
-    """The error of a run that was ended, but for these NPUs: the next run resets them, too, before it uses them."""
+    """Return the error of a run whose NPUs could not all be reset. The next run resets them before it uses them."""
     first = failed[min(failed)]
     whose = "; ".join("npu %d: %s" % (device, failed[device].message) for device in sorted(failed))
     return HccnError(first.code, "run %s was ended, but not every NPU could be reset: %s" % (run_id, whose), first.hint)

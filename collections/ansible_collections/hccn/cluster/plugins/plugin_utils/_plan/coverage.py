@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 from typing import Any
 
-from ...module_utils._fabric.circle import Meeting
+from ...module_utils._fabric.round_robin import Meeting
 from ...module_utils._fabric.schedule import LEAVES, Schedule
 from .listed import EndPair
 from .topology import Groups

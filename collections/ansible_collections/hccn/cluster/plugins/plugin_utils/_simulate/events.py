@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """A run over virtual time: every NPU works its pairs in the order of the plan, a pair starts when both ends are free, and there is no barrier.
 
-Who hangs is left out by the code that does so in earnest (module_utils/_fabric/suspension.py), each host with what it knows itself and what its
+Who hangs is left out by the code that does so in earnest (module_utils/_fabric/failure_detector.py), each host with what it knows itself and what its
 partners told it.
 """
 
@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...module_utils._fabric.suspension import Suspension, deadline
+from ...module_utils._fabric.failure_detector import FailureDetector, deadline
 from .._diagnose.cells import End
 from .world import FAILED, OK, SILENT, Outcome, World
 
@@ -67,7 +67,7 @@ class Events:
         silent = world.silent_hosts()
         self.silent = {end for end in self.queues if end.host in silent}
         self.names = {end: str(end) for end in self.queues}
-        self.views = {host: Suspension() for host in world.hosts}
+        self.views = {host: FailureDetector() for host in world.hosts}
         self.calm = True
         self.now = self.begun = start
         self.heap: list[tuple[float, int, int]] = []
@@ -198,7 +198,7 @@ class Events:
         """Each suspended end meets a proven good one of its own rail, all at once; what the hosts know is one by then."""
         if self.calm:
             return [], []
-        known = Suspension()
+        known = FailureDetector()
         for host in sorted({end.host for end in self.queues if end not in self.silent}):
             known.learn(self.views[host].share())
         good: set[str] = set()

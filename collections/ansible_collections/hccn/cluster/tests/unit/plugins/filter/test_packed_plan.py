@@ -8,7 +8,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.filter.packed_plan import FilterModule
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.packed import unpack
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import unpack
 
 packed_plan = FilterModule().filters()["packed_plan"]
 

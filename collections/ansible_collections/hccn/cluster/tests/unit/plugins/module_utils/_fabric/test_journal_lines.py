@@ -11,7 +11,7 @@ import random
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, journal_lines, repair, reports, results, resume
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, journal_lines, progress_aggregator, repair, results, resume
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 
 SEED = 20260104
@@ -82,14 +82,13 @@ def acted(monkeypatch):
 
 def everything(folder):
     """All that later calls on the host do with a journal."""
-    params = {"state_dir": folder, "run_id": "r1", "wait": 0.0, "all_started": False}
-    looked = results.look(params)
+    looked = results.look(folder, "r1")
     json.dumps(looked)
     snapshot = journal.read(folder, "r1")
     for fail_on in ("any", "all", "none"):
         results.judged(looked, snapshot.records, fail_on)
-    results.look_at_all(params)
-    reports.Counts("n1", 3, snapshot.records).as_body()
+    results.look_at_all(folder, "r1", 0.0, False)
+    progress_aggregator.Counts("n1", 3, snapshot.records).as_body()
     plan_hash = snapshot.start.get("plan_hash")
     try:
         earlier = resume.earlier(folder, resume.LAST, "r9", plan_hash if isinstance(plan_hash, str) else "")
@@ -113,7 +112,7 @@ def test_a_valid_line_of_another_form_is_passed_over(folder, acted, odd, place):
     written(folder, lines)
     found = journal.read(folder, "r1")
     assert (found.state, found.records, found.odd_lines) == ("failed", [OK, BAD], 1)
-    assert results.look({"state_dir": folder, "run_id": "r1"})["odd_lines"] == 1
+    assert results.look(folder, "r1")["odd_lines"] == 1
     over = everything(folder)
     assert [act for act in acted if act[0] != "killed"] == [("ended", START["mark"]), ("reset", 0), ("reset", 1)]
     assert over.end["error"]["message"] == "the runner ended in mid-run: 2 of 3 pairs are in the journal (1 line is not as rdma_perf writes it)"

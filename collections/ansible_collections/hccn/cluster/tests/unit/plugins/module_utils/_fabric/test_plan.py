@@ -32,7 +32,7 @@ def test_a_host_gets_its_own_pairs():
     first = Pair("p0001", 1, 0, Endpoint("a", 0, "10.0.0.1"), Endpoint("b", 0, "10.0.0.2"))
     second = Pair("p0002", 1, 1, Endpoint("b", 1, "10.0.1.2"), Endpoint("a", 1, "10.0.1.1"))
     assert plan.pairs == (first, second)
-    assert plan.sources == (first,)
+    assert plan.initiated == (first,)
     assert plan.devices == (0, 1)
     assert plan.controls["b"] == Control("node-b.example", 18515)
     assert str(plan.controls["b"]) == "node-b.example port 18515"

@@ -16,7 +16,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal impor
 
 PLAN = {"hosts": {"a": {"control_address": "10.0.0.1", "control_port": 18514}}, "rounds": [], "run_id": "r1", "summary": {"minutes": 1}}
 TOOL = {"tool": {"name": "ib_write_bw", "version": "6.29"}, "operation": "write", "measure": "bandwidth", "options": {"qps": 1}}
-OPTIONS = {"cpu_governor": "keep", "parallel": "rails", "rdma_device": "auto", "run_id": "r1"}
+CONDITIONS = {"cpu_governor": "keep", "parallel": "rails", "rdma_device": "auto"}
 _ENDS = {"source": {"host": "a", "device": 0}, "target": {"host": "b", "device": 0}, "context": {"round": 1}, "samples": []}
 GOOD = {"id": "r1/p0001/forward/1", "status": "ok", **_ENDS}
 BAD = {"id": "r1/p0002/forward/1", "status": "failed", "error": {"code": "x", "message": "y"}, **_ENDS}
@@ -44,16 +44,16 @@ def run_of(folder, run_id="r1", plan_hash="h", end=True, age=0.0, **fields):
 
 
 def test_the_hash_is_of_what_is_measured_and_how():
-    known = resume.plan_hash(PLAN, TOOL, OPTIONS)
+    known = resume.plan_hash(PLAN, TOOL, CONDITIONS)
     assert len(known) == 64
-    assert resume.plan_hash({**PLAN, "run_id": "r2", "summary": {}}, {**TOOL, "tool": {"name": "ib_write_bw"}}, {**OPTIONS, "run_id": "r2"}) == known
-    assert resume.plan_hash({**PLAN, "rounds": [[]]}, TOOL, OPTIONS) != known
-    assert resume.plan_hash(PLAN, {**TOOL, "options": {"qps": 2}}, OPTIONS) != known
+    assert resume.plan_hash({**PLAN, "run_id": "r2", "summary": {}}, {**TOOL, "tool": {"name": "ib_write_bw"}}, CONDITIONS) == known
+    assert resume.plan_hash({**PLAN, "rounds": [[]]}, TOOL, CONDITIONS) != known
+    assert resume.plan_hash(PLAN, {**TOOL, "options": {"qps": 2}}, CONDITIONS) != known
 
 
 @pytest.mark.parametrize("changes", [{"cpu_governor": "performance"}, {"parallel": "none"}, {"rdma_device": "mlx5_1"}])
 def test_values_under_other_conditions_are_others(changes):
-    assert resume.plan_hash(PLAN, TOOL, {**OPTIONS, **changes}) != resume.plan_hash(PLAN, TOOL, OPTIONS)
+    assert resume.plan_hash(PLAN, TOOL, {**CONDITIONS, **changes}) != resume.plan_hash(PLAN, TOOL, CONDITIONS)
 
 
 def test_what_was_good_is_taken_over(folder):

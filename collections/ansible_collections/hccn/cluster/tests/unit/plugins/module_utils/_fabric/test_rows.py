@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import rows
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import results
 
 OPTIONS = {"size_bytes": 65536, "duration_s": 5}
 
@@ -25,7 +25,7 @@ def entry(number, target="b", status="ok", device=0, target_device=None, code="r
 
 def test_few_records_come_in_the_order_of_the_plan():
     records = [entry(3, round_=2), entry(10000), entry(2), entry(1)]
-    found = rows.returned(records, "r1")
+    found = results.returned(records, "r1")
     assert [one["id"] for one in found.measurements] == ["r1/p0001/forward/1", "r1/p0002/forward/1", "r1/p10000/forward/1", "r1/p0003/forward/1"]
     assert found.left == {}
 
@@ -33,7 +33,7 @@ def test_few_records_come_in_the_order_of_the_plan():
 def test_many_pairs_become_rows_with_what_failed_in_full():
     records = [entry(number, "h%d" % number, rate=200) for number in range(1, 199)]
     records += [entry(199, "h199", "failed", rate=200), entry(200, "h200", "not_run", code="peer_suspended"), entry(201, "h1", device=1, target_device=3)]
-    found, left = rows.returned(records, "r9")
+    found, left = results.returned(records, "r9")
     assert [(one["kind"], one["id"], one["status"]) for one in found] == [
         ("rdma", "r1/p0199/forward/1", "failed"), ("rdma", "r1/p0200/forward/1", "not_run"),
         ("matrix", "r9/a/0/200/matrix", "ok"), ("matrix", "r9/a/1-3/matrix", "ok")]
@@ -52,7 +52,7 @@ def test_beyond_a_hundred_the_row_names_them_with_the_reason():
     records = [entry(number, "h%d" % number) for number in range(150)]
     records += [entry(200 + number, "f%d" % number, "failed", code="peer_lost") for number in range(98)]
     records += [entry(400 + number, "x%d" % number, "not_run", code="peer_suspended") for number in range(5)]
-    found, left = rows.returned(records, "r1")
+    found, left = results.returned(records, "r1")
     assert len([one for one in found if one["kind"] == "rdma"]) == 100
     row = found[-1]
     assert (row["hosts"][-3:], row["not_run"], "failed" in row) == (["x2", "x3", "x4"], {"peer_suspended": [150, 151, 152]}, False)
@@ -62,7 +62,7 @@ def test_beyond_a_hundred_the_row_names_them_with_the_reason():
 
 def test_what_was_measured_by_another_way_has_a_record_of_its_own():
     records = [entry(number, "h%d" % number) for number in range(201)] + [entry(300, "h7", options={**OPTIONS, "qps": 4})]
-    found, _left = rows.returned(records, "r1")
+    found, _left = results.returned(records, "r1")
     assert [(one["kind"], one["options"]) for one in found] == [("rdma", {**OPTIONS, "qps": 4}), ("matrix", OPTIONS)]
     assert found[1]["samples"][0]["bandwidth_gbit_s"][7] == 197.0
 
@@ -72,7 +72,7 @@ def test_latency_and_the_size_that_is_judged_first():
         return [{"size_bytes": size, "latency_us": {"min": 1.0, "typical": size + number / 1000.0, "max": 9.0}} for size in (8, 2, 4)]
 
     records = [entry(number, "h%d" % number, measure="latency", samples=times(number)) for number in range(201)]
-    (row,), _left = rows.returned(records, "r1")
+    (row,), _left = results.returned(records, "r1")
     assert [sample["size_bytes"] for sample in row["samples"]] == [2, 8, 4]
     assert row["samples"][0]["latency_us"]["typical"][:2] + row["samples"][1]["latency_us"]["typical"][200:] == [2.0, 2.0, 8.2]
 
@@ -82,12 +82,12 @@ def test_no_result_is_larger_than_a_task_may_return():
     records = [entry(number, "a-host-with-a-long-name-%04d" % number, device=number % 16, target_device=number // 16 % 8, samples=[
         {"size_bytes": size, "bandwidth_gbit_s": 195.123} for size in sizes]) for number in range(2000)]
     records += [entry(9000 + number, "h", "failed", error={"code": "x", "message": "y" * 4000}) for number in range(200)]
-    found, left = rows.returned(records, "r1")
+    found, left = results.returned(records, "r1")
     assert len(json.dumps(found)) <= 256 * 1000
     assert left == {}
     assert [len(one["samples"]) for one in found if one["kind"] == "matrix"][0] == 1, "only the size that is judged"
     many = [entry(number, "a-host-with-a-long-name-%05d" % number, device=number % 8) for number in range(20000)]
-    found, left = rows.returned(many, "r1")
+    found, left = results.returned(many, "r1")
     assert len(json.dumps(found)) <= 256 * 1000
     kept = sum(len(one["hosts"]) for one in found)
     assert left == {"ok": 20000 - kept}
@@ -98,11 +98,11 @@ def test_few_records_that_are_large_become_rows_too():
     sizes = [2 ** power for power in range(1, 24)]
     records = [entry(number, "h%d" % number, samples=[{"size_bytes": size, "bandwidth_gbit_s": 1.0, "iterations": 5000, "latency_us": {"avg": 1.5}}
                                                       for size in sizes], command=["x"] * 20) for number in range(180)]
-    found, left = rows.returned(records, "r1")
+    found, left = results.returned(records, "r1")
     assert ({one["kind"] for one in found}, left) == ({"matrix"}, {})
 
 
 def test_what_counts_of_a_record():
-    assert rows.worth([{"size_bytes": 2, "bandwidth_gbit_s": 1.0}, {"size_bytes": 8, "bandwidth_gbit_s": 5.0}]) == (5.0, "Gbit/s", 8)
-    assert rows.worth([{"size_bytes": 2, "latency_us": {"avg": 3.5}}, {"size_bytes": 8, "latency_us": {"typical": 5.0}}]) == (3.5, "us", 2)
-    assert rows.worth([{"bandwidth_gbit_s": 0.0}]) is None
+    assert results.worth([{"size_bytes": 2, "bandwidth_gbit_s": 1.0}, {"size_bytes": 8, "bandwidth_gbit_s": 5.0}]) == (5.0, "Gbit/s", 8)
+    assert results.worth([{"size_bytes": 2, "latency_us": {"avg": 3.5}}, {"size_bytes": 8, "latency_us": {"typical": 5.0}}]) == (3.5, "us", 2)
+    assert results.worth([{"bandwidth_gbit_s": 0.0}]) is None

@@ -7,9 +7,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, runner
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.bench import Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.outcome import Outcome
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import Outcome, Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control, Endpoint, Pair, Plan
 
 PLAN = Plan("r1", "a", [Pair("p%d" % number, number, number - 1, Endpoint("a", 0, "10.0.0.1"), Endpoint("b", 0, "10.0.0.2")) for number in (1, 2, 3)],
@@ -27,7 +26,7 @@ class Tool:
         return {"tool": {"name": "fake"}}
 
 
-class Meeting:
+class Listener:
     refused = {}
 
     def serve(self, key, run_id, handle):
@@ -41,24 +40,24 @@ class Meeting:
 def run(tmp_path):
     def work():
         made = Journal.create(str(tmp_path / "state"), "r1")
-        runner.Runner(PLAN, Tool(), Settings(0.0, 1.0, 1.0), b"k", Meeting(), made).run()
+        runner.Runner(PLAN, Tool(), Settings(0.0, 1.0, 1.0), b"k", Listener(), made).run()
         made.close()
         return journal.read(str(tmp_path / "state"), "r1")
 
     return work
 
 
-def good(bench, pair):
-    bench.agenda.release(pair)
+def good(state, pair):
+    state.scheduler.release(pair)
     return Outcome(1, [{"bandwidth_gbit_s": 195.0}], None, ("fake",), 0.0, 1.0)
 
 
 def test_what_nobody_thought_of_fails_its_pair_and_no_other(run, monkeypatch):
-    def measure(bench, pair):
+    def measure(state, pair):
         if pair.id == "p2":
-            bench.agenda.release(pair)
+            state.scheduler.release(pair)
             raise KeyError("bandwidth")
-        return good(bench, pair)
+        return good(state, pair)
 
     monkeypatch.setattr(runner, "measure", measure)
     over = run()
@@ -70,7 +69,7 @@ def test_what_nobody_thought_of_fails_its_pair_and_no_other(run, monkeypatch):
 
 def test_a_thread_that_fails_keeps_nobody_waiting(run, monkeypatch):
     monkeypatch.setattr(runner, "measure", good)
-    monkeypatch.setattr(runner.Waiting, "patience", lambda self: None + 1)
+    monkeypatch.setattr(runner.Backoff, "patience", lambda self: None + 1)
     over = run()
     assert (over.state, over.records, over.error()["code"]) == ("failed", [], "runner_failed")
     assert over.error()["message"].startswith("the runner ended by TypeError: ")

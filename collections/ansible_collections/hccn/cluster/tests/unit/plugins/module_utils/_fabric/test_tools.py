@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import session, tools
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import request, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
 
 KEY = "0123456789abcdef0123456789ABCDEF"
@@ -48,7 +48,7 @@ def test_iperf3_connects_to_the_port_of_the_other_device(params):
 
 
 def test_iperf3_tells_its_version(params):
-    tool = tools.make(params, parse_plan(PLAN, "a", "r1"))
+    tool = request.ToolRequest.parse(params).make(parse_plan(PLAN, "a", "r1"))
     assert tool.describe()["tool"] == {"name": "iperf3", "version": "3.12"}
 
 

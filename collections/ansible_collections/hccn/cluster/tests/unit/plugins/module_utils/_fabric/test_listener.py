@@ -13,9 +13,9 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import channel as channels
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import meeting, strangers
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import listener
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.channel import Channel, call
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.meeting import Meeting
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.listener import Listener
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control
 
 KEY = bytes(range(16))
@@ -33,7 +33,7 @@ def free_port():
 def place():
     """A meeting that answers every body with itself; its address, and what it has seen."""
     control = Control("127.0.0.1", free_port())
-    listener = Meeting(control)
+    listener = Listener(control)
     seen = []
 
     def handle(channel, body):
@@ -146,7 +146,7 @@ def test_a_reflected_line_is_refused(place):
 
 
 def test_a_slow_sender_is_dropped(place, monkeypatch):
-    monkeypatch.setattr(meeting, "HELLO_SECONDS", 0.3)
+    monkeypatch.setattr(listener, "HELLO_SECONDS", 0.3)
     with socket.create_connection(("127.0.0.1", place.control.port), SOON) as sock:
         stop = threading.Event()
 
@@ -166,25 +166,25 @@ def test_a_slow_sender_is_dropped(place, monkeypatch):
 
 
 def test_a_flood_of_silent_callers_leaves_room_for_a_true_one(place):
-    flood = [socket.create_connection(("127.0.0.1", place.control.port), SOON) for _number in range(strangers.MOST + 20)]
+    flood = [socket.create_connection(("127.0.0.1", place.control.port), SOON) for _number in range(listener.MAX_UNAUTHENTICATED + 20)]
     try:
         until(lambda: place.refused.get("crowded_out", 0) >= 20)
         assert works(place)
-        assert len(place._strangers) <= strangers.MOST
+        assert len(place._limiter) <= listener.MAX_UNAUTHENTICATED
     finally:
         for sock in flood:
             sock.close()
 
 
 def test_the_address_with_most_makes_room():
-    room = strangers.Strangers(3)
+    room = listener.ConnectionLimiter(3)
     assert [room.add(name, address) for name, address in (("a", "x"), ("b", "y"), ("c", "y"))] == [None, None, None]
     assert [room.add(name, address) for name, address in (("d", "y"), ("e", "x"), ("f", "z"))] == ["b", "a", "c"]
     assert (len(room), room.remove("d"), room.remove("d"), len(room)) == (3, True, False, 2)
 
 
 def test_more_guests_than_allowed_are_sent_away(place, monkeypatch):
-    monkeypatch.setattr(meeting, "GUESTS", 0)
+    monkeypatch.setattr(listener, "MAX_AUTHENTICATED", 0)
     channel = call("x", place.control, KEY, "r1", SOON)
     channel.send({"type": "claim"})
     assert code_of(channel.receive, SOON) == "peer_lost"
@@ -193,7 +193,7 @@ def test_more_guests_than_allowed_are_sent_away(place, monkeypatch):
 
 def test_a_guest_that_breaks_off_is_no_stranger():
     control = Control("127.0.0.1", free_port())
-    listener = Meeting(control)
+    listener = Listener(control)
     done = threading.Event()
 
     def handle(channel, body):
@@ -207,7 +207,7 @@ def test_a_guest_that_breaks_off_is_no_stranger():
     channel.send({"type": "claim"})
     channel.close()
     assert done.wait(SOON)
-    until(lambda: listener._guests == 0)
+    until(lambda: listener._authenticated == 0)
     assert listener.refused == {}
     listener.close()
 
@@ -237,40 +237,40 @@ def test_a_port_in_use():
         other.listen(1)
         port = other.getsockname()[1]
         with pytest.raises(HccnError) as raised:
-            Meeting(Control("127.0.0.1", port))
+            Listener(Control("127.0.0.1", port))
     assert raised.value.code == "control_port_in_use"
     assert raised.value.message.startswith("127.0.0.1 port %d is in use on this host by pid %d (" % (port, os.getpid()))
 
 
 def test_a_port_in_use_by_what_cannot_be_seen(monkeypatch):
-    monkeypatch.setattr(meeting, "listeners", lambda address, port: [])
+    monkeypatch.setattr(listener, "listeners", lambda address, port: [])
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen(1)
         with pytest.raises(HccnError, match="is in use on this host by a process that cannot be seen from here"):
-            Meeting(Control("127.0.0.1", other.getsockname()[1]))
+            Listener(Control("127.0.0.1", other.getsockname()[1]))
 
 
 def test_an_address_of_another_host():
-    assert code_of(Meeting, Control("192.0.2.1", 18514)) == "control_address_unusable"
+    assert code_of(Listener, Control("192.0.2.1", 18514)) == "control_address_unusable"
 
 
 def test_a_name_that_does_not_resolve():
-    assert code_of(Meeting, Control("no-such-name.invalid", 18514)) == "control_address_unusable"
+    assert code_of(Listener, Control("no-such-name.invalid", 18514)) == "control_address_unusable"
 
 
 def test_the_port_is_free_again_after_the_meeting():
     control = Control("127.0.0.1", free_port())
-    first = Meeting(control)
+    first = Listener(control)
     first.serve(KEY, "r1", lambda channel, body: None)
     first.close()
-    again = Meeting(control)
+    again = Listener(control)
     again.close()
 
 
 def test_an_abandoned_listener_listens_on_in_the_other_process():
     control = Control("127.0.0.1", free_port())
-    listener = Meeting(control)
+    listener = Listener(control)
     heir = socket.socket(fileno=socket.dup(listener.fileno()))
     listener.abandon()
     with socket.create_connection(("127.0.0.1", control.port), SOON):

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_scheduler import Backoff
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.waiting import Waiting
 
 
 def pair(number):
@@ -33,68 +34,68 @@ def lost(*hosts):
 
 
 def test_all_are_ready_in_their_order_until_they_are_over(clock):
-    waiting = Waiting([ONE, TWO], clock)
-    assert (waiting.ready(lost()), waiting.patience()) == ([ONE, TWO], 1.0)
-    waiting.over(ONE)
-    assert (waiting.ready(lost()), list(waiting), bool(waiting)) == ([TWO], [TWO], True)
-    waiting.over(TWO)
-    assert (waiting.ready(lost()), bool(waiting)) == ([], False)
+    backoff = Backoff([ONE, TWO], clock)
+    assert (backoff.ready(lost()), backoff.patience()) == ([ONE, TWO], 1.0)
+    backoff.over(ONE)
+    assert (backoff.ready(lost()), list(backoff), bool(backoff)) == ([TWO], [TWO], True)
+    backoff.over(TWO)
+    assert (backoff.ready(lost()), bool(backoff)) == ([], False)
 
 
 def test_one_whose_other_end_is_in_use_comes_back_soon_and_one_that_is_left_out_later(clock):
-    waiting = Waiting([ONE, TWO, THREE], clock)
-    waiting.busy(ONE, parked=False)
-    waiting.busy(TWO, parked=True)
-    assert (waiting.ready(lost()), waiting.patience()) == ([THREE], pytest.approx(0.02))
+    backoff = Backoff([ONE, TWO, THREE], clock)
+    backoff.busy(ONE, parked=False)
+    backoff.busy(TWO, parked=True)
+    assert (backoff.ready(lost()), backoff.patience()) == ([THREE], pytest.approx(0.02))
     clock.now += 0.1
-    assert (waiting.ready(lost()), waiting.patience()) == ([ONE, THREE], pytest.approx(0.4))
+    assert (backoff.ready(lost()), backoff.patience()) == ([ONE, THREE], pytest.approx(0.4))
     clock.now += 0.4
-    assert waiting.ready(lost()) == [ONE, TWO, THREE]
+    assert backoff.ready(lost()) == [ONE, TWO, THREE]
 
 
 @pytest.mark.parametrize("failures, seconds", [(1, 0.4), (2, 0.8), (3, 1.6), (4, 2.0), (2000, 2.0)])
 def test_a_partner_that_does_not_answer_is_called_ever_less_often(clock, failures, seconds):
-    waiting = Waiting([ONE], clock)
+    backoff = Backoff([ONE], clock)
     for _time in range(failures):
-        waiting.failed(ONE, 9.0)
-    assert waiting.ready(lost("n1")) == []
+        backoff.failed(ONE, 9.0)
+    assert backoff.ready(lost("n1")) == []
     clock.now += seconds + 0.001
-    assert waiting.ready(lost("n1")) == [ONE]
+    assert backoff.ready(lost("n1")) == [ONE]
 
 
 @pytest.mark.parametrize("seconds", [3.0, 60.0])  # a call ends within 3 s; in the longer one this host stood still
 def test_calls_in_vain_that_take_their_time_take_it_from_other_pairs(clock, seconds):
-    waiting = Waiting([ONE, TWO], clock)
-    waiting.failed(ONE, seconds)
+    backoff = Backoff([ONE, TWO], clock)
+    backoff.failed(ONE, seconds)
     clock.now += 8.9
-    assert waiting.ready(lost("n1")) == [TWO]
+    assert backoff.ready(lost("n1")) == [TWO]
     clock.now += 0.2
-    assert waiting.ready(lost("n1")) == [ONE, TWO]
+    assert backoff.ready(lost("n1")) == [ONE, TWO]
 
 
 def test_hundreds_of_partners_that_are_not_there_are_called_ten_times_a_second(clock):
     pairs = [pair(number) for number in range(1, 301)]
-    waiting = Waiting(pairs, clock)
+    backoff = Backoff(pairs, clock)
     for one in pairs:
-        waiting.failed(one, 0.001)
+        backoff.failed(one, 0.001)
     calls = 0
     for _tick in range(6000):
         clock.now += 0.01
-        for one in waiting.ready(lambda host: True):
-            waiting.failed(one, 0.001)
+        for one in backoff.ready(lambda host: True):
+            backoff.failed(one, 0.001)
             calls += 1
     assert 540 <= calls <= 660  # in 60 s
 
 
 def test_one_that_has_come_is_tried_at_once(clock):
-    waiting = Waiting([ONE, TWO], clock)
-    waiting.failed(ONE, 3.0)
-    waiting.failed(TWO, 3.0)
-    assert waiting.ready(lost("n1")) == [TWO]
+    backoff = Backoff([ONE, TWO], clock)
+    backoff.failed(ONE, 3.0)
+    backoff.failed(TWO, 3.0)
+    assert backoff.ready(lost("n1")) == [TWO]
 
 
 def test_one_that_answers_that_it_is_in_use_is_not_asked_at_once(clock):
-    waiting = Waiting([ONE], clock)
-    waiting.failed(ONE, 3.0)
-    waiting.busy(ONE, parked=True)
-    assert waiting.ready(lost()) == []
+    backoff = Backoff([ONE], clock)
+    backoff.failed(ONE, 3.0)
+    backoff.busy(ONE, parked=True)
+    assert backoff.ready(lost()) == []

@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import herald, reports
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.reports import Counts, Reports
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import progress_aggregator
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.membership import Membership
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.progress_aggregator import Counts, ProgressAggregator
 
 
 def entry(status="ok", round_=1, value=100.0, latency=None):
@@ -39,7 +40,8 @@ def clock():
 @pytest.fixture
 def heard(tmp_path, clock):
     os.makedirs(str(tmp_path / "r1"))
-    return Reports(["n1", "n2", "n3"], reports.path_of(str(tmp_path), "r1"), silent_after=10.0, never_after=60.0, clock=clock)
+    membership = Membership("n1", ["n1", "n2", "n3"], ["n1"], meeting_s=60.0, silent_s=10.0)
+    return ProgressAggregator(membership, progress_aggregator.path_of(str(tmp_path), "r1"), clock)
 
 
 def test_counts_of_one_host():
@@ -103,37 +105,37 @@ def test_names_from_the_network_are_cut(heard):
 
 
 def test_the_file(heard, tmp_path):
-    assert reports.read(str(tmp_path), "r1") is None
+    assert progress_aggregator.read(str(tmp_path), "r1") is None
     heard.take(body("n1", 4))
     heard.write()
-    found = reports.read(str(tmp_path), "r1")
+    found = progress_aggregator.read(str(tmp_path), "r1")
     assert (found["pairs_done"], 0 <= found["age"] < 60, "written_at" in found) == (4, True, False)
-    assert os.stat(reports.path_of(str(tmp_path), "r1")).st_mode & 0o777 == 0o600
+    assert os.stat(progress_aggregator.path_of(str(tmp_path), "r1")).st_mode & 0o777 == 0o600
     assert sorted(os.listdir(str(tmp_path / "r1"))) == ["fabric.json"]
-    with open(reports.path_of(str(tmp_path), "r1"), "w") as stream:
+    with open(progress_aggregator.path_of(str(tmp_path), "r1"), "w") as stream:
         stream.write(json.dumps({})[:1])
-    assert reports.read(str(tmp_path), "r1") is None
+    assert progress_aggregator.read(str(tmp_path), "r1") is None
 
 
 @pytest.mark.parametrize("text", ["[]", "7", "null", "{}", '{"written_at": "now", "over": true}', '{"written_at": 1.0, "over": "no"}', "[" * 100000])
 def test_a_file_of_another_form_says_nothing(heard, tmp_path, text):
-    with open(reports.path_of(str(tmp_path), "r1"), "w") as stream:
+    with open(progress_aggregator.path_of(str(tmp_path), "r1"), "w") as stream:
         stream.write(text)
-    assert reports.read(str(tmp_path), "r1") is None
+    assert progress_aggregator.read(str(tmp_path), "r1") is None
 
 
 def test_a_wall_clock_that_is_set_makes_no_file_old(heard, tmp_path, monkeypatch):
     heard.write()
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + 86400)
-    assert reports.read(str(tmp_path), "r1")["age"] < 60
+    assert progress_aggregator.read(str(tmp_path), "r1")["age"] < 60
 
 
 def test_a_folder_that_is_gone_is_no_reason_to_stop(clock, tmp_path):
-    Reports(["n1"], str(tmp_path / "gone" / "fabric.json"), 1.0, 1.0, clock).write()
+    ProgressAggregator(Membership("n1", ["n1"], ["n1"]), str(tmp_path / "gone" / "fabric.json"), clock).write()
     assert os.listdir(str(tmp_path)) == []
 
 
 @pytest.mark.parametrize("hosts, seconds", [(2, 2.0), (100, 2.0), (1024, 20.48)])
 def test_how_often_a_host_reports(hosts, seconds):
-    assert herald.interval(hosts) == seconds
+    assert progress_aggregator.interval_s(hosts) == seconds

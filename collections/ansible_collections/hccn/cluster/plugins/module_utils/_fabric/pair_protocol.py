@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""One pair, seen from its two ends. The conversation, source on the left:
+"""One pair, seen from its two ends. The conversation, initiator on the left:
 
     claim pair       ->  waits until the device is free
                      <-  claimed | busy (ask again; parked: the pair is left out for the time being) | refused
@@ -13,7 +13,7 @@
     done ok          ->  ends the server, resets the device
                      <-  noted, only where it was the trial of one that is left out
 
-Each line also carries who is left out (``left_out``). A broken connection ends the pair on both sides.
+Each line also carries who is left out (``Membership.share``). A broken connection ends the pair on both sides.
 A device is reset before a test and after it, however the test ended. Before each reset and launch of a test it must be idle: one with other work is neither
 reset nor tested, and its pair ends with ``device_busy``.
 """
@@ -23,51 +23,72 @@ from __future__ import annotations
 import mmap
 import threading
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .._core.errors import HccnError
 from .._core.guard import run_quietly
 from .._core.process import Child
 from .._device.busy import NOT_IDLE, BusyProbe
 from .._device.failures import BUSY
-from .agenda import Agenda
 from .channel import Body, Channel
-from .left_out import LeftOut, host_of
-from .outcome import LINE_RATE
+from .membership import Membership
+from .pair_scheduler import PairScheduler
 from .plan import Endpoint, Pair, Plan
-from .suspension import deadline
-from .tools import PairTool
+from .progress_aggregator import silent_after_s
+from .request import LINE_RATE, PairTool, Settings
 
 IN_USE = NOT_IDLE | {BUSY}
-"""Errors of a test that say why it failed: somebody else uses the device, or the tool."""
-CONNECT_SECONDS = 3.0
+"""Errors that say why a test failed: others use the device, or the tool."""
 CLAIM_SECONDS = 5.0
-"""How long a source keeps its own device for a target that is in use; then it lets others have it and asks again."""
+"""How long an initiator keeps its own device for a responder that is in use; then it lets others have it and asks again."""
 ANSWER_SECONDS = 5.0
 SERVER_GRACE_SECONDS = 5.0
 """How long a server may take to end after its client: roce_test looks once a second."""
 POLL_SECONDS = 0.2
-"""How often a test is looked at that neither ends nor is spoken of: whether its time is over."""
+"""Between two looks at a test whose end is not reported: its time may be over."""
 READY_SECONDS = 0.01
-LEAST_DEADLINE = 10.0
-"""Starting tools and resetting devices takes its time on a busy host, whatever the test itself does."""
+
+SOURCE, TARGET = "source", "target"
+
+
+class EndError(HccnError):
+    """A failure whose cause is known to be at one end."""
+
+    def __init__(self, end: str, error: HccnError) -> None:
+        super().__init__(error.code, error.message, error.hint)
+        self.end = end
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Seconds each: ``start_delay`` from a server's start until it listens, ``pair_timeout`` for one pair once both ends are claimed,
-    ``meeting_timeout`` from the start of this runner until those of its partners must be up, ``expected`` for one pair, None where that is not known."""
+class Outcome:
+    """What came of a pair: ``samples``, or ``error``, with the end where its cause is known to be. ``command`` is empty where no client was started.
 
-    start_delay: float
-    pair_timeout: float
-    meeting_timeout: float
-    parallel: bool = True
-    expected: Optional[float] = None
+    ``line_rate``: Gbit/s of the slower of the two ends, None unless both are known."""
 
-    @property
-    def deadline(self) -> float:
-        """Seconds after which one pair is given up."""
-        return self.pair_timeout if self.expected is None else min(self.pair_timeout, max(LEAST_DEADLINE, deadline(self.expected)))
+    attempt: int
+    samples: List[Dict[str, Any]]
+    error: Optional[HccnError]
+    command: Sequence[str]
+    started_at: float
+    duration_s: float
+    line_rate: Optional[float] = None
+
+
+def as_fields(pair: Pair, outcome: Outcome, about: Optional[Mapping[str, Any]] = None) -> Mapping[str, Any]:
+    """The fields of a pair's record that do not come from the tool. ``about``: what the context says of the source."""
+    context: Dict[str, Any] = {**(about or {}), "round": pair.round}
+    context.pop(LINE_RATE, None)
+    if pair.rail is not None:
+        context["rail"] = pair.rail
+    if outcome.line_rate is not None:
+        context[LINE_RATE] = outcome.line_rate
+    if isinstance(outcome.error, EndError):
+        context["failed_end"] = outcome.error.end
+    return {
+        "source": pair.source.as_dict(), "target": pair.target.as_dict(), "context": context,
+        "samples": outcome.samples, "error": outcome.error.as_dict() if outcome.error else None,
+        "command": list(outcome.command) or None, "duration_s": round(outcome.duration_s, 3),
+    }
 
 
 class OwnTests:
@@ -90,20 +111,24 @@ class OwnTests:
         return [device for device in self._places if device in self]
 
 
-class Bench:
-    """What both ends need: the tool, the devices' state, the agenda."""
+class HostState:
+    """What the initiators and responders of one host share: its tool, the state of its devices, the membership and the pair scheduler.
 
-    def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, told: Optional[Mapping[int, Mapping[str, Any]]] = None,
-                 busy: Optional[BusyProbe] = None) -> None:
-        """``told``: what is known of this host's devices beside what the tool tells, for the context of records; ``busy`` None: busy devices are used too."""
+    ``device_context``: what is known of the devices beside what the tool reports, for the context of records; ``busy`` None: busy devices are used, too.
+    """
+
+    def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, device_context: Optional[Mapping[int, Mapping[str, Any]]] = None,
+                 busy: Optional[BusyProbe] = None, reporters: Sequence[str] = ()) -> None:
         self.plan = plan
         self.tool = tool
-        self._told = told or {}
+        self._device_context = device_context or {}
         self._varied: Dict[Tuple[Tuple[str, int], ...], PairTool] = {(): tool}
         self.settings = settings
         self.key = key
-        self.left_out = LeftOut(plan.host)
-        self.agenda = Agenda(plan, settings.parallel, left_out=self.left_out.holds)
+        changed = threading.Condition()
+        self.membership = Membership(plan.host, plan.controls, reporters, settings.meeting_timeout_s, silent_after_s(len(plan.controls)), changed,
+                                     changed.notify_all)
+        self.scheduler = PairScheduler(plan, self.membership, settings.parallel, changed)
         self._busy = busy
         self._never_reset: Set[int] = set(plan.devices)
         self._own_tests = OwnTests(plan.devices)
@@ -117,16 +142,16 @@ class Bench:
         return self._varied[pair.options]
 
     def about(self, device: int) -> Mapping[str, Any]:
-        """What the context of a record tells of a device of this host."""
-        return {**self.tool.about(device), **self._told.get(device, {})}
+        """What the context of a record says of a device of this host."""
+        return {**self.tool.about(device), **self._device_context.get(device, {})}
 
     def line_rate(self, device: int) -> Optional[float]:
-        """Gbit/s, None where nobody told."""
+        """Gbit/s, None where it is not known."""
         found: Optional[float] = self.about(device).get(LINE_RATE)
         return found
 
     def launch(self, device: int, argv: Sequence[str], timeout: float) -> Child:
-        """Starts a test on a device, which is to be reset from now on. Raises HccnError."""
+        """Start a test on a device, which is to be reset from now on. Raises HccnError."""
         with self._lock:
             if self._closed:
                 raise HccnError("run_ended", "the run was ended")
@@ -167,21 +192,17 @@ class Bench:
                 run_quietly(argv)
 
     def say(self, channel: Channel, body: Body) -> None:
-        """Sends a line, and with it who is left out, and who of those was there before: nobody waits for them to start. Raises HccnError."""
-        known = self.left_out.share()
-        channel.send({**body, "known": {**known, "come": self.agenda.came(sorted(set(map(host_of, known["missed"]))))}} if known else body)
+        """Send a line, and with it what this host knows of the others. Raises HccnError."""
+        known = self.membership.share()
+        channel.send({**body, "known": known} if known else body)
 
     def hear(self, body: Body) -> Body:
-        """Takes over whom the other end leaves out."""
-        known = body.get("known")
-        if isinstance(known, dict):
-            self.left_out.learn(known)
-            come = known.get("come")
-            self.agenda.told_of(host for host in (come if isinstance(come, list) else ()) if isinstance(host, str) and host in self.plan.controls)
+        """Take over what the other host knows, and return the line."""
+        self.membership.learn(body.get("known"))
         return body
 
     def close(self) -> None:
         """Nothing is started from now on."""
-        self.agenda.close()
+        self.scheduler.close()
         with self._lock:
             self._closed = True

@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The listening side of one host. What does not prove the key within HELLO_SECONDS is dropped; the run goes on. How they talk: channel.py."""
+"""The TCP server of a runner, and the bound on its unauthenticated connections.
+
+A connection that does not prove the key within HELLO_SECONDS is dropped, and the run goes on. The protocol is in channel.py.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,50 @@ import errno
 import socket
 import threading
 import time
+from collections import Counter
 from typing import Callable, Dict, Optional, Tuple
 
 from .._core.errors import HccnError
 from .._core.words import some
 from .._perf.listening import listeners
-from . import strangers
 from .channel import HELLO_SECONDS, Body, Channel, shut
 from .plan import Control
 
-LEAVING = 32
-"""Threads of strangers that were crowded out and have not ended yet: a flood must not make them faster than they end."""
-GUESTS = 1024
+MAX_CLOSING = 32
+"""Threads of unauthenticated connections that were crowded out and have not ended yet: a flood must not start them faster than they end."""
+MAX_AUTHENTICATED = 1024
 """Connections that have proved the key: one for each pair in work, so far fewer."""
+MAX_UNAUTHENTICATED = 128
+"""A flood of 5,000 connections a second from a partner's own address still leaves that partner 25 ms to prove the key."""
 
 
-class Meeting:
-    """Made before the runner forks, so that a port in use is told at once."""
+class ConnectionLimiter:
+    """The unauthenticated connections: so many and no more, and none of them can keep those of other addresses out. Not thread-safe."""
+
+    def __init__(self, most: int = MAX_UNAUTHENTICATED) -> None:
+        self._most = most
+        self._known: Dict[socket.socket, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, sock: socket.socket, address: str) -> Optional[socket.socket]:
+        """Add a connection; return the one to be closed for it: the oldest of the address that has most."""
+        self._known[sock] = address
+        if len(self._known) <= self._most:
+            return None
+        crowd = Counter(self._known.values()).most_common(1)[0][0]
+        oldest = next(known for known, where in self._known.items() if where == crowd)
+        del self._known[oldest]
+        return oldest
+
+    def remove(self, sock: socket.socket) -> bool:
+        """Remove a connection; return whether it was still here."""
+        return self._known.pop(sock, None) is not None
+
+
+class Listener:
+    """Made before the runner forks, so that a port in use is reported at once."""
 
     def __init__(self, control: Control) -> None:
         """Raises HccnError ``control_port_in_use`` or ``control_address_unusable``."""
@@ -39,9 +69,9 @@ class Meeting:
         except OSError as error:
             raise _cannot_listen(control, error) from None
         self._lock = threading.Lock()
-        self._strangers = strangers.Strangers()
-        self._guests = 0
-        self._door = threading.Semaphore(strangers.MOST + LEAVING)
+        self._limiter = ConnectionLimiter()
+        self._authenticated = 0
+        self._threads = threading.Semaphore(MAX_UNAUTHENTICATED + MAX_CLOSING)
         self._closed = False
         self.refused: Dict[str, int] = {}
 
@@ -61,33 +91,33 @@ class Meeting:
                     time.sleep(0.05)
                 continue
             self._make_room(sock, str(address[0]))
-            self._door.acquire()
+            self._threads.acquire()
             try:
-                threading.Thread(target=self._welcome, args=(sock, key, run_id, handle), daemon=True).start()
+                threading.Thread(target=self._serve_connection, args=(sock, key, run_id, handle), daemon=True).start()
             except RuntimeError:
-                self._leave(sock)
-                self._door.release()
+                self._close(sock)
+                self._threads.release()
 
     def _make_room(self, sock: socket.socket, address: str) -> None:
         with self._lock:
-            oldest = self._strangers.add(sock, address)
+            oldest = self._limiter.add(sock, address)
         if oldest is not None:
             self._count("crowded_out")
             shut(oldest)
 
-    def _welcome(self, sock: socket.socket, key: bytes, run_id: str, handle: Callable[[Channel, Body], None]) -> None:
-        """A stranger's thread, and the guest's that it may become."""
+    def _serve_connection(self, sock: socket.socket, key: bytes, run_id: str, handle: Callable[[Channel, Body], None]) -> None:
+        """The thread of one connection: authenticate it, then handle it."""
         try:
-            said = self._hear(sock, key, run_id)
+            said = self._first_line(sock, key, run_id)
         finally:
-            self._door.release()
+            self._threads.release()
         try:
-            if said is not None and self._admit(sock):
-                self._entertain(said[0], said[1], handle)
+            if said is not None and self._authenticate(sock):
+                self._handle(said[0], said[1], handle)
         finally:
-            self._leave(sock)
+            self._close(sock)
 
-    def _hear(self, sock: socket.socket, key: bytes, run_id: str) -> Optional[Tuple[Channel, Body]]:
+    def _first_line(self, sock: socket.socket, key: bytes, run_id: str) -> Optional[Tuple[Channel, Body]]:
         """The first line, None where it does not prove the key."""
         try:
             channel = Channel(sock, key, run_id, calling=False)
@@ -99,27 +129,27 @@ class Meeting:
             self._count("peer_lost")
         return None
 
-    def _leave(self, sock: socket.socket) -> None:
+    def _close(self, sock: socket.socket) -> None:
         with self._lock:
-            self._strangers.remove(sock)
+            self._limiter.remove(sock)
         shut(sock)
 
-    def _admit(self, sock: socket.socket) -> bool:
+    def _authenticate(self, sock: socket.socket) -> bool:
         with self._lock:
-            if not self._strangers.remove(sock) or self._guests >= GUESTS:
+            if not self._limiter.remove(sock) or self._authenticated >= MAX_AUTHENTICATED:
                 return False
-            self._guests += 1
+            self._authenticated += 1
             return True
 
-    def _entertain(self, channel: Channel, body: Body, handle: Callable[[Channel, Body], None]) -> None:
-        """What goes wrong from here on is a matter of the pair, not of the meeting."""
+    def _handle(self, channel: Channel, body: Body, handle: Callable[[Channel, Body], None]) -> None:
+        """What goes wrong from here on concerns the pair, not the listener."""
         try:
             handle(channel, body)
         except HccnError:
             pass
         finally:
             with self._lock:
-                self._guests -= 1
+                self._authenticated -= 1
 
     def _count(self, code: str) -> None:
         with self._lock:
@@ -130,7 +160,7 @@ class Meeting:
         shut(self._sock)
 
     def abandon(self) -> None:
-        """Leaves listening to a process forked from this one."""
+        """Leave listening to a process forked from this one."""
         self._sock.close()
 
 

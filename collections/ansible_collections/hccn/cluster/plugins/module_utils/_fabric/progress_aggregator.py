@@ -9,15 +9,32 @@ import json
 import os
 import threading
 import time
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence
 
 from .._core.samples import GBIT, MICROSECONDS, Worth, worth
 from . import journal as journals
+from .channel import CONNECT_SECONDS
+from .membership import Membership
 
 NUMBERS = ("total", "done", "failed", "round")
 NAMES_SHOWN = 8
 
+LEAST_SECONDS = 2.0
+HOSTS_A_SECOND = 50
+"""A reporter measures, too: with more hosts each reports more seldom."""
+SILENT_REPORTS = 4
+
 Body = Dict[str, Any]
+
+
+def interval_s(hosts: int) -> float:
+    """Seconds between two reports of a host."""
+    return max(LEAST_SECONDS, hosts / HOSTS_A_SECOND)
+
+
+def silent_after_s(hosts: int) -> float:
+    """Seconds without a report after which a host is silent."""
+    return SILENT_REPORTS * interval_s(hosts) + CONNECT_SECONDS
 
 
 class Counts:
@@ -66,72 +83,51 @@ def _slowest(found: Worth, entry: Mapping[str, Any]) -> Body:
     return {"value": found.value, "unit": found.unit, **ends}
 
 
-class Reports:
-    """What a reporter has heard. ``silent_after``: seconds without a word after which a host is taken for gone; ``never_after``: one that never said any."""
+class ProgressAggregator:
+    """The counts of all hosts, as they reported them to this one, and their sum. Which of the hosts are over or silent, ``membership`` knows."""
 
-    def __init__(self, hosts: Iterable[str], path: str, silent_after: float, never_after: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._hosts = frozenset(hosts)
+    def __init__(self, membership: Membership, path: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._membership = membership
         self._path = path
-        self._silent_after = silent_after
-        self._never_after = never_after
         self._clock = clock
         self._began = clock()
         self._lock = threading.Lock()
-        self._heard: Dict[str, Body] = {}
-        self._when: Dict[str, float] = {}
+        self._counts: Dict[str, Body] = {}
         if os.path.lexists(started_path(path)):
             os.unlink(started_path(path))  # of an earlier run of this name
 
     def take(self, body: Mapping[str, Any]) -> None:
-        """A host's counts. They come from the network: what has not the form of ``Counts.as_body`` is left aside."""
+        """A host's counts. They come from the network: what has not the form of ``Counts.as_body`` is ignored."""
         host = body.get("host")
-        if not isinstance(host, str) or host not in self._hosts or any(not _is_count(body.get(name)) for name in NUMBERS):
+        if not isinstance(host, str) or host not in self._membership.hosts or any(not _is_count(body.get(name)) for name in NUMBERS):
             return
-        kept: Body = {name: body[name] for name in NUMBERS}
-        kept.update(over=body.get("over") is True, slowest=_checked(body.get("slowest")))
         with self._lock:
-            self._heard[host] = kept
-            self._when[host] = self._clock()
+            self._counts[host] = {**{name: body[name] for name in NUMBERS}, "slowest": _checked(body.get("slowest"))}
+        self._membership.reported(host, body.get("over") is True, self._clock())
 
     def summary(self) -> Body:
         """The sum, as rdma_perf_info returns it."""
+        now = self._clock()
         with self._lock:
-            heard, silent = dict(self._heard), self._silent()
-        rounds = sorted(one["round"] for one in heard.values() if one["total"])
+            counts = dict(self._counts)
+        silent = self._membership.silent(now)
+        heard = list(counts.values())
+        rounds = sorted(one["round"] for one in heard if one["total"])
         return {
-            "hosts": len(self._hosts), "hosts_heard": len(heard), "hosts_over": sum(one["over"] for one in heard.values()),
-            "silent": silent[:NAMES_SHOWN], "hosts_silent": len(silent), "over": self._all_over(heard, silent),
-            "pairs_done": sum(one["done"] for one in heard.values()), "pairs_failed": sum(one["failed"] for one in heard.values()),
-            "round": rounds[len(rounds) // 2] if rounds else 0, "slowest": _worst([one["slowest"] for one in heard.values() if one["slowest"]]),
-            "seconds": round(self._clock() - self._began, 1),
+            "hosts": len(self._membership.hosts), "hosts_heard": len(heard), "hosts_over": len(self._membership.over_among(counts)),
+            "silent": silent[:NAMES_SHOWN], "hosts_silent": len(silent), "over": self._membership.all_over(now),
+            "pairs_done": sum(one["done"] for one in heard), "pairs_failed": sum(one["failed"] for one in heard),
+            "round": rounds[len(rounds) // 2] if rounds else 0, "slowest": _worst([one["slowest"] for one in heard if one["slowest"]]),
+            "seconds": round(now - self._began, 1),
         }
 
-    def wait_at_most(self, seconds: float) -> None:
-        """Who has not said a word by then never will."""
-        with self._lock:
-            self._never_after = min(self._never_after, self._clock() - self._began + seconds)
-
-    def was_told_that_all_are_started(self) -> bool:
-        """By ``mark_started``, since this run began."""
+    def is_told_that_all_started(self) -> bool:
+        """Was ``mark_started`` called since this run began?"""
         return os.path.exists(started_path(self._path))
 
     def is_over(self) -> bool:
         """Is every host over, or gone?"""
-        with self._lock:
-            return self._all_over(self._heard, self._silent())
-
-    def over_among(self, hosts: Iterable[Any]) -> List[str]:
-        """Those that said so; what else the network sent for a name is left aside."""
-        with self._lock:
-            return [host for host in hosts if isinstance(host, str) and host in self._heard and self._heard[host]["over"]]
-
-    def _all_over(self, heard: Mapping[str, Body], silent: Sequence[str]) -> bool:
-        return all(host in heard and heard[host]["over"] for host in self._hosts.difference(silent))
-
-    def _silent(self) -> List[str]:
-        now = self._clock()
-        late = {host for host, when in self._when.items() if now - when > self._silent_after and not self._heard[host]["over"]}
-        return sorted(late.union(self._hosts.difference(self._heard) if now - self._began >= self._never_after else ()))
+        return self._membership.all_over(self._clock())
 
     def write(self) -> None:
         """Puts the summary where ``read`` finds it. A full disk is no reason to stop measuring."""
@@ -155,8 +151,8 @@ def mark_started(state_dir: str, run_id: str) -> None:
         pass
 
 
-def started_path(sum_path: str) -> str:
-    return os.path.join(os.path.dirname(sum_path), journals.STARTED)
+def started_path(path: str) -> str:
+    return os.path.join(os.path.dirname(path), journals.STARTED)
 
 
 def read(state_dir: str, run_id: str) -> Optional[Body]:

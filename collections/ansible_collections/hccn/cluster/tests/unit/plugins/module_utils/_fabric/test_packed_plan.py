@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import packed
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import plan
 
 HOSTS = {"n%d" % number: {"control_address": "192.168.7.%d" % number, "control_port": 18514} for number in range(200)}
 PLAN = {"schedule": {"method": "circle"}, "hosts": HOSTS, "plan": "quick", "run_id": "r1", "summary": {"minutes": 1}, "wiring": {"n1": "leaf"}}
@@ -21,38 +21,38 @@ def text_of(content):
 
 
 def test_what_hosts_need_comes_back():
-    sent = packed.pack(PLAN)
+    sent = plan.pack(PLAN)
     assert list(sent) == ["packed"]
-    assert packed.unpack(sent) == {"schedule": {"method": "circle"}, "hosts": HOSTS}
-    assert packed.pack(dict(reversed(list(PLAN.items())))) == sent
+    assert plan.unpack(sent) == {"schedule": {"method": "circle"}, "hosts": HOSTS}
+    assert plan.pack(dict(reversed(list(PLAN.items())))) == sent
 
 
 def test_it_is_a_tenth_of_the_plan():
-    assert len(packed.pack(PLAN)["packed"]) * 8 < len(str(HOSTS))
+    assert len(plan.pack(PLAN)["packed"]) * 8 < len(str(HOSTS))
 
 
-@pytest.mark.parametrize("plan", [{"hosts": {}, "rounds": []}, {"packed": "eA==", "hosts": {}}, None, [], "packed"])
-def test_what_is_not_packed_stays(plan):
-    assert packed.unpack(plan) is plan
+@pytest.mark.parametrize("given", [{"hosts": {}, "rounds": []}, {"packed": "eA==", "hosts": {}}, None, [], "packed"])
+def test_what_is_not_packed_stays(given):
+    assert plan.unpack(plan) is plan
 
 
 @pytest.mark.parametrize("text", ["%%", "abc", "é", base64.b64encode(b"no zlib").decode(), text_of(b"{"), text_of(b"\xff")])
 def test_a_damaged_text_is_refused(text):
     """Why, in Python's words, which each release has its own of."""
     with pytest.raises(InputError) as raised:
-        packed.unpack({"packed": text})
+        plan.unpack({"packed": text})
     assert re.fullmatch(r"plan: the packed plan is damaged: \S.* \(make it with the filter hccn\.cluster\.packed_plan\)", raised.value.sentence())
 
 
 def test_a_text_that_was_cut_is_refused():
     with pytest.raises(InputError) as raised:
-        packed.unpack({"packed": text_of(b"{}" * 99)[:-8]})
+        plan.unpack({"packed": text_of(b"{}" * 99)[:-8]})
     assert raised.value.sentence() == "plan: the packed plan is damaged: it ends too early (make it with the filter hccn.cluster.packed_plan)"
 
 
 def test_a_text_that_never_ends_is_refused(monkeypatch):
-    monkeypatch.setattr(packed, "MOST", 1 << 20)
+    monkeypatch.setattr(plan, "MAX_UNPACKED_BYTES", 1 << 20)
     with pytest.raises(InputError) as raised:
-        packed.unpack({"packed": text_of(b" " * (1 << 20) + b"{}")})
+        plan.unpack({"packed": text_of(b" " * (1 << 20) + b"{}")})
     assert raised.value.sentence() == "plan: the packed plan has more than 1 MiB"
-    assert packed.unpack({"packed": text_of(b" " * ((1 << 20) - 2) + b"{}")}) == {}
+    assert plan.unpack({"packed": text_of(b" " * ((1 << 20) - 2) + b"{}")}) == {}

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Who is left out of a run for the time being, so that one that hangs costs a few deadlines and not one a round. No clock, no network, no threads.
+"""Who hangs, found from what pairs came to. No clock, no network, no threads; a runner drives it by ``membership``, the simulator directly.
 
-Names are whatever the caller suspends, hosts or single NPUs. A name is suspended when pairs with two different partners had no answer, with three
-where it has succeeded before. That is no verdict: who met two hung ones looks the same, and where those are neighbours in the plan, everybody meets
-them one after the other. So strikes by partners that are suspended themselves do not count, each runner tells the others what it knows (``share``,
-``learn``) whenever they meet, also where one refuses the other, and nobody is suspended for itself. At the end each suspended one meets one that is
-proven good (``adjudication``). A judgement may free others that met only hung ones: what is not measured is to be looked through again after it.
+One that hangs must cost a few deadlines and not one a round. A name, of a host or a single NPU, is suspended when pairs with two different partners had
+no answer, with three where it has succeeded before. That is no verdict: a host that met two hung ones looks the same, and where those are neighbours in the
+plan, all others meet them one after the other. So strikes by partners that are suspended themselves do not count, runners share what they know whenever
+they talk, also where one refuses the other, and no host suspends itself. When nothing else is left to do, each suspended name gets one trial with a partner
+that is proven good; its end is final. It may free others that met only hung ones, so all that is not measured is looked through again after it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def deadline(expected: float) -> float:
     return DEADLINE_FACTOR * expected
 
 
-class Suspension:
-    """What one runner knows. ``order`` is a pair's place in the whole plan, the same on every host; it tells before from after."""
+class FailureDetector:
+    """Who hangs, by what pairs came to. ``order`` is a pair's place in the whole plan, the same on every host; it tells before from after."""
 
     def __init__(self) -> None:
         self._missed: Dict[str, Dict[str, int]] = {}
@@ -42,7 +42,7 @@ class Suspension:
                 self._lives(name, order)
 
     def missed(self, order: int, one: str, other: str) -> None:
-        """A pair had no answer in time; nobody knows yet which end is to blame, so both get a strike."""
+        """A pair had no answer in time. Either end may be to blame, so both get a strike."""
         self._strike(order, one, other)
         self._strike(order, other, one)
 
@@ -104,14 +104,14 @@ class Suspension:
         self._suspended = None
 
     def share(self) -> Dict[str, Any]:
-        """What the partner of the next meeting is told, as JSON takes it: empty while nobody missed anything."""
+        """Return what other runners are told, as JSON takes it; empty as long as no pair was missed."""
         if not self._missed and not self._judged:
             return {}
         return {"missed": {name: dict(partners) for name, partners in self._missed.items() if partners},
                 "good": {name: self._good[name] for name in self._missed if name in self._good}, "judged": dict(self._judged)}
 
     def learn(self, said: Any) -> None:
-        """Takes over what a partner told. It comes from the network: what has not the form of ``share`` is left aside."""
+        """Take over what another runner shares. It comes from the network: what has not the form of ``share`` is ignored."""
         for name, good in _entries(said, "judged", bool):
             if name not in self._judged or (good and not self._judged[name]):
                 self.judge(name, good)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A pair seen from its target; the conversation is told in bench.py."""
+"""A pair as its responder works it; the conversation is in pair_protocol.py."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ from typing import Optional
 
 from .._core.errors import HccnError
 from .._core.process import Child
-from .bench import ANSWER_SECONDS, CLAIM_SECONDS, POLL_SECONDS, READY_SECONDS, SERVER_GRACE_SECONDS, Bench
 from .channel import Body, Channel
-from .outcome import LINE_RATE, TARGET, EndError
+from .pair_protocol import ANSWER_SECONDS, CLAIM_SECONDS, POLL_SECONDS, READY_SECONDS, SERVER_GRACE_SECONDS, TARGET, EndError, HostState
 from .plan import Pair
+from .request import LINE_RATE
 
 
-def serve(bench: Bench, channel: Channel, pair: Pair, trial: bool) -> None:
-    """Works a pair as its target; the channel has brought the claim. ``trial``: the source knows that the pair is left out."""
-    bench.agenda.met(pair.source.host)
-    if bench.left_out.holds(pair) and not (trial and bench.agenda.is_idle()) and bench.agenda.is_open(pair):
-        bench.say(channel, {"type": "busy", "parked": True})
+def serve(state: HostState, channel: Channel, pair: Pair, trial: bool) -> None:
+    """Serve a pair, whose claim came by the channel. ``trial``: the initiator knows that the pair is left out."""
+    state.membership.met(pair.source.host)
+    if state.membership.is_left_out(pair) and not (trial and state.scheduler.is_idle()) and state.scheduler.is_open(pair):
+        state.say(channel, {"type": "busy", "parked": True})
         return
-    if not bench.agenda.acquire(pair, CLAIM_SECONDS if bench.agenda.is_open(pair) else 0.0):
-        bench.say(channel, {"type": "busy"} if bench.agenda.is_open(pair) else _refusal("pair %s is over on this host" % pair.id))
+    if not state.scheduler.acquire(pair, CLAIM_SECONDS if state.scheduler.is_open(pair) else 0.0):
+        state.say(channel, {"type": "busy"} if state.scheduler.is_open(pair) else _refusal("pair %s is over on this host" % pair.id))
         return
     try:
-        if not bench.agenda.is_open(pair):
-            bench.say(channel, _refusal("pair %s is over on this host" % pair.id))
+        if not state.scheduler.is_open(pair):
+            state.say(channel, _refusal("pair %s is over on this host" % pair.id))
             return
-        bench.say(channel, {"type": "claimed"})
-        _Server(bench, channel, pair, trial and bench.left_out.holds(pair)).work()
+        state.say(channel, {"type": "claimed"})
+        _Responder(state, channel, pair, trial and state.membership.is_left_out(pair)).work()
     finally:
-        bench.agenda.release(pair)
+        state.scheduler.release(pair)
 
 
 def _refusal(message: str) -> Body:
     return {"type": "refused", "error": HccnError("peer_refused", message).as_dict(), "here": True}
 
 
-class _Server:
-    """The target's end of one claimed pair."""
+class _Responder:
+    """The responder of one claimed pair."""
 
-    def __init__(self, bench: Bench, channel: Channel, pair: Pair, trial: bool) -> None:
-        self._bench = bench
+    def __init__(self, state: HostState, channel: Channel, pair: Pair, trial: bool) -> None:
+        self._state = state
         self._channel = channel
         self._pair = pair
         self._trial = trial
         self._child: Optional[Child] = None
         self._ended = False
-        self._tool = bench.tool_for(pair)
+        self._tool = state.tool_for(pair)
 
     def work(self) -> None:
-        """Until the source is done or gone. Raises HccnError where it went without a word."""
-        end = time.monotonic() + self._bench.settings.deadline + ANSWER_SECONDS
-        body = self._bench.hear(self._channel.receive(ANSWER_SECONDS))
+        """Work until the initiator is done or gone. Raises HccnError where it went without a word."""
+        end = time.monotonic() + self._state.settings.deadline + ANSWER_SECONDS
+        body = self._state.hear(self._channel.receive(ANSWER_SECONDS))
         good = False
         try:
             while body.get("type") in ("prepare", "check"):
@@ -70,15 +70,15 @@ class _Server:
             raise
         finally:
             self._clean(good)
-            self._bench.agenda.settle([self._pair])
+            self._state.scheduler.settle([self._pair])
 
     def _note(self, error: Optional[HccnError]) -> None:
-        """What came of the pair counts here as at the source, which hears of a judgement at once: it has more pairs to give up, or to try."""
-        self._bench.left_out.note(self._pair, error)
+        """What came of the pair counts here, too. The initiator hears of a judgement at once: it has more pairs to give up, or to try."""
+        self._state.membership.pair_ended(self._pair, error)
         if self._trial:
-            self._bench.left_out.tried(self._pair, error)
+            self._state.membership.trial_ended(self._pair, error)
             try:
-                self._bench.say(self._channel, {"type": "noted"})
+                self._state.say(self._channel, {"type": "noted"})
             except HccnError:
                 pass
 
@@ -86,45 +86,45 @@ class _Server:
         try:
             if self._child is None or self._ended:
                 self._start(end)
-            rate = self._bench.line_rate(self._pair.target.device)
+            rate = self._state.line_rate(self._pair.target.device)
             self._channel.send({"type": "ready"} if rate is None else {"type": "ready", LINE_RATE: rate})
         except EndError as error:
             self._fail(error, here=True)
 
     def _check(self) -> None:
-        """Tell the source, whose test failed, whether this end has been given another address."""
+        """Tell the initiator, whose test failed, whether this end has been given another address."""
         fine = HccnError("ok", "")
-        error = self._bench.cause(self._pair.target, fine)
+        error = self._state.cause(self._pair.target, fine)
         self._channel.send({"type": "ready"} if error is fine else {"type": "failed", "error": error.as_dict(), "here": True})
 
     def _fail(self, error: HccnError, here: bool) -> None:
-        cause = self._bench.cause(self._pair.target, error)
+        cause = self._state.cause(self._pair.target, error)
         self._channel.send({"type": "failed", "error": cause.as_dict(), "here": here or cause is not error})
 
     def _start(self, end: float) -> None:
-        """Starts the server and waits until it listens. Raises EndError."""
+        """Start the server and wait until it listens. Raises EndError."""
         device = self._pair.target.device
         try:
-            self._bench.prepare(device)
+            self._state.prepare(device)
             argv = self._tool.server(device, self._pair.target.address)
-            self._child, self._ended = self._bench.launch(device, argv, end - time.monotonic()), False
+            self._child, self._ended = self._state.launch(device, argv, end - time.monotonic()), False
         except HccnError as error:
             raise EndError(TARGET, error) from None
-        up = time.monotonic() + self._bench.settings.start_delay
+        up = time.monotonic() + self._state.settings.start_delay_s
         while not self._channel.waiting(READY_SECONDS) and not self._is_up(device, self._child, up) and time.monotonic() < end:
             if self._child.poll():
                 raise EndError(TARGET, self._last_words() or HccnError("server_ended", "the server ended before a client came"))
 
     def _is_up(self, device: int, child: Child, up: float) -> bool:
-        """Does the server listen? Where the host shows nothing of that, it is given its time, until ``up``."""
+        """Does the server listen? Where the host does not show that, it is given until ``up``."""
         ready = self._tool.ready(device, child.pid)
         return time.monotonic() >= up if ready is None else ready
 
     def _next(self, end: float) -> Body:
-        """What the source says next; tells it when the server fails meanwhile."""
+        """Return the initiator's next line; tell it when the server fails meanwhile."""
         while time.monotonic() < end:
             if self._channel.waiting(POLL_SECONDS, None if self._ended else self._child):
-                return self._bench.hear(self._channel.receive(ANSWER_SECONDS))
+                return self._state.hear(self._channel.receive(ANSWER_SECONDS))
             if self._child is not None and not self._ended and self._child.poll():
                 error = self._last_words()
                 if error is not None:
@@ -145,6 +145,6 @@ class _Server:
             self._child.kill()
             self._child.wait()
         try:
-            self._bench.reset(self._pair.target.device)
+            self._state.reset(self._pair.target.device)
         except HccnError:
             pass

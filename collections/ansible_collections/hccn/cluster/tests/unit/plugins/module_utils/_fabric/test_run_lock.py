@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, repair, witness
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, repair, run_lock
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
 
 RUNNER = """
@@ -57,7 +57,7 @@ def runner(folder):
 def elsewhere(monkeypatch):
     """In another PID namespace no process has the runner's number."""
     monkeypatch.setattr(journal, "namespace", lambda: "pid:[1]")
-    monkeypatch.setattr(witness, "namespace", lambda: "pid:[1]")
+    monkeypatch.setattr(run_lock, "namespace", lambda: "pid:[1]")
 
 
 def test_a_run_of_another_namespace_lives_until_its_process_ends(folder, runner, elsewhere):
@@ -104,7 +104,7 @@ def no_locks(*given):
     ({"pid_namespace": "pid:[1]", "identity": "another boot/1"}, "failed"),
 ])
 def test_where_there_are_no_locks_a_run_out_of_sight_is_not_dead(folder, monkeypatch, changes, state):
-    monkeypatch.setattr(witness.fcntl, "flock", no_locks)
+    monkeypatch.setattr(run_lock.fcntl, "flock", no_locks)
     begun(folder, changes)
     assert journal.read(folder, "r1").state == state
 
@@ -112,7 +112,7 @@ def test_where_there_are_no_locks_a_run_out_of_sight_is_not_dead(folder, monkeyp
 def test_a_lock_that_nobody_can_ask_for_is_held(folder, monkeypatch):
     begun(folder, {"pid_namespace": "pid:[1]"})
     assert journal.read(folder, "r1").state == "failed"
-    monkeypatch.setattr(witness.fcntl, "flock", no_locks)
+    monkeypatch.setattr(run_lock.fcntl, "flock", no_locks)
     assert journal.read(folder, "r1").state == "running"
 
 

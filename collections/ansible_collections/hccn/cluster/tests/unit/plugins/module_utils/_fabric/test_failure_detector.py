@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.suspension import MOST_NAMES, Suspension, deadline
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.failure_detector import MOST_NAMES, FailureDetector, deadline
 
 
 def suspended(known):
@@ -17,7 +17,7 @@ def test_the_deadline_is_four_times_what_is_expected():
 
 
 def test_two_different_partners_suspend():
-    known = Suspension()
+    known = FailureDetector()
     known.missed(0, "a", "h")
     assert suspended(known) == []
     known.missed(1, "a", "h")
@@ -28,7 +28,7 @@ def test_two_different_partners_suspend():
 
 
 def test_who_met_two_hung_ones_is_not_suspended_once_they_are():
-    known = Suspension()
+    known = FailureDetector()
     known.missed(0, "x", "h1")
     known.missed(1, "x", "h2")
     assert suspended(known) == ["x"], "nobody else has met them yet"
@@ -41,7 +41,7 @@ def test_who_met_two_hung_ones_is_not_suspended_once_they_are():
 
 
 def test_who_has_succeeded_needs_a_third_partner_and_is_suspended_last():
-    known = Suspension()
+    known = FailureDetector()
     known.succeeded(0, "a", "b")
     for order, hung in enumerate(("h1", "h2"), 1):
         known.missed(order, "a", hung)
@@ -54,7 +54,7 @@ def test_who_has_succeeded_needs_a_third_partner_and_is_suspended_last():
 
 
 def test_a_success_wipes_the_strikes_before_it_and_none_after():
-    known = Suspension()
+    known = FailureDetector()
     known.missed(3, "a", "h")
     known.succeeded(5, "b", "h")
     known.missed(4, "c", "h")
@@ -66,7 +66,7 @@ def test_a_success_wipes_the_strikes_before_it_and_none_after():
 
 
 def test_partners_tell_each_other():
-    one, other = Suspension(), Suspension()
+    one, other = FailureDetector(), FailureDetector()
     one.missed(0, "a", "h")
     other.missed(1, "b", "h")
     other.learn(one.share())
@@ -77,7 +77,7 @@ def test_partners_tell_each_other():
 
 
 def test_what_is_told_twice_or_late_changes_nothing():
-    one, other = Suspension(), Suspension()
+    one, other = FailureDetector(), FailureDetector()
     one.missed(0, "a", "h")
     old = one.share()
     one.succeeded(2, "b", "h")
@@ -88,13 +88,13 @@ def test_what_is_told_twice_or_late_changes_nothing():
 
 
 def test_nothing_is_told_while_all_is_well():
-    known = Suspension()
+    known = FailureDetector()
     known.succeeded(0, "a", "b")
     assert known.share() == {}
 
 
 def test_adjudication_gives_each_another_proven_good_one():
-    known = Suspension()
+    known = FailureDetector()
     for order, partner in enumerate("abc"):
         known.missed(order, partner, "h1")
         known.missed(order, partner, "h2")
@@ -107,7 +107,7 @@ def test_adjudication_gives_each_another_proven_good_one():
 
 @pytest.mark.parametrize("good, names", [(True, []), (False, ["h"])])
 def test_a_judgement_is_the_end(good, names):
-    known, other = Suspension(), Suspension()
+    known, other = FailureDetector(), FailureDetector()
     known.missed(0, "a", "h")
     known.missed(1, "b", "h")
     known.succeeded(2, "a", "b")
@@ -119,7 +119,7 @@ def test_a_judgement_is_the_end(good, names):
 
 
 def test_a_good_judgement_outweighs_a_bad_one():
-    one, other = Suspension(), Suspension()
+    one, other = FailureDetector(), FailureDetector()
     one.judge("h", False)
     other.judge("h", True)
     one.learn(other.share())
@@ -133,6 +133,6 @@ def test_a_good_judgement_outweighs_a_bad_one():
     {"missed": {"h": {"n%d" % number: 0 for number in range(MOST_NAMES + 1)}}},
 ])
 def test_what_has_another_form_is_left_aside(said):
-    known = Suspension()
+    known = FailureDetector()
     known.learn(said)
     assert suspended(known) == []

@@ -7,8 +7,7 @@ from collections import Counter
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.circle import Circle, Devices, Halves, Hosts, Meeting
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.leaves import Leaves
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.round_robin import Devices, Halves, Hosts, Leaves, Meeting, RoundRobin
 
 GOLDEN = {
     2: [[(0, 1)]],
@@ -24,8 +23,8 @@ GOLDEN = {
 
 
 def turns(count, first=0):
-    circle = Circle(count, first)
-    return [circle.pairs(number) for number in range(circle.turns)]
+    round_robin = RoundRobin(count, first)
+    return [round_robin.pairs(number) for number in range(round_robin.turns)]
 
 
 @pytest.mark.parametrize("count", sorted(GOLDEN))
@@ -62,12 +61,12 @@ def test_directions_are_fair(count, first):
 
 @pytest.mark.parametrize("count, turn, resting", [(5, 0, 0), (5, 1, 3), (5, 4, 2), (6, 0, None), (1, 0, 0)])
 def test_who_rests(count, turn, resting):
-    assert Circle(count).resting(turn) == resting
+    assert RoundRobin(count).resting(turn) == resting
 
 
 RULES = {
-    "hosts": lambda: Hosts(Circle(7, 2), 3), "hosts, even": lambda: Hosts(Circle(8), 2), "devices": lambda: Devices(Circle(8, 3), 3, 2),
-    "devices, odd": lambda: Devices(Circle(7), 3, 2), "halves": lambda: Halves(7, 4, 2, 5), "leaves": lambda: Leaves([0, 1, 0, 2, 1, 3, 0, 0, 1], 2),
+    "hosts": lambda: Hosts(RoundRobin(7, 2), 3), "hosts, even": lambda: Hosts(RoundRobin(8), 2), "devices": lambda: Devices(RoundRobin(8, 3), 3, 2),
+    "devices, odd": lambda: Devices(RoundRobin(7), 3, 2), "halves": lambda: Halves(7, 4, 2, 5), "leaves": lambda: Leaves([0, 1, 0, 2, 1, 3, 0, 0, 1], 2),
     "an odd number of leaves": lambda: Leaves([2, 1, 0, 2, 1, 0, 0], 2),
 }
 

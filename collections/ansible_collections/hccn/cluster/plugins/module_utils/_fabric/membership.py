@@ -1,0 +1,361 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Which hosts and NPUs take part in a run, which are left out for the time being, and when they are given up.
+
+Events in, decisions out: no socket, no thread and no clock. Events and decisions that depend on the time get it as ``now``, in seconds of any clock that
+only goes forward. Who hangs is found by ``failure_detector``. A pair without an answer counts against its NPUs, and where it was the runner that did not
+answer, against its hosts. When nothing else is left to do, one pair is tried with each that is left out; where this host's own end is proven good, the end
+of that trial is the judgement over all the others.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from typing import Any, Callable, ContextManager, Dict, FrozenSet, Iterable, List, Optional, Tuple
+
+from .._core.errors import HccnError
+from .failure_detector import FailureDetector
+from .plan import Endpoint, Pair
+
+SHARED_LIMIT = 32 * 1024
+"""Bytes. What would not fit into a line is not told; the trial at the end finds out."""
+
+LAST_FAILURES = 3
+LAST_SECONDS = 2.0
+"""A partner that was there, or had its time to come, is given up when it failed so often, over so many seconds, without a success between."""
+SLOW_SECONDS = 1.0
+STOOD_STILL_SECONDS = 15.0
+"""More than all deadlines of a call together (5 x channel.CONNECT_SECONDS): what took longer tells that this host stood still, and nothing of the other."""
+REFUSALS = 2
+"""In a row, after which a reporter that was there is gone: it goes last of all. To a host that stood still since, each was there: they start first."""
+
+_NO_LOCK = nullcontext()
+_OF_HOSTS = frozenset({"peer_unreachable", "peer_silent", "peer_lost"})
+
+
+def silent_host(error: Optional[HccnError]) -> bool:
+    """Did a runner not answer?"""
+    return error is not None and error.code in _OF_HOSTS
+
+
+def silent_npu(error: Optional[HccnError]) -> bool:
+    """Did a tool not end in time?"""
+    return error is not None and error.code.endswith("timeout")
+
+
+class _Host:
+    """Another host. ``present``: its runner was there, by its own word or that of others; ``failures``: calls in vain since the last good one, from
+    ``failing_since`` on; ``reported_at``: when it last reported its progress to this host; ``over``: its run is, as it or a reporter said."""
+
+    def __init__(self) -> None:
+        self.present = False
+        self.failures = 0
+        self.failing_since = 0.0
+        self.reported_at: Optional[float] = None
+        self.over = False
+
+
+class _Reporter:
+    """Another host that collects progress. ``slow``: it does not even refuse, so a call takes its time; ``refusals``: in a row, None before it was there."""
+
+    def __init__(self) -> None:
+        self.slow = False
+        self.refusals: Optional[int] = None
+
+
+class Membership:
+    """What the runner of ``host`` knows of the ``hosts`` of the plan, some of which are ``reporters``.
+
+    ``meeting_s``: seconds from the start within which all runners must be there; ``silent_s``: seconds after which one that reported before, or that is known
+    to have been started, is taken for gone. ``lock``, a reentrant one where threads share this, is held during each call; ``changed`` is called with it
+    whenever a decision may have changed.
+    """
+
+    def __init__(self, host: str, hosts: Iterable[str] = (), reporters: Iterable[str] = (), meeting_s: float = 0.0, silent_s: float = 0.0,
+                 lock: ContextManager[Any] = _NO_LOCK, changed: Callable[[], object] = lambda: None) -> None:
+        self._host = host
+        self.hosts = frozenset(hosts)
+        self._meeting_s = meeting_s
+        self._silent_s = silent_s
+        self._lock = lock
+        self._changed = changed
+        self._known: Dict[str, _Host] = {}
+        self._reporters = {name: _Reporter() for name in reporters if name != host}
+        self._detector = FailureDetector()
+        self._trials: Dict[str, str] = {}
+        self._dead: FrozenSet[str] = frozenset()
+        self._all_started_at: Optional[float] = None
+        self.start(0.0)
+
+    def start(self, now: float) -> None:
+        """The run begins on this host."""
+        self._meet_by = now + self._meeting_s
+        self._appear_by = now + max(self._meeting_s, self._silent_s)
+
+    # -- other hosts
+
+    def met(self, host: str) -> None:
+        """Its runner has just proved the run's key."""
+        with self._lock:
+            known = self._of(host)
+            known.present = True
+            known.failures = 0
+            self._changed()
+
+    def present(self, hosts: Iterable[str]) -> None:
+        """Their runners are there, by their own word or that of others; whether they can be called is another matter."""
+        with self._lock:
+            for host in hosts:
+                self._of(host).present = True
+            self._changed()
+
+    def call_failed(self, host: str, pair: Pair, error: HccnError, now: float, trial: bool = False) -> bool:
+        """The runner of ``host`` could not be talked to about ``pair``: its pairs hold up no others until it is met again.
+
+        Return whether it is given up; a ``trial`` always is.
+        """
+        with self._lock:
+            self._lost(host, now)
+            if trial:
+                self._judge(pair, error)
+            elif self._has_come(host, now):
+                self._note(pair, error)
+            self._changed()
+            return trial or self._is_hopeless(host, now)
+
+    def over(self, hosts: Iterable[Any]) -> None:
+        """A reporter says that their runs are over; names that are not of the plan are ignored."""
+        with self._lock:
+            for host in hosts:
+                if isinstance(host, str) and host in self.hosts:
+                    self._of(host).over = True
+
+    def all_started(self, now: float) -> None:
+        """The controller has started every runner that it could reach: one that is there says so before it counts as silent."""
+        with self._lock:
+            if self._all_started_at is None:
+                self._all_started_at = now
+                self._appear_by = min(self._appear_by, now + self._silent_s)
+
+    def is_lost(self, host: str) -> bool:
+        """Did its runner not answer, and was it not met since?"""
+        with self._lock:
+            return self._of(host).failures > 0
+
+    def is_late(self, now: float) -> bool:
+        """Had all runners their time to come?"""
+        started = self._all_started_at
+        return now > self._meet_by or (started is not None and now - started > self._silent_s) or self.is_forsaken()
+
+    def knows_all_started(self) -> bool:
+        return self._all_started_at is not None
+
+    def is_over(self, host: str) -> bool:
+        """Is its run over, as far as this host knows? A run that ended before this one began answers no call any more."""
+        with self._lock:
+            return self._of(host).over
+
+    def _of(self, host: str) -> _Host:
+        return self._known.setdefault(host, _Host())
+
+    def _lost(self, host: str, now: float) -> None:
+        known = self._of(host)
+        known.failing_since = known.failing_since if known.failures else now
+        known.failures += 1
+
+    def _has_come(self, host: str, now: float) -> bool:
+        """Was it there once, or had it its time to come? What does not answer after that hangs or is dead."""
+        return self._of(host).present or self.is_late(now)
+
+    def _is_hopeless(self, host: str, now: float) -> bool:
+        known = self._of(host)
+        return known.failures >= LAST_FAILURES and now - known.failing_since >= LAST_SECONDS and self._has_come(host, now)
+
+    # -- pairs
+
+    def pair_ended(self, pair: Pair, error: Optional[HccnError]) -> None:
+        """What came of a pair, also of one that is tried again. An error that was told at once is neither a success nor a miss."""
+        with self._lock:
+            self._note(pair, error)
+            self._changed()
+
+    def _note(self, pair: Pair, error: Optional[HccnError]) -> None:
+        source, target = pair.source, pair.target
+        if error is None:
+            self._detector.succeeded(pair.order, source.host, target.host)
+            self._detector.succeeded(pair.order, str(source), str(target))
+            return
+        if silent_host(error):
+            self._detector.missed(pair.order, source.host, target.host)
+        if silent_host(error) or silent_npu(error):
+            self._detector.missed(pair.order, str(source), str(target))
+
+    def is_left_out(self, pair: Pair) -> bool:
+        """Is one of its hosts or NPUs suspended?"""
+        with self._lock:
+            return self._is_left_out(pair)
+
+    def _is_left_out(self, pair: Pair) -> bool:
+        suspended = self._detector.suspended()
+        return bool(suspended) and any(name in suspended for end in (pair.source, pair.target) for name in _names(end))
+
+    def lets_others_go_first(self, pair: Pair) -> bool:
+        """Is its partner lost, or the pair left out?"""
+        with self._lock:
+            known = self._known.get(pair.partner(self._host).host)
+            return (known is not None and known.failures > 0) or self._is_left_out(pair)
+
+    def start_trial(self, pair: Pair) -> bool:
+        """Return whether this pair may be the trial of its partner: one at a time for each that is left out."""
+        with self._lock:
+            accused = self._accused(pair)
+            if any(self._trials.get(name, pair.id) != pair.id for name in accused):
+                return False
+            self._trials.update(dict.fromkeys(accused, pair.id))
+            return True
+
+    def trial_ended(self, pair: Pair, error: Optional[HccnError]) -> None:
+        """Judge those left out by the trial, where this host's own end is proven good: else both may be hung."""
+        with self._lock:
+            self._judge(pair, error)
+            self._changed()
+
+    def _judge(self, pair: Pair, error: Optional[HccnError]) -> None:
+        missed = silent_host(error) or silent_npu(error)
+        for name in [name for name, own in self._accused(pair).items() if self._is_proven(own, name)]:
+            self._detector.judge(name, not missed)
+        self._find_dead()
+
+    def pair_over(self, pair: Pair) -> None:
+        """The pair will not be tried any more."""
+        with self._lock:
+            for name in [name for name, trial in self._trials.items() if trial == pair.id]:
+                del self._trials[name]
+
+    def given_up(self, pair: Pair) -> Tuple[str, ...]:
+        """The names in this pair that a trial found dead: nothing more is tried with them."""
+        dead = self._dead
+        return tuple(name for end in (pair.partner(self._host), pair.end(self._host)) for name in _names(end) if name in dead) if dead else ()
+
+    def why_given_up(self, pair: Pair, names: Tuple[str, ...]) -> Tuple[bool, HccnError]:
+        """Return whether the cause is at the partner, and the error of a pair that was given up."""
+        with self._lock:
+            missed = sorted(self._detector.share().get("missed", {}).get(names[0], {}))[:8]
+        return names[0] in _names(pair.partner(self._host)), HccnError(
+            "peer_suspended", "%s was left out: there was no answer with %s, nor from it at the end of the run" % (names[0], ", ".join(missed) or "others"),
+            "see what hangs there: rdma_perf_info on that host, and its NPU")
+
+    def _accused(self, pair: Pair) -> Dict[str, str]:
+        """Names of the partner that are left out, each with this host's own of that kind."""
+        suspended = self._detector.suspended()
+        own = _names(pair.end(self._host))
+        return {name: own[place] for place, name in enumerate(_names(pair.partner(self._host))) if name in suspended}
+
+    def _is_proven(self, own: str, accused: str) -> bool:
+        return bool(self._detector.adjudication([own], lambda name, _proven: name == accused))
+
+    def _find_dead(self) -> None:
+        self._dead = frozenset(name for name, good in self._detector.share().get("judged", {}).items() if not good)
+
+    # -- what runners share
+
+    def share(self) -> Dict[str, Any]:
+        """Return what each line to another runner carries, empty while all is well: who is left out, and whose runner was there before."""
+        with self._lock:
+            known = self._detector.share()
+            come = [host for host in sorted(set(map(host_of, known.get("missed", ())))) if self._of(host).present]
+        if not known or len(json.dumps(known)) > SHARED_LIMIT:
+            return {}
+        return {**known, "come": come}
+
+    def learn(self, said: Any) -> None:
+        """Take over what another runner shares. It comes from the network: what has not the form of ``share`` is ignored."""
+        if not isinstance(said, dict):
+            return
+        come = said.get("come")
+        with self._lock:
+            self._detector.learn(said)
+            self._find_dead()
+            self.present(host for host in (come if isinstance(come, list) else ()) if isinstance(host, str) and host in self.hosts)
+
+    # -- reporters that this host reports to
+
+    def reporter_answered(self, host: str) -> None:
+        with self._lock:
+            reporter = self._reporters[host]
+            reporter.slow, reporter.refusals = False, 0
+
+    def reporter_failed(self, host: str, took_s: float) -> None:
+        """A call to it failed after ``took_s`` seconds."""
+        with self._lock:
+            if self.stood_still(took_s):
+                return
+            reporter = self._reporters[host]
+            reporter.slow = took_s > SLOW_SECONDS
+            if reporter.refusals is not None:
+                reporter.refusals = 0 if reporter.slow else reporter.refusals + 1
+
+    def stood_still(self, seconds: float) -> bool:
+        """Something took so many seconds longer than it can. Return whether this host stood still: then it knows nothing of the reporters any more."""
+        if seconds < STOOD_STILL_SECONDS:
+            return False
+        with self._lock:
+            for reporter in self._reporters.values():
+                reporter.slow = False
+                reporter.refusals = reporter.refusals or 0
+        return True
+
+    def reporters(self, slow: bool) -> List[str]:
+        """The other reporters, those that do not even refuse only where ``slow`` ones are wanted, too."""
+        with self._lock:
+            return [host for host, reporter in self._reporters.items() if slow or not reporter.slow]
+
+    def is_forsaken(self) -> bool:
+        """Return True if every reporter that was there now refuses connections: the run ended while this host stood still."""
+        with self._lock:
+            return bool(self._reporters) and all((reporter.refusals or 0) >= REFUSALS for reporter in self._reporters.values())
+
+    # -- hosts that report to this one
+
+    def reported(self, host: str, over: bool, now: float) -> None:
+        """It has just reported its progress, and whether its run is over."""
+        with self._lock:
+            known = self._of(host)
+            known.reported_at = now
+            known.over = known.over or over
+
+    def nobody_else_comes(self, now: float) -> None:
+        """Another reporter says that all are over: hosts that have not reported by now never will."""
+        with self._lock:
+            self._appear_by = min(self._appear_by, now)
+
+    def silent(self, now: float) -> List[str]:
+        """The hosts that are taken for gone: those that fell silent before they were over, and those that never reported in their time."""
+        with self._lock:
+            return sorted(host for host in self.hosts if self._is_silent(self._of(host), now))
+
+    def over_among(self, hosts: Iterable[Any]) -> List[str]:
+        """Those that reported, and are over; names that are not of the plan are ignored."""
+        with self._lock:
+            return [host for host in hosts if isinstance(host, str) and host in self.hosts and self._of(host).over and self._of(host).reported_at is not None]
+
+    def all_over(self, now: float) -> bool:
+        """Is every host over, or gone?"""
+        with self._lock:
+            return all(self._is_silent(known, now) or (known.over and known.reported_at is not None) for known in map(self._of, self.hosts))
+
+    def _is_silent(self, known: _Host, now: float) -> bool:
+        if known.reported_at is None:
+            return now >= self._appear_by
+        return now - known.reported_at > self._silent_s and not known.over
+
+
+def _names(end: Endpoint) -> Tuple[str, str]:
+    return end.host, str(end)
+
+
+def host_of(name: str) -> str:
+    """The host of a name of either kind; hosts have no blanks."""
+    return name.partition(" ")[0]

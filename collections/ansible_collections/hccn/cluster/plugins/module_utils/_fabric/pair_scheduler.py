@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What is still to do on this host: which pair each device may work on now, and when a pair is tried again. Shared by the threads of the runner.
+
+A device takes part in one pair at a time and works its pairs in the order of the plan. A pair whose partner host does not answer (not yet, or no longer)
+does not hold up the later ones: a device is kept free for a partner that is there, never for one that is not.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from .channel import CONNECT_SECONDS
+from .membership import Membership
+from .plan import Pair, Plan
+
+
+class PairScheduler:
+    """``parallel``: the devices work at the same time; otherwise one pair at a time on the whole host. ``changed``: shared with the membership."""
+
+    def __init__(self, plan: Plan, membership: Membership, parallel: bool = True, changed: Optional[threading.Condition] = None) -> None:
+        self._membership = membership
+        self._host = plan.host
+        self._parallel = parallel
+        self._changed = changed or threading.Condition()
+        self._open: Dict[str, Pair] = {pair.id: pair for pair in plan.pairs}
+        self._used: Dict[int, str] = {}
+        self._closed = False
+
+    def slot(self, pair: Pair) -> int:
+        """What a pair occupies on this host: its device, or the host as a whole."""
+        return pair.end(self._host).device if self._parallel else 0
+
+    def acquire(self, pair: Pair, timeout: float) -> bool:
+        """Wait for the pair's turn on this host; return False after ``timeout`` or when the scheduler is closed."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._closed or self._turn(pair), timeout) or self._closed:
+                return False
+            self._used[self.slot(pair)] = pair.id
+            return True
+
+    def _turn(self, pair: Pair) -> bool:
+        slot = self.slot(pair)
+        return slot not in self._used and not any(
+            other.order < pair.order and self.slot(other) == slot and not self._membership.lets_others_go_first(other)
+            for other in self._open.values())
+
+    def release(self, pair: Pair) -> None:
+        """Free the pair's device; do nothing where another pair holds it."""
+        with self._changed:
+            if self._used.get(self.slot(pair)) == pair.id:
+                del self._used[self.slot(pair)]
+                self._changed.notify_all()
+
+    def settle(self, pairs: Iterable[Pair]) -> None:
+        """These are over, well or not: nothing waits for them any more."""
+        with self._changed:
+            for pair in pairs:
+                self._open.pop(pair.id, None)
+            self._changed.notify_all()
+
+    def is_open(self, pair: Pair) -> bool:
+        with self._changed:
+            return pair.id in self._open
+
+    def is_idle(self) -> bool:
+        """Is nothing open but what is left out?"""
+        with self._changed:
+            return all(self._membership.is_left_out(pair) for pair in self._open.values())
+
+    def open_initiated(self) -> List[Pair]:
+        """Pairs that this host has still to measure, in order."""
+        with self._changed:
+            return self._sorted(pair for pair in self._open.values() if pair.source.host == self._host)
+
+    def awaited(self) -> Dict[str, List[Pair]]:
+        """Return all open pairs of the initiating hosts that an unused device of this host waits for, by host.
+
+        A device waits for its next pair, and for the next that does not let others go first, since the later ones stay behind that. Pairs
+        that let others go first and that this host initiates are skipped: it retries those itself.
+        """
+        with self._changed:
+            following: Dict[Tuple[int, bool], Pair] = {}
+            for pair in self._sorted(self._open.values()):
+                waits = self._membership.lets_others_go_first(pair)
+                if not waits or pair.source.host != self._host:
+                    following.setdefault((self.slot(pair), waits), pair)
+            hosts = {pair.source.host for (slot, _lost), pair in following.items() if pair.target.host == self._host and slot not in self._used}
+            return {host: [pair for pair in self._open.values() if pair.source.host == host] for host in sorted(hosts)}
+
+    @staticmethod
+    def _sorted(pairs: Iterable[Pair]) -> List[Pair]:
+        return sorted(pairs, key=lambda pair: pair.order)
+
+    def wait(self, timeout: float) -> None:
+        """Wait until anything changes."""
+        with self._changed:
+            self._changed.wait(timeout)
+
+    def wait_done(self, timeout: float) -> bool:
+        """Wait until nothing is open or in use; return False after ``timeout``."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._open and not self._used, timeout)
+
+    def close(self) -> None:
+        """Nothing is acquired from now on."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+PATIENCE_SECONDS = 1.0
+LEAST_SECONDS = 0.02
+BUSY_SECONDS = 0.01
+"""Times one to eight, by the pair: sources that keep each other waiting must not come back in step."""
+PARKED_SECONDS = 0.5
+"""How long a pair rests that the other end leaves out for the time being."""
+BACKOFF_SECONDS = (0.2, 2.0)
+SPACING_SECONDS = 0.1
+"""Between calls in vain: hundreds of partners that have not started yet are not called all the time. They call, too, once they are there."""
+LOST_SHARE = 3
+"""A device with other pairs to do waits so many times as long as a call in vain took before it calls there again. Of one that took longer than its
+deadline only that counts: this host stood still in it."""
+
+
+class Backoff:
+    """The pairs that one device has still to measure, in the order of ``pairs``, and when each is tried next."""
+
+    def __init__(self, pairs: Iterable[Pair], clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._due = dict.fromkeys(pairs, 0.0)
+        self._failures: Dict[Pair, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._due)
+
+    def __iter__(self) -> Iterator[Pair]:
+        """Of what is there now, whatever is removed meanwhile."""
+        return iter(list(self._due))
+
+    def ready(self, is_lost: Callable[[str], bool]) -> List[Pair]:
+        """Return the pairs whose time has come, or whose partner did not answer and was met since. ``is_lost``: of a host."""
+        now = self._clock()
+        return [pair for pair, due in self._due.items() if due <= now or (pair in self._failures and not is_lost(pair.target.host))]
+
+    def patience(self) -> float:
+        """Seconds until the next one's time comes, PATIENCE_SECONDS at most."""
+        now = self._clock()
+        return min([PATIENCE_SECONDS, *(max(LEAST_SECONDS, due - now) for due in self._due.values() if due > now)])
+
+    def busy(self, pair: Pair, parked: bool) -> None:
+        """The other end is in use, or leaves the pair out for the time being; so it answers."""
+        self._failures.pop(pair, None)
+        self._due[pair] = self._clock() + (PARKED_SECONDS if parked else BUSY_SECONDS * (1 + pair.order % 8))
+
+    def failed(self, pair: Pair, seconds: float) -> None:
+        """The other end was called in vain, which took ``seconds``."""
+        self._failures[pair] = failures = self._failures.get(pair, 0) + 1
+        least, most = BACKOFF_SECONDS
+        spent = LOST_SHARE * min(seconds, CONNECT_SECONDS) if len(self._due) > 1 else 0.0
+        self._due[pair] = self._clock() + max(spent, min(most, least * 2 ** min(failures, 8)), SPACING_SECONDS * len(self._failures))
+
+    def over(self, pair: Pair) -> None:
+        del self._due[pair]
+        self._failures.pop(pair, None)

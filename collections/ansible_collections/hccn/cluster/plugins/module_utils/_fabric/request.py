@@ -1,0 +1,258 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The parameters of rdma_perf, parsed and checked once, when the module is called."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
+
+from .._core import process
+from .._core.errors import HccnError, InputError
+from .._device.host import expand
+from .._device.tool import DRIVER_TOOLS, HccnTool, find_program
+from .._perf import iperf3, packages, perftest_preflight
+from .._perf.iperf3 import Iperf3
+from .._perf.perftest import Perftest
+from .._perf.perftest_options import ALL_SIZES, Options
+from .._perf.roce_test import RoceTest
+from .._perf.sizes import parse_size
+from .failure_detector import deadline
+from .plan import Plan, parse_plan, unpack
+
+LINE_RATE = "line_rate_gbit_s"
+"""In the context of a record: of one link, so of the slower of the two ends."""
+LEAST_DEADLINE_S = 10.0
+"""Starting tools and resetting devices takes its time on a busy host, whatever the test itself does."""
+ROCE_TEST, PERFTEST, IPERF3 = "roce_test", "perftest", "iperf3"
+TOOLS = (ROCE_TEST, PERFTEST, IPERF3)
+AUTO = "auto"
+
+DEFAULT_SIZE_BYTES = 64 * 1024
+DEFAULT_ITERATIONS = 5000
+SLOWEST_BYTES_S = 125e6
+"""What any link in use gets through, 1 Gbit/s."""
+PARALLEL = "rails"
+
+_KEY = re.compile(r"[0-9a-fA-F]{32}")
+_OF_HOST = ("product", "driver", "firmware")
+_OF_DEVICE = ("leaf", LINE_RATE)
+"""One value for all devices, or a dictionary by device id."""
+
+PairTool = Union[RoceTest, Perftest, Iperf3]
+Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ToolRequest:
+    """The tool that is to measure, its options, and the names of the programs that it needs on this host."""
+
+    name: str
+    options: Options
+    rdma_device: str
+    hccn_tool: str
+    npu_smi: str
+    timeout_s: float
+    root: str
+
+    @classmethod
+    def parse(cls, params: Params) -> "ToolRequest":
+        """From the parameters of rdma_perf. Raises InputError."""
+        options = _options(params)
+        if params["rdma_device"] != AUTO and params["tool"] != PERFTEST:
+            raise InputError("rdma_device means nothing to %s" % params["tool"], "only perftest is told the RDMA device of a host")
+        return cls(params["tool"], options, str(params["rdma_device"]), params["hccn_tool"], params["npu_smi"], float(params["timeout"]), params["root"])
+
+    def make(self, plan: Plan) -> PairTool:
+        """The tool for this host's part of the plan. Raises InputError for options that it does not take, HccnError where it cannot work here."""
+        if self.name == PERFTEST:
+            return self._perftest(plan)
+        if self.name == IPERF3:
+            iperf3.validate(self.options)
+            return Iperf3(self.options, _iperf3_version())
+        return RoceTest(find_hccn_tool(self.hccn_tool, self.timeout_s), self.options)
+
+    def _perftest(self, plan: Plan) -> Perftest:
+        addresses = {pair.end(plan.host).device: pair.end(plan.host).address for pair in plan.pairs}
+        names: Dict[int, str] = {} if self.rdma_device == AUTO else dict.fromkeys(addresses, self.rdma_device)
+        tool, problems = perftest_preflight.prepare(self.options, addresses, names, self.root)
+        if problems:
+            raise HccnError(problems[0].rule, problems[0].message, problems[0].hint or "")
+        return tool
+
+
+def _options(params: Params) -> Options:
+    all_sizes = params["size"] == "all"
+    return Options(
+        operation=params["operation"], measure=params["measure"], all_sizes=all_sizes,
+        size_bytes=None if all_sizes or params["size"] is None else parse_size(params["size"]),
+        iterations=params["iterations"], duration_s=params["duration"], qps=params["qps"], mtu=params["mtu"],
+        gid_index=params["gid_index"], traffic_class=params["traffic_class"], bidirectional=params["bidirectional"])
+
+
+def find_program_path(name: str, folders: Sequence[str]) -> str:
+    """The whole path of a program, since the runner does not stay in the folder it is started in. Raises HccnError."""
+    return os.path.abspath(find_program(name, folders))
+
+
+def find_hccn_tool(name: str, timeout_s: float) -> HccnTool:
+    """Raises HccnError where this host has none."""
+    return HccnTool(find_program_path(name, (DRIVER_TOOLS,)), timeout_s)
+
+
+def _iperf3_version() -> str:
+    if shutil.which("iperf3") is None:
+        raise HccnError("tool_missing", "iperf3 is not in PATH", packages.hint(packages.IPERF3))
+    return iperf3.parse_version(process.run(("iperf3", "--version"), perftest_preflight.VERSION_SECONDS).stdout)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How pairs are worked.
+
+    ``start_delay_s``: from a server's start until it listens; ``pair_timeout_s``: for one pair once both ends are claimed; ``meeting_timeout_s``: from the
+    start of this runner until those of its partners must be up; ``parallel``: the devices work at the same time; ``expected_s``: of one pair, None where that
+    is not known.
+    """
+
+    start_delay_s: float
+    pair_timeout_s: float
+    meeting_timeout_s: float
+    parallel: bool = True
+    expected_s: Optional[float] = None
+
+    @property
+    def deadline(self) -> float:
+        """Seconds after which one pair is given up."""
+        return self.pair_timeout_s if self.expected_s is None else min(self.pair_timeout_s, max(LEAST_DEADLINE_S, deadline(self.expected_s)))
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """One host's part of a run, as ``state: present`` asks for it.
+
+    ``plan``: the pairs of the wanted devices; ``whole_plan``: of all hosts, as it was given; ``reporters``: hosts that collect how far all hosts are;
+    ``device_context``: by device, what the task adds to the context of records; ``resume``: the run id, or ``last``, of the run to go on with.
+    """
+
+    plan: Plan
+    whole_plan: Mapping[str, Any]
+    tool: ToolRequest
+    settings: Settings
+    key: bytes
+    reporters: Tuple[str, ...]
+    device_context: Mapping[int, Mapping[str, Any]]
+    cpu_governor: str
+    resume: Optional[str]
+    allow_busy: bool
+    wait: bool
+    fail_on: str
+    state_dir: str
+    root: str
+
+    @property
+    def run_id(self) -> str:
+        return self.plan.run_id
+
+    @classmethod
+    def parse(cls, params: Params) -> "RunRequest":
+        """Raises InputError, which names the parameter and what is wrong with it."""
+        whole = unpack(params["plan"])
+        plan = parse_plan(whole, params["host"], params["run_id"])
+        plan = plan.limited(expand(params["devices"], plan.devices))
+        tool = ToolRequest.parse(params)
+        return cls(
+            plan=plan, whole_plan=whole, tool=tool, device_context=device_context(params["context"], plan.devices),
+            reporters=_reporters(params["reporters"], plan), settings=_settings(params, tool), key=_key(params["key"]), cpu_governor=params["cpu_governor"],
+            resume=params["resume"], allow_busy=params["allow_busy"], wait=params["wait"], fail_on=params["fail_on"], state_dir=params["state_dir"],
+            root=params["root"])
+
+    @property
+    def conditions(self) -> Dict[str, Any]:
+        """Options that the tool does not report: whether a value is that of one NPU alone, by which device, and at which clock of the CPU."""
+        return {"cpu_governor": self.cpu_governor, "parallel": PARALLEL if self.settings.parallel else "none", "rdma_device": self.tool.rdma_device}
+
+
+@dataclass(frozen=True)
+class EndRequest:
+    """The run to end on this host, as ``state: absent`` asks for it. ``purge``: remove its journal, too."""
+
+    run_id: str
+    state_dir: str
+    root: str
+    purge: bool
+    hccn_tool: str
+    timeout_s: float
+
+    @classmethod
+    def parse(cls, params: Params) -> "EndRequest":
+        return cls(params["run_id"], params["state_dir"], params["root"], params["purge"], params["hccn_tool"], float(params["timeout"]))
+
+
+def _reporters(hosts: Sequence[str], plan: Plan) -> Tuple[str, ...]:
+    unknown = [host for host in hosts if host not in plan.controls]
+    if unknown:
+        raise InputError("reporters: %s is not among the hosts of the plan" % unknown[0])
+    return tuple(dict.fromkeys(hosts))
+
+
+def _settings(params: Params, tool: ToolRequest) -> Settings:
+    start_delay_s = params["server_start_delay"]
+    settings = Settings(start_delay_s, params["pair_timeout"], params["meeting_timeout"], params["parallel"] == PARALLEL,
+                        expected_pair_seconds(tool.name, tool.options, start_delay_s))
+    if settings.start_delay_s < 0 or settings.meeting_timeout_s < 0:
+        raise InputError("server_start_delay and meeting_timeout must not be negative")
+    needed = (tool.options.duration_s or 0) + settings.start_delay_s
+    if settings.pair_timeout_s <= needed:
+        raise InputError("pair_timeout is %g s, but a pair takes %g s by duration and server_start_delay alone" % (settings.pair_timeout_s, needed))
+    return settings
+
+
+def expected_pair_seconds(tool: str, options: Options, start_delay_s: float) -> float:
+    """Return the most that one pair takes where all is well: two servers and resets, and the test at a bandwidth that is far too low."""
+    if options.duration_s or tool == IPERF3:
+        test = float(options.duration_s or iperf3.DEFAULT_SECONDS)
+    else:
+        size_bytes = sum(ALL_SIZES) if options.all_sizes else options.size_bytes or DEFAULT_SIZE_BYTES
+        test = size_bytes * (options.iterations or DEFAULT_ITERATIONS) * (options.qps or 1) / SLOWEST_BYTES_S
+    return 2 * float(start_delay_s) + test
+
+
+def _key(text: str) -> bytes:
+    if _KEY.fullmatch(text) is None:
+        raise InputError("key is not of 32 hexadecimal digits (128 bit)", "make one a run, the same for all its hosts")
+    return bytes.fromhex(text)
+
+
+def device_context(given: Optional[Mapping[str, Any]], devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
+    """Return what the task knows of each device beside what the tool reports. Raises InputError for a line rate that is no number of Gbit/s."""
+    known = given or {}
+    found: Dict[int, Dict[str, Any]] = {}
+    for device in devices:
+        values: Dict[str, Any] = {name: known[name] for name in _OF_HOST if known.get(name)}
+        for name in _OF_DEVICE:
+            value = _of_device(known.get(name), device)
+            if value not in (None, ""):
+                values[name] = _rate(value, device) if name == LINE_RATE else str(value)
+        found[device] = values
+    return found
+
+
+def _of_device(value: Any, device: int) -> Any:
+    if isinstance(value, dict):
+        return value.get(device, value.get("%d" % device))
+    return value
+
+
+def _rate(value: Any, device: int) -> float:
+    try:
+        rate = 0.0 if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        rate = 0.0
+    if not 0 < rate < 1e6:
+        raise InputError("context: the line rate of device %d is %r, which is no number of Gbit/s" % (device, value))
+    return rate

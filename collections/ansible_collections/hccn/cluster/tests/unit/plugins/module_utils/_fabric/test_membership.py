@@ -1,0 +1,208 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import membership
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.channel import CONNECT_SECONDS
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.membership import Membership
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
+
+SILENT = HccnError("peer_unreachable", "no answer")
+TIMEOUT = HccnError("roce_test_timeout", "no end")
+REFUSED = HccnError("connection_refused", "no")
+
+
+def pair(order, source, target, device=0):
+    return Pair("p%d" % order, order, order, Endpoint(source, device, "10.0.0.1"), Endpoint(target, device, "10.0.0.2"))
+
+
+def knowing(host="c"):
+    """It knows that h did not answer two others, and has succeeded with d itself."""
+    known, other = Membership(host), Membership("a")
+    other.pair_ended(pair(1, "a", "h"), SILENT)
+    other.pair_ended(pair(2, "b", "h"), SILENT)
+    known.learn(other.share())
+    known.pair_ended(pair(3, host, "d"), None)
+    return known
+
+
+def test_a_silent_runner_takes_all_npus_of_its_host_along():
+    known = knowing()
+    assert known.is_left_out(pair(4, "c", "h", 5))
+    assert not known.is_left_out(pair(5, "c", "d", 5))
+
+
+def test_a_hanging_test_takes_its_npu_only():
+    known = Membership("c")
+    known.pair_ended(pair(1, "c", "h", 3), TIMEOUT)
+    known.pair_ended(pair(2, "b", "h", 3), TIMEOUT)
+    assert known.is_left_out(pair(4, "d", "h", 3))
+    assert not known.is_left_out(pair(4, "d", "h", 4))
+
+
+def test_an_error_told_at_once_leaves_nobody_out():
+    known = Membership("c")
+    for order, name in enumerate("abcd"):
+        known.pair_ended(pair(order, name, "h"), REFUSED)
+    assert not known.is_left_out(pair(9, "c", "h"))
+    assert known.share() == {}
+
+
+def test_one_trial_at_a_time():
+    known = knowing()
+    first, second = pair(4, "c", "h", 0), pair(5, "c", "h", 1)
+    assert known.start_trial(first) and known.start_trial(first)
+    assert not known.start_trial(second)
+    known.pair_over(first)
+    assert known.start_trial(second)
+
+
+def test_a_trial_without_an_answer_is_the_end():
+    known, other = knowing(), knowing("d")
+    tried, rest = pair(4, "c", "h", 0), pair(5, "c", "h", 1)
+    known.trial_ended(tried, SILENT)
+    names = known.given_up(rest)
+    assert names == ("h",)
+    assert known.why_given_up(rest, names)[0] is True
+    assert known.why_given_up(rest, names)[1].message == "h was left out: there was no answer with a, b, nor from it at the end of the run"
+    other.learn(known.share())
+    assert other.given_up(pair(6, "h", "d")) == ("h", "h npu 0")
+    assert other.given_up(pair(7, "a", "d")) == ()
+
+
+@pytest.mark.parametrize("error", [None, REFUSED])
+def test_a_trial_with_an_answer_brings_all_pairs_back(error):
+    known = knowing()
+    known.trial_ended(pair(4, "c", "h", 0), error)
+    assert not known.is_left_out(pair(5, "c", "h", 1))
+    assert known.given_up(pair(5, "c", "h", 1)) == ()
+
+
+def test_who_is_not_proven_good_does_not_judge():
+    known = Membership("c")
+    known.pair_ended(pair(1, "a", "h"), SILENT)
+    known.pair_ended(pair(2, "b", "h"), SILENT)
+    known.trial_ended(pair(4, "c", "h"), SILENT)
+    assert known.given_up(pair(5, "c", "h")) == ()
+    assert known.is_left_out(pair(5, "c", "h"))
+
+
+class TestHosts:
+    """Three calls in vain over two seconds, without a success between, and a runner that was there or had its time to come."""
+
+    def fails(self, known, *moments, host="h"):
+        return [known.call_failed(host, pair(0, "c", host), SILENT, now) for now in moments]
+
+    def test_one_that_never_came_is_given_up_after_the_time_of_the_meeting(self):
+        known = Membership("c", "ch", meeting_s=60.0)
+        known.start(100.0)
+        assert self.fails(known, 100.0, 130.0, 160.0, 160.1) == [False, False, False, True]
+
+    def test_one_that_was_there_is_given_up_soon(self):
+        known = Membership("c", "ch", meeting_s=60.0)
+        known.start(100.0)
+        known.met("h")
+        assert self.fails(known, 101.0, 101.1, 102.9, 103.0) == [False, False, False, True]
+        known.met("h")
+        assert not known.is_lost("h")
+        assert self.fails(known, 104.0, 105.0, 106.0) == [False, False, True]
+
+    def test_one_that_only_reports_is_not_waited_for_without_end(self):
+        known = Membership("c", "ch", meeting_s=60.0)
+        for now in (1.0, 2.0):
+            self.fails(known, now)
+            known.present(["h"])
+        assert self.fails(known, 3.0) == [True]
+
+    def test_a_lost_one_lets_others_go_first_until_it_is_met(self):
+        known, one = Membership("c", "ch", meeting_s=60.0), pair(0, "c", "h")
+        assert not known.lets_others_go_first(one)
+        self.fails(known, 1.0)
+        assert known.is_lost("h") and known.lets_others_go_first(one)
+        known.present(["h"])
+        assert known.is_lost("h")
+        known.met("h")
+        assert not known.lets_others_go_first(one)
+
+    def test_only_one_that_has_come_gets_strikes(self):
+        known = Membership("c", "abch", meeting_s=60.0)
+        known.call_failed("h", pair(1, "a", "h"), SILENT, 1.0)
+        known.call_failed("h", pair(2, "b", "h"), SILENT, 2.0)
+        assert not known.is_left_out(pair(3, "c", "h"))
+        known.met("h")
+        known.call_failed("h", pair(1, "a", "h"), SILENT, 3.0)
+        known.call_failed("h", pair(2, "b", "h"), SILENT, 4.0)
+        assert known.is_left_out(pair(3, "c", "h"))
+
+    def test_a_trial_that_cannot_be_called_is_over_at_once(self):
+        known = knowing()
+        assert known.call_failed("h", pair(4, "c", "h"), SILENT, 1.0, trial=True)
+        assert known.given_up(pair(5, "c", "h", 1)) == ("h",)
+
+    def test_once_all_are_started_those_that_are_not_there_have_as_long_as_a_silent_one(self):
+        known = Membership("c", "ch", meeting_s=600.0, silent_s=11.0)
+        known.start(100.0)
+        known.all_started(200.0)
+        known.all_started(300.0)
+        assert [known.is_late(now) for now in (150.0, 211.0, 211.1)] == [False, False, True]
+        assert (known.silent(210.0), known.silent(211.0)) == ([], ["c", "h"])
+
+
+class TestReports:
+    """What a reporter knows of the hosts that report to it."""
+
+    def test_who_is_silent_and_who_is_over(self):
+        known = Membership("a", "abc", ["a"], meeting_s=60.0, silent_s=10.0)
+        known.reported("a", True, 0.0)
+        known.reported("b", False, 0.0)
+        assert (known.silent(10.0), known.silent(11.0), known.silent(60.0)) == ([], ["b"], ["b", "c"])
+        assert (known.all_over(59.0), known.all_over(60.0)) == (False, True)
+        known.reported("c", False, 61.0)
+        assert not known.all_over(61.0)
+        known.reported("c", True, 62.0)
+        assert (known.all_over(62.0), known.over_among(["c", "b", 7, "x", ["a"], "a"])) == (True, ["c", "a"])
+
+    def test_a_report_that_comes_late_does_not_bring_a_run_back(self):
+        known = Membership("a", "ab", ["a"], meeting_s=60.0, silent_s=10.0)
+        known.reported("b", True, 1.0)
+        known.reported("b", False, 2.0)
+        assert known.is_over("b")
+
+    def test_a_reporter_names_over_hosts_that_did_not_report_here(self):
+        known = Membership("a", "abc", ["a", "b"])
+        known.over(["c", "x", 7, ["b"]])
+        assert ([host for host in "abcx" if known.is_over(host)], known.over_among("abcx")) == (["c"], [])
+
+    def test_nobody_else_comes(self):
+        known = Membership("a", "ab", ["a"], meeting_s=60.0, silent_s=10.0)
+        known.nobody_else_comes(5.0)
+        assert (known.silent(4.9), known.silent(5.0)) == ([], ["a", "b"])
+
+
+def test_what_lasts_longer_than_all_deadlines_of_a_call_is_a_stand_still():
+    assert membership.STOOD_STILL_SECONDS == 5 * CONNECT_SECONDS
+
+
+def test_each_change_of_a_decision_is_announced_with_the_lock_held():
+    class Lock:
+        held = 0
+
+        def __enter__(self):
+            self.held += 1
+
+        def __exit__(self, *_error):
+            self.held -= 1
+
+    lock, changes = Lock(), []
+    known = Membership("c", "cdh", lock=lock, changed=lambda: changes.append(lock.held > 0))
+    known.met("h")
+    known.present(["h"])
+    known.call_failed("h", pair(1, "c", "h"), SILENT, 1.0)
+    known.pair_ended(pair(2, "c", "d"), None)
+    known.trial_ended(pair(3, "c", "h"), SILENT)
+    known.learn({"judged": {"h": False}})
+    assert (changes, lock.held) == ([True] * 6, 0)

@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import threading
+
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.membership import Membership
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_scheduler import PairScheduler
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control, Endpoint, Pair, Plan
+
+NOW = 0.0
+SOON = 10.0
+
+
+def pair(order, source, target, device=0):
+    return Pair("p%d" % order, order + 1, order, Endpoint(source, device, "10.0.0.1"), Endpoint(target, device, "10.0.0.2"))
+
+
+def scheduler_of(*pairs, **options):
+    return PairScheduler(Plan("r1", "me", pairs, {"me": Control("127.0.0.1", 1)}), Membership("me"), **options)
+
+
+def lose(scheduler, host):
+    scheduler._membership.call_failed(host, pair(0, "me", host), HccnError("peer_unreachable", "no answer"), NOW)
+
+
+def test_pairs_of_a_device_have_their_turn_in_order():
+    first, second = pair(0, "x", "me"), pair(1, "me", "y")
+    scheduler = scheduler_of(first, second)
+    assert not scheduler.acquire(second, NOW)
+    assert scheduler.acquire(first, NOW)
+    assert not scheduler.acquire(second, NOW)
+    scheduler.settle([first])
+    assert not scheduler.acquire(second, NOW)
+    scheduler.release(first)
+    assert scheduler.acquire(second, NOW)
+
+
+def test_a_lost_partner_does_not_hold_up_the_next():
+    first, second = pair(0, "x", "me"), pair(1, "me", "y")
+    scheduler = scheduler_of(first, second)
+    lose(scheduler, "x")
+    assert scheduler.acquire(second, NOW)
+    scheduler.release(second)
+    scheduler._membership.met("x")
+    assert not scheduler.acquire(second, NOW)
+
+
+def test_devices_are_independent_unless_the_host_works_one_pair_at_a_time():
+    one, other = pair(0, "me", "x", device=0), pair(1, "me", "x", device=1)
+    rails = scheduler_of(one, other)
+    assert rails.acquire(one, NOW) and rails.acquire(other, NOW)
+    single = scheduler_of(one, other, parallel=False)
+    assert single.acquire(one, NOW)
+    assert not single.acquire(other, NOW)
+
+
+def test_releasing_what_another_pair_holds_does_nothing():
+    first, second = pair(0, "me", "x"), pair(1, "me", "y")
+    scheduler = scheduler_of(first, second)
+    assert scheduler.acquire(first, NOW)
+    scheduler.release(second)
+    scheduler.settle([first])
+    assert not scheduler.acquire(second, NOW)
+
+
+def test_waiting_ends_with_the_last_pair():
+    only = pair(0, "me", "x")
+    scheduler = scheduler_of(only)
+    assert scheduler.acquire(only, NOW)
+    scheduler.settle([only])
+    assert not scheduler.wait_done(NOW)
+    timer = threading.Timer(0.01, scheduler.release, [only])
+    timer.start()
+    assert scheduler.wait_done(SOON)
+    timer.join(SOON)
+
+
+def test_closing_wakes_who_waits():
+    first, second = pair(0, "me", "x"), pair(1, "me", "y")
+    scheduler = scheduler_of(first, second)
+    assert scheduler.acquire(first, NOW)
+    answers = []
+    waiting = threading.Thread(target=lambda: answers.append(scheduler.acquire(second, SOON)))
+    waiting.start()
+    scheduler.close()
+    waiting.join(SOON)
+    assert answers == [False]
+
+
+def test_who_is_awaited():
+    mine, theirs, later, elsewhere = pair(0, "me", "x"), pair(1, "y", "me"), pair(2, "z", "me"), pair(3, "w", "me", device=1)
+    scheduler = scheduler_of(mine, theirs, later, elsewhere)
+    assert scheduler.awaited() == {"w": [elsewhere]}
+    scheduler.settle([mine])
+    assert scheduler.awaited() == {"w": [elsewhere], "y": [theirs]}
+    lose(scheduler, "y")
+    assert scheduler.awaited() == {"w": [elsewhere], "y": [theirs], "z": [later]}
+    assert scheduler.acquire(later, NOW)
+    assert scheduler.awaited() == {"w": [elsewhere]}
+
+
+def test_all_pairs_of_an_awaited_host_are_asked_for():
+    pairs = [pair(0, "x", "me"), pair(1, "x", "me", device=1), pair(2, "x", "me")]
+    assert scheduler_of(*pairs).awaited() == {"x": pairs}
+
+
+def test_own_pairs_in_order():
+    one, other = pair(1, "me", "x"), pair(0, "me", "y")
+    scheduler = scheduler_of(one, other, pair(2, "x", "me"))
+    assert scheduler.open_initiated() == [other, one]
+    assert scheduler.is_open(one)
+    scheduler.settle([one])
+    assert not scheduler.is_open(one)
+    assert scheduler.open_initiated() == [other]
+
+
+def test_an_own_pair_that_is_left_out_hides_nobody_who_is_waited_for():
+    """Else the pair of x would stay open, the host would never be idle, and what is left out never tried again."""
+    own, theirs = pair(0, "me", "y"), pair(1, "x", "me")
+    scheduler = scheduler_of(own, theirs)
+    for partner in ("v", "w"):
+        scheduler._membership.pair_ended(pair(2, partner, "y"), HccnError("peer_lost", "gone"))
+    lose(scheduler, "x")
+    assert scheduler.awaited() == {"x": [theirs]}
