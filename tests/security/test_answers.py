@@ -38,11 +38,11 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.compose i
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html as page_html
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import export, markdown, model, prometheus
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.events import Events
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.records import results
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.trials import pairs
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.world import World
 
+from tests.fabric_simulation.events import Events
+from tests.fabric_simulation.records import results
+from tests.fabric_simulation.trials import pairs
+from tests.fabric_simulation.world import World
 from tests.security import documented, mutations
 
 MUTATIONS = int(os.environ.get("HCCN_MUTATIONS", "500"))

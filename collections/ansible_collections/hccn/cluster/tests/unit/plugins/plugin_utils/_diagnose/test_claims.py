@@ -10,8 +10,6 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge impor
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.second_look import second_look
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import extended
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.trials import confirmed
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.world import NODE, SLOW, Claim, Fault, World
 
 HOSTS = "abcdef"
 
@@ -91,42 +89,6 @@ def test_the_sentence_of_the_majority():
     assert diagnose(HOSTS, answers(390.0, rate=None)).problems[0].message == (
         "it reported 390 Gbit/s to its partners, where the other hosts measure 195 Gbit/s, also with this host: none of them confirms it, so its values are "
         "dropped")
-
-
-FACTORS = (0.1, 0.5, 0.8, 0.95, 1.05, 1.2, 2.0, 10.0)
-KINDS = ({"line_rate": 200.0}, {}, {"latency": True})
-
-
-@pytest.mark.parametrize("plan, count, devices", [
-    ("quick", 4, 1), ("quick", 5, 8), ("quick", 8, 1), ("quick", 16, 8), ("quick", 64, 2), ("leaves", 16, 2), ("leaves", 64, 1), ("full", 4, 8), ("full", 9, 2),
-    ("full", 32, 1)])
-def test_one_host_that_reports_a_multiple_of_what_it_measures(plan, count, devices):
-    wrong = []
-    for kind in KINDS:
-        for seed, factor in enumerate(FACTORS):
-            hosts = World(count).hosts
-            claim = Claim(hosts[seed * 5 % count], factor)
-            found = confirmed(World(count, devices, 4 if plan == "leaves" or seed % 2 else 0, seed=seed, claim=claim, **kind), plan, seed)
-            hit = [verdict.host for verdict in found.verdicts if verdict.host != claim.host and verdict.verdict != "good"]
-            wrong += [(kind, factor, hit)] if hit else []
-    assert wrong == []
-
-
-def test_above_the_line_rate_the_reporter_is_never_good():
-    for factor in (1.2, 2.0, 10.0):
-        found = confirmed(World(16, 8, claim=Claim("n03", factor), line_rate=200.0), "quick")
-        assert classes(found) == {**dict.fromkeys(World(16).hosts, "good"), "n03": "not_measured"}
-
-
-@pytest.mark.parametrize("devices", [1, 8])
-@pytest.mark.parametrize("plan", ["quick", "full"])
-def test_a_slow_host_among_four_is_still_found(plan, devices):
-    """Also where one sound host alone reports the good pairs: then the confirmation run asks the two others."""
-    for kind in KINDS:
-        for seed in range(8):
-            slow = "n%d" % (seed % 4 + 1)
-            found = confirmed(World(4, devices, 0, seed=seed, faults=[Fault(NODE, slow, SLOW, 0.3)], **kind), plan, seed)
-            assert {verdict.host: verdict.verdict for verdict in found.verdicts if verdict.verdict != "good"} == {slow: "slow"}, (seed, kind)
 
 
 def test_two_good_pairs_that_one_host_alone_reports_are_confirmed_by_others():

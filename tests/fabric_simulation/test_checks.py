@@ -8,9 +8,9 @@ import secrets
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate import __main__ as table
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate import checks
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.whole import cost
+from tests.fabric_simulation import __main__ as table
+from tests.fabric_simulation import checks
+from tests.fabric_simulation.cost import cost
 
 FRESH = secrets.randbelow(10**9)
 

@@ -1,6 +1,5 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """A fabric that does not exist: hosts with NPUs on leaves, and what is wrong with them. What a pair comes to follows from its two ends and the path."""
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .._diagnose.cells import End
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.cells import End
 
 LINE = 195.0
 """Gbit/s of a sound pair."""

@@ -1,6 +1,5 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """One trial: a world, a plan, a run, the rounds of isolation, the diagnosis, and whether it says what is true."""
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._diagnose.cells import End
-from .._diagnose.judge import Diagnosis, diagnose
-from .._diagnose.second_look import second_look
-from .._plan.expand import extended, pairs_of
-from .._plan.isolation import isolation_rounds
-from .._plan.rounds import make_plan
-from .events import Done, Events, Pair
-from .records import results
-from .world import DEAD, DEVICE, HUNG, LEAF, NODE, PATH, RAIL, SLOW, Fault, World
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.cells import End
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import Diagnosis, diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.second_look import second_look
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import extended, pairs_of
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.isolation import isolation_rounds
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from tests.fabric_simulation.events import Done, Events, Pair
+from tests.fabric_simulation.records import results
+from tests.fabric_simulation.world import DEAD, DEVICE, HUNG, LEAF, NODE, PATH, RAIL, SLOW, Fault, World
 
 MOST_ROUNDS = 6
 

@@ -1,6 +1,5 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """The time and memory of the diagnosis of a whole matrix, measured in a process of its own."""
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .._diagnose.judge import diagnose
-from .records import SIZE, WHAT
-from .world import LINE, World
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
+from tests.fabric_simulation.records import SIZE, WHAT
+from tests.fabric_simulation.world import LINE, World
 
 DROP = 0.8
 

@@ -1,6 +1,5 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """A run over virtual time: every NPU works its pairs in the order of the plan, a pair starts when both ends are free, and there is no barrier.
 
 Who hangs is left out by the code that does so in earnest (module_utils/_fabric/suspension.py), each host with what it knows itself and what its
@@ -14,9 +13,9 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...module_utils._fabric.suspension import Suspension, deadline
-from .._diagnose.cells import End
-from .world import FAILED, OK, SILENT, Outcome, World
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.suspension import Suspension, deadline
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.cells import End
+from tests.fabric_simulation.world import FAILED, OK, SILENT, Outcome, World
 
 TAIL = 0.1
 """Mean of what a pair takes longer than it should, as a share of its time; exponential."""

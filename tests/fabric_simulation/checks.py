@@ -1,6 +1,5 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """What the fabric check is held to, measured on simulated fabrics: each check runs its trials and returns a row of the table."""
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from .._diagnose.cells import End
-from .._diagnose.judge import diagnose
-from .._plan.expand import rounds_of
-from .._plan.rounds import make_plan
-from .events import Events, Pair, with_barriers
-from .records import matrix
-from .trials import Trial, bad_ends, confirmed, fabric_fault, pairs, run
-from .world import DEVICE, FLAPPING, HUNG, LEAF, NODE, PATH, RAIL, SLOW, Claim, Fault, World
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.cells import End
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import rounds_of
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from tests.fabric_simulation.events import Events, Pair, with_barriers
+from tests.fabric_simulation.records import matrix
+from tests.fabric_simulation.trials import Trial, bad_ends, confirmed, fabric_fault, pairs, run
+from tests.fabric_simulation.world import DEVICE, FLAPPING, HUNG, LEAF, NODE, PATH, RAIL, SLOW, Claim, Fault, World
 
 SIZES = (64, 128, 256, 512, 1024)
 LARGE = (2048, 4096)

@@ -1,7 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Draws the table: ``python -m ansible_collections.hccn.cluster.plugins.plugin_utils._simulate``, or ``make simulate``."""
+"""Print the results of all checks on simulated fabrics: ``python -m tests.fabric_simulation``, or ``make simulate``."""
 
 from __future__ import annotations
 
@@ -12,17 +11,17 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 
-from ...module_utils._core.words import some
-from . import checks
-from .checks import Figures, Row, timed
-from .whole import cost
+from ansible_collections.hccn.cluster.plugins.module_utils._core.words import some
+from tests.fabric_simulation import checks
+from tests.fabric_simulation.checks import Figures, Row, timed
+from tests.fabric_simulation.cost import cost
 
 FAULTS = ("nothing", "node", "rail", "path", "quarter")
 MOST_SECONDS, MOST_GIBIBYTES = 10.0, 1.0
 
 
 def rows(trials: int, fresh: int, largest: int) -> Iterator[Row]:
-    """All checks. ``trials``: seeds from 0 on, beside the fresh one."""
+    """Run all checks, with the seeds 0 to ``trials`` - 1 and the seed ``fresh``."""
     seeds = [*range(trials), fresh]
     few = seeds[:max(3, trials // 10)] + [fresh]
     yield timed("rounds of the plans", lambda: checks.rounds_of_plans([size for size in (64, 65, 256, 1024, 4096) if size <= largest]))
@@ -46,7 +45,7 @@ def rows(trials: int, fresh: int, largest: int) -> Iterator[Row]:
 
 
 def of_matrix(count: int, fault: str) -> Figures:
-    """In a process of its own, whose memory is measured."""
+    """Diagnose a whole matrix in a process of its own, so that its memory can be measured."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         found = pool.apply(cost, (count, 8, fault))
     named = some(found.named, 1)
@@ -55,11 +54,11 @@ def of_matrix(count: int, fault: str) -> Figures:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 where every row is as it is wanted."""
-    parser = argparse.ArgumentParser(prog="_simulate", description="The fabric check against simulated fabrics.")
-    parser.add_argument("--trials", type=int, default=300, help="seeds 0 to this one, without it (300)")
-    parser.add_argument("--seed", type=int, default=None, help="the one seed beside them; without it a fresh one")
-    parser.add_argument("--largest", type=int, default=4096, help="hosts of the largest fabric (4096)")
+    """Return 0 if every check passed."""
+    parser = argparse.ArgumentParser(prog="fabric_simulation", description="Check plans and diagnosis of the fabric check on simulated fabrics.")
+    parser.add_argument("--trials", type=int, default=300, help="number of seeds, from 0 on (300)")
+    parser.add_argument("--seed", type=int, default=None, help="one more seed (random)")
+    parser.add_argument("--largest", type=int, default=4096, help="number of hosts of the largest fabric (4096)")
     options = parser.parse_args(arguments)
     fresh = secrets.randbelow(10**9) if options.seed is None else options.seed
     print(f"seeds 0 to {options.trials - 1}, and {fresh}", flush=True)

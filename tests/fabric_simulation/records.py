@@ -1,6 +1,5 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """What simulated runs return to the controller: by host, as rdma_perf_info does, single records or rows of a matrix."""
 
 from __future__ import annotations
@@ -8,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .._diagnose.cells import End
-from .events import Done
-from .world import LATENCY, LINE, OK, SILENT, World
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.cells import End
+from tests.fabric_simulation.events import Done
+from tests.fabric_simulation.world import LATENCY, LINE, OK, SILENT, World
 
 RUN = "sim"
 SIZE = 65536
