@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests import testbed
 from tests.support import ROOT, ansible_environment
 from tests.testbed import Lab, kernel, packages

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests.fabric.cluster import Cluster, records, run, until
 from tests.support import ansible_environment, skip
 from tests.testbed import Unavailable, packages

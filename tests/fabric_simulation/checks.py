@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.cells import End
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import rounds_of
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.table import Npu
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import rounds_of
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests.fabric_simulation.events import Events, Pair, with_barriers
 from tests.fabric_simulation.records import matrix
 from tests.fabric_simulation.trials import Trial, bad_ends, confirmed, fabric_fault, pairs, run
@@ -187,7 +187,7 @@ def misses(seeds: Iterable[int], plan: str, count: int, devices: int, drop: floa
     for seed in seeds:
         size = drop
         if size is None:
-            size = run(World(count, devices, seed=seed), plan, seed, adaptive).diagnosis.power["smallest_drop_percent"]["npu"] / 100
+            size = run(World(count, devices, seed=seed), plan, seed, adaptive).diagnosis.detection_limit["smallest_drop_percent"]["npu"] / 100
         generator = random.Random(f"misses {seed}")  # noqa: S311
         bad = [Fault(DEVICE, (host, generator.randrange(devices)), SLOW, size) for host in generator.sample(World(count).hosts, faults)]
         trial = run(World(count, devices, seed=seed, faults=bad), plan, seed, adaptive)
@@ -227,7 +227,7 @@ def hung(seeds: Iterable[int], hosts: int, count: int = 64, device_only: bool = 
 
 def _rounds(plan: dict) -> Iterable[Sequence[Pair]]:
     for one in rounds_of(plan):
-        yield [(entry["id"], (End(entry["source"]["host"], entry["source"]["device"]), End(entry["target"]["host"], entry["target"]["device"])))
+        yield [(entry["id"], (Npu(entry["source"]["host"], entry["source"]["device"]), Npu(entry["target"]["host"], entry["target"]["device"])))
                for entry in one]
 
 

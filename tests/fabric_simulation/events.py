@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.suspension import Suspension, deadline
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.cells import End
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.table import Npu
 from tests.fabric_simulation.world import FAILED, OK, SILENT, Outcome, World
 
 TAIL = 0.1
@@ -26,7 +26,7 @@ QUICK_FAILURE = 0.1
 BARRIER_TIMEOUT = 120.0
 """Seconds that schedules with a barrier a round give a pair (SuperBench)."""
 
-Pair = tuple[str, tuple[End, End]]
+Pair = tuple[str, tuple[Npu, Npu]]
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Done:
     """One pair of a run. ``outcome`` is None where it was left out."""
 
     name: str
-    source: End
-    target: End
+    source: Npu
+    target: Npu
     outcome: Outcome | None
 
 
@@ -54,15 +54,15 @@ class Events:
 
     def __init__(self, world: World, pairs: Iterable[Pair], suspend: bool = True, start: float = 0.0) -> None:
         self.world, self.suspend = world, suspend
-        self.pairs = [(name, End(*source), End(*target)) for name, (source, target) in pairs]
+        self.pairs = [(name, Npu(*source), Npu(*target)) for name, (source, target) in pairs]
         self.random = random.Random(f"events {world.seed}")  # noqa: S311
         self.outcomes: dict[int, Outcome] = {}
-        self.queues: dict[End, list[int]] = {}
+        self.queues: dict[Npu, list[int]] = {}
         for number, (_name, source, target) in enumerate(self.pairs):
             self.queues.setdefault(source, []).append(number)
             self.queues.setdefault(target, []).append(number)
         self.first = dict.fromkeys(self.queues, 0)
-        self.busy: dict[End, int] = {}
+        self.busy: dict[Npu, int] = {}
         silent = world.silent_hosts()
         self.silent = {end for end in self.queues if end.host in silent}
         self.names = {end: str(end) for end in self.queues}
@@ -107,12 +107,12 @@ class Events:
             else:
                 self._wake((source, target))
 
-    def _wake(self, ends: Iterable[End]) -> None:
+    def _wake(self, ends: Iterable[Npu]) -> None:
         for end in ends:
             if end not in self.busy and end not in self.silent:
                 self._start(end)
 
-    def _start(self, end: End) -> None:
+    def _start(self, end: Npu) -> None:
         number = self._next(end)
         if number is None:
             return
@@ -139,7 +139,7 @@ class Events:
         self.outcomes[number] = outcome
         heapq.heappush(self.heap, (self.now + after, number, 0))
 
-    def _next(self, end: End) -> int | None:
+    def _next(self, end: Npu) -> int | None:
         """The first pair of an end that is not over, not put off, and whose partner has started."""
         queue, place = self.queues[end], self.first[end]
         while place < len(queue) and queue[place] in self.outcomes:
@@ -163,11 +163,11 @@ class Events:
         self._meet(source.host, target.host)  # who is refused hears why, and tells what it knows
         return not self._refused(source, target)
 
-    def _refused(self, source: End, target: End) -> bool:
+    def _refused(self, source: Npu, target: Npu) -> bool:
         """Does one end have the other for suspended? Nobody is so for itself."""
         return any(self.views[mine.host].is_suspended(self.names[other]) for mine, other in ((source, target), (target, source)) if mine not in self.silent)
 
-    def _told(self, number: int, source: End, target: End) -> None:
+    def _told(self, number: int, source: Npu, target: Npu) -> None:
         """What the living ends of a pair learn from it, and from each other."""
         outcome = self.outcomes[number]
         alive = [end.host for end in (source, target) if end not in self.silent]
@@ -228,7 +228,7 @@ def with_barriers(world: World, rounds: Iterable[Sequence[Pair]], timeout: float
     for one in rounds:
         longest = 0.0
         for _name, (source, target) in one:
-            state = world.outcome(End(*source), End(*target), total).state
+            state = world.outcome(Npu(*source), Npu(*target), total).state
             took = {OK: world.seconds * (1 + generator.expovariate(1 / TAIL)), FAILED: world.seconds * QUICK_FAILURE, SILENT: timeout}[state]
             longest = max(longest, took)
         total += longest

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.cells import End
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.table import Npu
 from tests.fabric_simulation.events import Done
 from tests.fabric_simulation.world import LATENCY, LINE, OK, SILENT, World
 
@@ -35,11 +35,11 @@ def matrix(world: World) -> dict[str, dict[str, Any]]:
     for place, host in enumerate(world.hosts):
         rows = []
         for device in range(world.devices):
-            source = End(host, device)
+            source = Npu(host, device)
             worths: list[float | None] = [None] * world.count
             for other in range(world.count):
                 if other != place and (other > place) == ((place + other) % 2 == 0):
-                    outcome = world.outcome(source, End(world.hosts[other], device))
+                    outcome = world.outcome(source, Npu(world.hosts[other], device))
                     worths[other] = float(f"{outcome.value:.3g}") if outcome.state == OK else None
             rows.append(_row(world, source, worths))
         found[host] = {"run_id": RUN, "state": "finished", "measurements": rows}
@@ -84,10 +84,10 @@ def _rows(world: World, done: Sequence[Done]) -> Iterable[dict[str, Any]]:
             row[place[one.target.host]] = float(f"{(claimed * LATENCY * LINE / one.outcome.value if world.latency else claimed * one.outcome.value):.3g}")
     host = done[0].source.host
     for device, row in sorted(rows.items()):
-        yield _row(world, End(host, device), row)
+        yield _row(world, Npu(host, device), row)
 
 
-def _row(world: World, source: End, worths: Sequence[float | None]) -> dict[str, Any]:
+def _row(world: World, source: Npu, worths: Sequence[float | None]) -> dict[str, Any]:
     measured: dict[str, Any] = {"samples": [{"size_bytes": SIZE, "bandwidth_gbit_s": worths}]}
     if world.latency:
         measured = {"measure": "latency", "samples": [{"size_bytes": 2, "latency_us": {"typical": worths}}]}

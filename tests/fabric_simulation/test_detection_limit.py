@@ -11,7 +11,7 @@ from tests.fabric_simulation.world import World
 
 
 def test_two_rounds():
-    found = run(World(256, 2, seed=3), "quick", 3, adaptive=False).diagnosis.power
+    found = run(World(256, 2, seed=3), "quick", 3, adaptive=False).diagnosis.detection_limit
     assert found["samples"] == 2
     assert found["spread_percent"] == pytest.approx(1.0, abs=0.2)
     drops = found["smallest_drop_percent"]
@@ -23,17 +23,17 @@ def test_two_rounds():
 
 
 def test_a_full_matrix_sees_less_than_five_percent_and_is_not_blind():
-    found = run(World(64, 1, leaf_size=16, seed=3), "full", 3).diagnosis.power
+    found = run(World(64, 1, leaf_size=16, seed=3), "full", 3).diagnosis.detection_limit
     assert found["smallest_drop_percent"]["npu"] < 5
     assert found["smallest_drop_percent"]["path"] < 5
     assert found["blind"] == []
 
 
 def test_what_a_run_is_blind_to():
-    leafless = run(World(8, 1, leaf_size=0), "full").diagnosis.power
+    leafless = run(World(8, 1, leaf_size=0), "full").diagnosis.detection_limit
     assert leafless["blind"] == ["no leaf is known, so a slow one is not told from many slow pairs"]
     assert "path" not in leafless["smallest_drop_percent"]
-    once = run(World(32, 1, leaf_size=4), "quick").diagnosis.power
+    once = run(World(32, 1, leaf_size=4), "quick").diagnosis.detection_limit
     assert once["blind"][0] == "480 of 496 pairs of hosts did not meet"
     assert once["blind"][1].endswith("of 28 pairs of leaves were not seen by two hosts of each")
     assert once["blind"][2] == "an NPU with one measurement is told from its partner by further ones only"

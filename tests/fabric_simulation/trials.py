@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.cells import End
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import Diagnosis, diagnose
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.second_look import second_look
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import extended, pairs_of
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.table import Npu
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import Diagnosis, diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.confirmation_run import plan_confirmation_run
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import extended, pairs_of
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.isolation import isolation_rounds
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests.fabric_simulation.events import Done, Events, Pair
 from tests.fabric_simulation.records import results
 from tests.fabric_simulation.world import DEAD, DEVICE, HUNG, LEAF, NODE, PATH, RAIL, SLOW, Fault, World
@@ -69,7 +69,7 @@ def truth(world: World) -> set[str]:
         if fault.kind == NODE:
             found.add(f"node {fault.where}" if world.devices > 1 else f"npu {fault.where} npu 0")
         elif fault.kind == DEVICE:
-            found.add(f"npu {End(*fault.where)}")
+            found.add(f"npu {Npu(*fault.where)}")
         elif fault.kind == RAIL:
             found.add(f"rail rail {fault.where}")
         elif fault.kind == LEAF and len(leaves) > 2:
@@ -83,7 +83,7 @@ def truth(world: World) -> set[str]:
 
 def pairs(plan: Mapping[str, Any]) -> list[Pair]:
     """Of a plan in either form."""
-    return [(name, (End(*source), End(*target))) for name, (source, target) in pairs_of(plan)]
+    return [(name, (Npu(*source), Npu(*target))) for name, (source, target) in pairs_of(plan)]
 
 
 def run(world: World, plan: str = "quick", seed: int = 0, adaptive: bool = True) -> Trial:
@@ -114,7 +114,7 @@ def confirmed(world: World, plan: str, seed: int = 0) -> Diagnosis:
     ran = Events(world, pairs(made)).run()
     answers = results(world, ran.done)
     found = diagnose(world.hosts, answers, plan=made)
-    further = second_look(made, found, answers, seed)
+    further = plan_confirmation_run(made, found, answers, seed)
     if further is None:
         return found
     whole = extended(made, further.rounds)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.cells import End
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.table import Npu
 
 LINE = 195.0
 """Gbit/s of a sound pair."""
@@ -80,7 +80,7 @@ class World:
         width = len(str(self.count))
         self.hosts = [f"n{number:0{width}d}" for number in range(1, self.count + 1)]
         self.leaf = {host: f"L{place // self.leaf_size + 1}" for place, host in enumerate(self.hosts)} if self.leaf_size else {}
-        self._by_end: dict[End, list[Fault]] = {}
+        self._by_end: dict[Npu, list[Fault]] = {}
         self._paths: dict[tuple[str, str], list[Fault]] = {}
         for fault in self.faults:
             for end in self._ends(fault):
@@ -109,7 +109,7 @@ class World:
         """Those a check has to name: with a fault of their own."""
         return {end.host for end, faults in self._by_end.items() if any(fault.kind in (NODE, DEVICE) for fault in faults)}
 
-    def outcome(self, source: End, target: End, start: float = 0.0) -> Outcome:
+    def outcome(self, source: Npu, target: Npu, start: float = 0.0) -> Outcome:
         """Of one measurement that begins at ``start`` seconds."""
         noise = 1 + self.spread * self._random.gauss(0.0, 1.0)
         if not self.faults:
@@ -124,7 +124,7 @@ class World:
                 return Outcome(FAILED, 0.0)
         return Outcome(OK, LINE * share * noise)
 
-    def _touched(self, source: End, target: End) -> Iterable[Fault]:
+    def _touched(self, source: Npu, target: Npu) -> Iterable[Fault]:
         yield from self._by_end.get(source, ())
         yield from (fault for fault in self._by_end.get(target, ()) if not fault.one_way)
         if not self.leaf:
@@ -142,9 +142,9 @@ class World:
         period = fault.period * self.seconds
         return fault.effect == FLAPPING and start % period >= period / 2
 
-    def _ends(self, fault: Fault) -> list[End]:
+    def _ends(self, fault: Fault) -> list[Npu]:
         if fault.kind == NODE:
-            return [End(fault.where, device) for device in range(self.devices)]
+            return [Npu(fault.where, device) for device in range(self.devices)]
         if fault.kind == DEVICE:
-            return [End(*fault.where)]
-        return [End(host, fault.where) for host in self.hosts] if fault.kind == RAIL else []
+            return [Npu(*fault.where)]
+        return [Npu(host, fault.where) for host in self.hosts] if fault.kind == RAIL else []

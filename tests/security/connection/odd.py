@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import packed
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import pairs_of
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import pairs_of
 
 from tests.benchmarks.null.connection import canned
 from tests.security.mutations import mutated

@@ -12,7 +12,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import is_plan
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_record import plan_record
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import line
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -47,7 +47,7 @@ class ActionModule(ActionBase):
         if not is_plan(plan):
             raise AnsibleActionFail("fabric_plan: plan is no pair plan, make it with the filter hccn.cluster.pair_plan")
         try:
-            found = kept(options["run_id"], plan, options["hosts"], options["left_out"], options["text"], options["second_look_of"])
+            found = plan_record(options["run_id"], plan, options["hosts"], options["left_out"], options["text"], options["second_look_of"])
         except InputError as error:
             raise AnsibleActionFail(f"fabric_plan: {error.sentence()}") from None
         left_out = [line(reason) for reason in options["left_out"][:SHOWN]]

@@ -14,11 +14,13 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import classes, judge, power
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import diagnosis
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.answers import is_lost
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.second_look import second_look
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.unstarted import Without
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import extended
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.confirmation_run import plan_confirmation_run
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.detection_limit import RELATIVE_FLOOR
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.host_classes import LeftOut
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.unstarted_runs import UnstartedRuns
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import extended
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard, provenance
 
 ARGUMENTS = {
@@ -32,13 +34,13 @@ ARGUMENTS = {
         "message": {"type": "str", "required": True}}},
     "run_id": {"type": "str"},
     "floor_gbit_s": {"type": "float"},
-    "line_rate_floor": {"type": "float", "default": judge.LINE_RATE_FLOOR},
-    "relative_floor": {"type": "float", "default": power.RELATIVE_FLOOR},
+    "line_rate_floor": {"type": "float", "default": diagnosis.LINE_RATE_FLOOR},
+    "relative_floor": {"type": "float", "default": RELATIVE_FLOOR},
     "plan": {"type": "dict"},
     "further_rounds": {"type": "list", "elements": "list", "default": []},
     "second_look": {"type": "bool", "default": False},
     "baseline": {"type": "dict"},
-    "fail_on": {"type": "str", "choices": list(judge.FAILING), "default": "failed"},
+    "fail_on": {"type": "str", "choices": list(diagnosis.FAILING), "default": "failed"},
 }
 
 
@@ -62,12 +64,12 @@ class ActionModule(ActionBase):
         results = {host: provenance.measured_by(host, found, foreign) if isinstance(found, Mapping) else found
                    for host, found in self._results(options, task_vars or {}).items()}
         hosts = list(dict.fromkeys(options["hosts"] or results))
-        left_out = [classes.LeftOut(**entry) for entry in options["left_out"]]
+        left_out = [LeftOut(**entry) for entry in options["left_out"]]
         plan = extended(options["plan"], options["further_rounds"]) if options["plan"] else None
         try:
-            found = judge.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"], left_out, plan,
+            found = diagnosis.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"], left_out, plan,
                                    options["line_rate_floor"], options["baseline"])
-            further = second_look(plan, found, results) if options["second_look"] and plan else None
+            further = plan_confirmation_run(plan, found, results) if options["second_look"] and plan else None
         except InputError as error:
             raise AnsibleActionFail(f"fabric_verdict: {error.sentence()}") from None
         result.update(_returned(found, _run_id(options["run_id"], results)))
@@ -96,11 +98,11 @@ class ActionModule(ActionBase):
         for host, probed in ((host, _registered(hostvars, host, options.get("probe_register_name"))) for host, result in found.items() if result is None):
             found[host] = probed if probed and is_lost(probed) else None
         for look in looks[1:]:
-            without = Without(look)
+            unstarted = UnstartedRuns(look)
             for host, result in found.items():
                 further, measured = (one.get("measurements") if isinstance(one, Mapping) else None for one in (look[host], result))
                 if isinstance(result, Mapping) and isinstance(further, (list, tuple)) and isinstance(measured or (), (list, tuple)):
-                    found[host] = {**result, "measurements": [*(measured or ()), *without.of(further)]}
+                    found[host] = {**result, "measurements": [*(measured or ()), *unstarted.filter(further)]}
         return found
 
 
@@ -126,7 +128,7 @@ def _run_id(given: str | None, results: Mapping[str, Any]) -> str:
     return given or (names.most_common(1)[0][0] if names else "unnamed")
 
 
-def _returned(found: judge.Diagnosis, run_id: str) -> dict[str, Any]:
+def _returned(found: diagnosis.Diagnosis, run_id: str) -> dict[str, Any]:
     now = utc()
     records = [
         record("verdict", f"{run_id}/verdict/{verdict.host}", "ok" if verdict.verdict == "good" else "failed", source={"host": verdict.host},

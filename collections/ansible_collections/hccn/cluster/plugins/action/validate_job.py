@@ -9,7 +9,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import pools
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import address_pools
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import declared, inventory, job_problem, requirements, specs, variables
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles.job_problem import JobProblem
@@ -70,5 +70,5 @@ def _checked(hosts: list[str], written: variables.Written, host_vars: HostVars, 
     subnets = declared.with_subnets(written)
     problems += requirements.missing(options["needs"], subnets)
     warnings += requirements.missing(set(options["wants"]) - set(options["needs"]), subnets)
-    wrong, skipped = declared.problems_of(hosts, host_vars.of, pools.can_plan())
+    wrong, skipped = declared.problems_of(hosts, host_vars.of, address_pools.can_plan())
     return job_problem.merged(problems + wrong), job_problem.merged(warnings + skipped)

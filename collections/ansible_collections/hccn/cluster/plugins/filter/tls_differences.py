@@ -56,7 +56,7 @@ from typing import Any
 
 from ansible.errors import AnsibleError, AnsibleFilterError
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import brought_up
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import bring_up_hosts
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -64,7 +64,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 def tls_differences(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], register_name: str) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
-        return brought_up.tls_differences(hosts, HostVars(hostvars).of, register_name)
+        return bring_up_hosts.tls_differences(hosts, HostVars(hostvars).of, register_name)
     except AnsibleError as error:
         raise AnsibleFilterError(f"tls_differences: a variable of a host cannot be read: {error}") from error
 

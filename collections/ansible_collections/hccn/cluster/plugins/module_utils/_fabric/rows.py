@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The records of a large run as a task returns them: rows of kind ``matrix``, which plugin_utils/_diagnose/cells.py reads, and in full what is not ok.
+"""The records of a large run as a task returns them: rows of kind ``matrix``, which plugin_utils/_diagnose/records.py reads, and in full what is not ok.
 
 A row is what one NPU as source measured with the NPUs of one id, arrays by ``hosts``. What has no record of its own stands in it with its reason:
 ``failed`` and ``not_run`` hold places in ``hosts`` by the code of the error. The journal on the host keeps all of it.

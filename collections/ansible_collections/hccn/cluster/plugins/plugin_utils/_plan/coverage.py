@@ -13,7 +13,7 @@ from typing import Any
 
 from ...module_utils._fabric.circle import Meeting
 from ...module_utils._fabric.schedule import LEAVES, Schedule
-from .listed import EndPair
+from .pair_list import NpuPair
 from .topology import Groups
 
 Kind = tuple[Any, ...]
@@ -70,7 +70,7 @@ def scheduled(schedule: Schedule, kinds: Sequence[Kind], method: str, every: boo
     return covered
 
 
-def listed(rounds: Iterable[Iterable[EndPair]], groups: Mapping[str, Groups]) -> Covered:
+def listed(rounds: Iterable[Iterable[NpuPair]], groups: Mapping[str, Groups]) -> Covered:
     """What listed rounds cover."""
     pairs = [pair for one in rounds for pair in one]
     covered = Covered(len({frozenset(pair) for pair in pairs}), len({frozenset((source[0], target[0])) for source, target in pairs}))

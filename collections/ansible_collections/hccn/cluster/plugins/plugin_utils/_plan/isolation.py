@@ -17,10 +17,10 @@ from typing import Any
 
 from ...module_utils._core.errors import InputError
 from ...module_utils._fabric.schedule import Names
-from .expand import Entry, last_number, listed_round, pairs_of, topology_of
-from .listed import End, EndPair, coloured_rounds
-from .numbers import whole_number
-from .order import QUICK
+from .plan_forms import Entry, last_number, listed_round, pairs_of, topology_of
+from .pair_list import NpuId, NpuPair, edge_colored_rounds
+from .input_numbers import whole_number
+from .schedule_order import QUICK
 from .topology import Topology
 
 GOOD, BAD, MISSING = "good", "bad", "missing"
@@ -34,16 +34,16 @@ RETEST_QPS = 4
 class Evidence:
     """What some pairs tell: ``proven`` have a good one; ``bad`` are the partners in bad and in missing ones."""
 
-    proven: set[End] = field(default_factory=set)
-    bad: dict[End, set[End]] = field(default_factory=dict)
+    proven: set[NpuId] = field(default_factory=set)
+    bad: dict[NpuId, set[NpuId]] = field(default_factory=dict)
 
-    def convicted(self, end: End) -> bool:
+    def convicted(self, npu: NpuId) -> bool:
         """Has it no good pair, and a bad one with a proven end?"""
-        return end not in self.proven and not self.proven.isdisjoint(self.bad.get(end, ()))
+        return npu not in self.proven and not self.proven.isdisjoint(self.bad.get(npu, ()))
 
-    def waiting(self, end: End, unmeasured: bool) -> bool:
+    def waiting(self, npu: NpuId, unmeasured: bool) -> bool:
         """Is it neither proven nor convicted? ``unmeasured``: also where nothing is known of it."""
-        return end not in self.proven and not self.convicted(end) and (unmeasured or end in self.bad)
+        return npu not in self.proven and not self.convicted(npu) and (unmeasured or npu in self.bad)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Retest:
 
 
 def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: int = 0, limit: int | None = None,
-                     behind: Iterable[End] = ()) -> list[list[Entry]]:
+                     behind: Iterable[NpuId] = ()) -> list[list[Entry]]:
     """Further rounds in which every open end meets a proven one of the same device id, nobody twice in a round; empty where nothing is open.
 
     ``states``: good, bad or missing by pair id, of the plan's own pairs and of those that it was extended by (expand.extended). One round where the
@@ -66,19 +66,19 @@ def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: i
     path explains. Raises InputError for states that are none.
     """
     topology = topology_of(plan)
-    ends = _ends(topology)
+    npus = _addresses(topology)
     evidence = _evidence(plan, states)
     excused = set(behind) - evidence.proven
     weigh = _weights(topology, seed)
-    rounds: list[list[EndPair]] = []
-    for device in sorted({device for _host, device in ends}):
-        mine = [end for end in weigh if end[1] == device]
-        waiting = [end for end in mine if end in excused or evidence.waiting(end, plan.get("plan") == QUICK)]
-        proven = [end for end in mine if end in evidence.proven]
+    rounds: list[list[NpuPair]] = []
+    for device in sorted({device for _host, device in npus}):
+        mine = [npu for npu in weigh if npu[1] == device]
+        waiting = [npu for npu in mine if npu in excused or evidence.waiting(npu, plan.get("plan") == QUICK)]
+        proven = [npu for npu in mine if npu in evidence.proven]
         for number, pairs in enumerate(_served(waiting, proven, topology, limit)):
             rounds += [[] for _round in range(number + 1 - len(rounds))]
             rounds[number] += [pair if place % 2 else (pair[1], pair[0]) for place, pair in enumerate(pairs, device)]
-    return _entries(plan, rounds, ends)
+    return _entries(plan, rounds, npus)
 
 
 def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, str], seed: int = 0, qps: int = RETEST_QPS) -> Retest:
@@ -97,20 +97,20 @@ def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, s
         raise InputError(f"the plan has no pair {sorted(wanted - set(found))[0]}")
     same = list({frozenset(pair): pair for pair in found.values()}.values())
     topology = topology_of(plan)
-    ends = _ends(topology)
+    npus = _addresses(topology)
     evidence = _evidence(plan, states)
-    proven = [end for end in _weights(topology, seed) if end in evidence.proven]
-    served: dict[End, int] = {}
-    chosen: dict[frozenset[End], EndPair] = {}
-    for end, avoided, sends in (part for one, two in same for part in ((one, two, True), (two, one, False))):
-        fit = [other for other in proven if other[1] == end[1] and other not in (end, avoided) and frozenset((end, other)) not in chosen]
+    proven = [npu for npu in _weights(topology, seed) if npu in evidence.proven]
+    served: dict[NpuId, int] = {}
+    chosen: dict[frozenset[NpuId], NpuPair] = {}
+    for npu, avoided, sends in (part for one, two in same for part in ((one, two, True), (two, one, False))):
+        fit = [other for other in proven if other[1] == npu[1] and other not in (npu, avoided) and frozenset((npu, other)) not in chosen]
         if fit:
-            near = [other for other in fit if _leaf(topology, other) == _leaf(topology, end)]
+            near = [other for other in fit if _leaf(topology, other) == _leaf(topology, npu)]
             partner = min(near or fit, key=lambda other: served.get(other, 0))
             served[partner] = served.get(partner, 0) + 1
-            chosen[frozenset((end, partner))] = (end, partner) if sends else (partner, end)
-    again, others = coloured_rounds(same), coloured_rounds(list(chosen.values()))
-    entries = _entries(plan, [*again, *others, *again], ends)
+            chosen[frozenset((npu, partner))] = (npu, partner) if sends else (partner, npu)
+    again, others = edge_colored_rounds(same), edge_colored_rounds(list(chosen.values()))
+    entries = _entries(plan, [*again, *others, *again], npus)
     last = len(again) + len(others)
     return Retest([[{**entry, "options": {"qps": qps}} for entry in one] for one in entries[:len(again)]], entries[len(again):last], entries[last:])
 
@@ -118,19 +118,19 @@ def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, s
 def confirming_round(plan: Mapping[str, Any], without: Collection[str], seed: int = 0) -> list[list[Entry]]:
     """One round of pairs that did not meet, without these hosts: do others reach what these alone report? Empty where all have met."""
     topology = topology_of(plan)
-    ends, met = _ends(topology), {frozenset(pair) for _name, pair in pairs_of(plan)}
-    waiting = [end for end in _weights(topology, seed) if end[0] not in without]
-    pairs: list[EndPair] = []
+    npus, met = _addresses(topology), {frozenset(pair) for _name, pair in pairs_of(plan)}
+    waiting = [npu for npu in _weights(topology, seed) if npu[0] not in without]
+    pairs: list[NpuPair] = []
     while waiting:
-        end = waiting.pop(0)
-        partner = next((other for other in waiting if other[1] == end[1] and other[0] != end[0] and frozenset((end, other)) not in met), None)
+        npu = waiting.pop(0)
+        partner = next((other for other in waiting if other[1] == npu[1] and other[0] != npu[0] and frozenset((npu, other)) not in met), None)
         if partner is not None:
             waiting.remove(partner)
-            pairs.append((end, partner) if end[1] % 2 else (partner, end))
-    return _entries(plan, [pairs], ends) if pairs else []
+            pairs.append((npu, partner) if npu[1] % 2 else (partner, npu))
+    return _entries(plan, [pairs], npus) if pairs else []
 
 
-def _ends(topology: Topology) -> dict[End, str]:
+def _addresses(topology: Topology) -> dict[NpuId, str]:
     return {(host, int(device)): known["address"] for host, entry in topology.items() for device, known in entry["devices"].items()}
 
 
@@ -149,40 +149,40 @@ def _evidence(plan: Mapping[str, Any], states: Mapping[str, str]) -> Evidence:
     return evidence
 
 
-def _weights(topology: Topology, seed: Any) -> list[End]:
+def _weights(topology: Topology, seed: Any) -> list[NpuId]:
     """All ends, by hosts in an order of the seed: a host whose devices all wait tends to meet one host with all of them."""
     generator = random.Random(whole_number("seed", seed))  # noqa: S311
     weights = {host: generator.random() for host in sorted(topology)}
     return [(host, int(device)) for host in sorted(topology, key=lambda host: weights[host]) for device in topology[host]["devices"]]
 
 
-def _served(waiting: Sequence[End], proven: Sequence[End], topology: Topology, limit: int | None) -> Iterator[list[EndPair]]:
+def _served(waiting: Sequence[NpuId], proven: Sequence[NpuId], topology: Topology, limit: int | None) -> Iterator[list[NpuPair]]:
     """Rounds in which each that waits meets a proven one, on the same leaf where that can be: no path between leaves is to blame there."""
     done = 0
     while waiting and proven and (limit is None or done < limit):
         now, waiting = waiting[:len(proven)], waiting[len(proven):]
         free = list(proven)
-        by_leaf: dict[Any, list[End]] = {}
-        for end in free:
-            by_leaf.setdefault(_leaf(topology, end), []).append(end)
+        by_leaf: dict[Any, list[NpuId]] = {}
+        for npu in free:
+            by_leaf.setdefault(_leaf(topology, npu), []).append(npu)
         pairs, later = [], []
-        for end in now:
-            near = by_leaf.get(_leaf(topology, end))
+        for npu in now:
+            near = by_leaf.get(_leaf(topology, npu))
             if near:
-                pairs.append((end, near.pop(0)))
+                pairs.append((npu, near.pop(0)))
             else:
-                later.append(end)
-        taken = {partner for _end, partner in pairs}
-        pairs += zip(later, (end for end in free if end not in taken))
+                later.append(npu)
+        taken = {partner for _npu, partner in pairs}
+        pairs += zip(later, (npu for npu in free if npu not in taken))
         yield pairs
         done += 1
 
 
-def _leaf(topology: Topology, end: End) -> Any:
-    return topology[end[0]]["devices"][str(end[1])].get("leaf")
+def _leaf(topology: Topology, npu: NpuId) -> Any:
+    return topology[npu[0]]["devices"][str(npu[1])].get("leaf")
 
 
-def _entries(plan: Mapping[str, Any], rounds: Sequence[Sequence[EndPair]], addresses: Mapping[End, str]) -> list[list[Entry]]:
+def _entries(plan: Mapping[str, Any], rounds: Sequence[Sequence[NpuPair]], addresses: Mapping[NpuId, str]) -> list[list[Entry]]:
     """With ids that go on where those of the plan end."""
     number = last_number(plan)
     name = Names(number + sum(map(len, rounds)))

@@ -15,8 +15,8 @@ from typing import Any
 from ...module_utils._core.errors import InputError
 from ...module_utils._core.foreign_text import has_template
 from ...module_utils._core.words import LONGEST_NAME, printable
-from .hosts import Host
-from .numbers import whole_number
+from .plan_hosts import PlanHost
+from .input_numbers import whole_number
 
 LABELS: Mapping[str, Sequence[str]] = {
     "leaf": ("volcano.sh/tor", "volcano.sh/hypernode"),
@@ -54,7 +54,7 @@ class Groups:
         return tuple(self.leaves.get(device) for device in devices)
 
 
-def find_groups(hosts: Sequence[Host], table: Any = None) -> dict[str, Groups]:
+def find_groups(hosts: Sequence[PlanHost], table: Any = None) -> dict[str, Groups]:
     """The groups of all hosts. ``table``: by host, ``leaf``, ``rail``, ``super_pod`` and ``rack``, before all else. Raises InputError."""
     if table is not None and not isinstance(table, Mapping):
         raise InputError("groups is not a dictionary with an entry for each host")
@@ -64,7 +64,7 @@ def find_groups(hosts: Sequence[Host], table: Any = None) -> dict[str, Groups]:
     return {host.name: _groups(host, _table_of(table or {}, host.name), switches) for host in hosts}
 
 
-def topology_of_hosts(hosts: Sequence[Host], groups: Mapping[str, Groups], rails: Iterable[int]) -> Topology:
+def topology_of_hosts(hosts: Sequence[PlanHost], groups: Mapping[str, Groups], rails: Iterable[int]) -> Topology:
     """The part of it that has to do with these devices, as it stands in a plan."""
     wanted = list(rails)
     found: Topology = {}
@@ -112,7 +112,7 @@ def _table_of(table: Mapping[str, Any], host: str) -> Mapping[str, Any]:
     return entry
 
 
-def _groups(host: Host, table: Mapping[str, Any], switches: Switches) -> Groups:
+def _groups(host: PlanHost, table: Mapping[str, Any], switches: Switches) -> Groups:
     given = {whole_number("device id", device["id"]): device for device in host.entry["devices"]}
     labels = host.entry.get("labels")
     labels = labels if isinstance(labels, Mapping) else {}
@@ -131,7 +131,7 @@ def _groups(host: Host, table: Mapping[str, Any], switches: Switches) -> Groups:
     return Groups(leaves, told_by, rails, super_pod, rack)
 
 
-def _of_device(host: Host, entry: Mapping[str, Any], key: str, device: int) -> Any:
+def _of_device(host: PlanHost, entry: Mapping[str, Any], key: str, device: int) -> Any:
     """One value for all devices of a host, or a dictionary by device id."""
     value = entry.get(key)
     if isinstance(value, Mapping):

@@ -13,7 +13,7 @@ from typing import Any
 from ...module_utils._core.words import some
 from .._history.cells import FAILED, NOT_RUN
 from .._history.reader import Run
-from .._plan.kept import Kept
+from .._plan.plan_record import PlanRecord
 from .fields import Record, hosts_of, mapping, number, samples, text, unique
 from .heat import Measured
 
@@ -81,7 +81,7 @@ def build(run: Run, measured: Measured, hosts: list[str]) -> Coverage:
         failed=sum(cell.state == FAILED for cell in measured.without),
         not_run=sum(cell.state == NOT_RUN for cell in measured.without),
         notes=_notes(run.records),
-        planned=_planned([Kept(record) for record in run.records if record.get("kind") == "plan"], measured),
+        planned=_planned([PlanRecord(record) for record in run.records if record.get("kind") == "plan"], measured),
     )
 
 
@@ -99,7 +99,7 @@ def _hosts(record: Record) -> list[str]:
     return [name for name in found if name]
 
 
-def _planned(plans: list[Kept], measured: Measured) -> Planned | None:
+def _planned(plans: list[PlanRecord], measured: Measured) -> Planned | None:
     """Of the first plan that is no second look: that one says what was to be covered."""
     plan = next((one for one in plans if one.sample and not one.second_look), None)
     if plan is None:
@@ -116,7 +116,7 @@ def _planned(plans: list[Kept], measured: Measured) -> Planned | None:
     )
 
 
-def _became(plan: Kept, measured: Measured) -> tuple[int, int, int, int, list[str], bool]:
+def _became(plan: PlanRecord, measured: Measured) -> tuple[int, int, int, int, list[str], bool]:
     """How many pairs were planned, measured, failed, not run; the first of the others; and whether that is by the pairs themselves."""
     done = {(tuple(cell.source), tuple(cell.target)) for found in measured.by_what.values() for cell in found}
     without: dict[Any, str] = {}

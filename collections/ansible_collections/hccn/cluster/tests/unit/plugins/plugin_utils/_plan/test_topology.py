@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.hosts import read_hosts
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_hosts import read_hosts
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.topology import find_groups, pack, topology_of_hosts, unpack
 
 

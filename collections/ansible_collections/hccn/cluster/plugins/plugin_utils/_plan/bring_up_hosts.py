@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""What bring_up compares over all hosts: their declared addresses, and their TLS flags. A host that answers oddly costs no other host its run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ...module_utils._device.host import MAX_DEVICE_ID
+from ...module_utils._device.subnets import PRODUCTS
+
+Variables = Callable[[str], Mapping[str, Any]]
+"""The variables of a host."""
+
+
+def hosts_for_address_plan(hosts: Iterable[str], variables: Variables, register_name: str, network: Any, config: Any, subnets: Any) -> list[dict[str, Any]]:
+    """The hosts as address_plan takes them. ``network``, ``config`` and ``subnets`` count where a host has none of its own (``bring_up_*``).
+
+    A host that was not probed, or that answered something else than NPUs, has no devices that an address could be planned for.
+    """
+    found = []
+    for host in hosts:
+        own = variables(host)
+        probed = _probed(own.get(register_name))
+        written = [*(own.get("bring_up_network", network) or []), *(own.get("bring_up_config", config) or [])]
+        if probed or written:
+            found.append({"host": host, "config": written, "subnets": own.get("bring_up_subnets", subnets), **probed})
+    return found
+
+
+def _probed(answer: Any) -> dict[str, Any]:
+    devices = answer.get("devices") if isinstance(answer, Mapping) else None
+    if not isinstance(devices, (list, tuple)):
+        return {}
+    ids = [device.get("id") if isinstance(device, Mapping) else None for device in devices]
+    if not all(isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= MAX_DEVICE_ID for number in ids) or len(set(ids)) < len(ids):
+        return {}
+    product = answer.get("product")
+    return {"devices": [_place(device) for device in devices], **({"product": product} if product in PRODUCTS else {})}
+
+
+def _place(device: Mapping[str, Any]) -> dict[str, Any]:
+    """The id, and the super pod where that was read."""
+    pod, errors = device.get("super_pod"), device.get("errors")
+    failed = any(isinstance(error, Mapping) and error.get("topic") == "super_pod" for error in errors) if isinstance(errors, (list, tuple)) else bool(errors)
+    read = "super_pod" in device and not failed and (pod is None or (isinstance(pod, Mapping) and isinstance(pod.get("server_index"), int)))
+    return {"id": device["id"], **({"super_pod": pod} if read else {})}
+
+
+def tls_differences(hosts: Iterable[str], variables: Variables, register_name: str) -> dict[str, Any]:
+    """``hosts``: those whose TLS flags differ from those of most hosts, all of them where there is no majority; ``enabled``: where a flag is on.
+
+    Hosts that were not read, or answered something else, have none.
+    """
+    flags = {host: found for host in hosts for found in [_flags(variables(host).get(register_name))] if found}
+    whole = Counter(next(iter(found)) for found in flags.values() if len(found) == 1)
+    most = whole.most_common()
+    usual = None if not most or (len(most) > 1 and most[0][1] == most[1][1]) else {most[0][0]}
+    odd = [host for host, found in flags.items() if found != usual]
+    return {"hosts": odd, "enabled": [host for host, found in flags.items() if True in found]}
+
+
+def _flags(answer: Any) -> set[bool]:
+    devices = answer.get("devices") if isinstance(answer, Mapping) else None
+    told: Sequence[Any] = devices if isinstance(devices, (list, tuple)) else ()
+    tls = [device.get("tls") for device in told if isinstance(device, Mapping)]
+    return {flag["enabled"] for flag in tls if isinstance(flag, Mapping) and isinstance(flag.get("enabled"), bool)}
