@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Pairs that were given one by one, brought into rounds."""
+"""Arrange a given list of pairs in rounds."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NpuId = tuple[str, int]
 """A host's name and a device id."""
 
 NpuPair = tuple[NpuId, NpuId]
-"""The source first."""
+"""Source and target."""
 
 
 def rounds_of_pairs(pairs: Any, hosts: Sequence[PlanHost], rails: Collection[int]) -> list[list[NpuPair]]:
-    """Rounds in which no end stands twice: one more than the most pairs that any end has, or fewer; the rounds with more pairs first.
+    """Return rounds in which no NPU occurs twice, the largest first: at most one round more than the NPU with the most pairs has.
 
-    ``pairs``: ``[host, host]`` for all devices that both have among the rails, or ``{source: {host, device}, target: {...}}``. The same two ends may
-    stand once in each direction; then the second ones have rounds of their own. Raises InputError.
+    ``pairs``: ``[host, host]`` for all devices that both have among the rails, or ``{source: {host, device}, target: {...}}``. Two NPUs may be given once
+    in each direction; the second directions have rounds of their own. Raises InputError.
     """
     if not isinstance(pairs, Sequence) or isinstance(pairs, str) or not pairs:
         raise InputError("pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]")
@@ -35,45 +35,45 @@ def rounds_of_pairs(pairs: Any, hosts: Sequence[PlanHost], rails: Collection[int
             key = frozenset(pair)
             earlier = [batch[key] for batch in batches if key in batch]
             if pair in earlier or len(earlier) == len(batches):
-                raise InputError(f"pairs: {_said(pair[0])} to {_said(pair[1])} stands twice")
+                raise InputError(f"pairs: {_text(pair[0])} to {_text(pair[1])} stands twice")
             batches[len(earlier)][key] = pair
     return [one for batch in batches for one in edge_colored_rounds(list(batch.values()))]
 
 
-def without(pairs: Any, absent: Iterable[Any]) -> tuple[Any, list[str]]:
-    """The pairs that can be measured, and what to say of each of the others.
+def without_absent(pairs: Any, absent: Iterable[Any]) -> tuple[Any, list[str]]:
+    """Return the pairs that can be measured, and a sentence for each of the others.
 
-    ``absent``: names of hosts, or ``{host, device}``. What is no pair stays, for ``rounds_of_pairs`` to refuse.
+    ``absent``: names of hosts, or ``{host, device}``. Entries that are not pairs remain, and ``rounds_of_pairs`` refuses them.
     """
     gone = {_name(one) if isinstance(one, Mapping) else str(one) for one in absent}
     if not gone or not isinstance(pairs, Sequence) or isinstance(pairs, str):
         return pairs, []
-    kept, said = [], []
+    measurable, sentences = [], []
     for entry in pairs:
-        npus = _sides(entry)
-        missing = [npu for npu in npus if not gone.isdisjoint((_name(npu), str(npu.get("host"))))]
+        sides = _sides(entry)
+        missing = [side for side in sides if not gone.isdisjoint((_name(side), str(side.get("host"))))]
         if missing:
-            said.append(f"{' and '.join(map(_name, npus))}: {_name(missing[0])} cannot be measured")
+            sentences.append(f"{' and '.join(map(_name, sides))}: {_name(missing[0])} cannot be measured")
         else:
-            kept.append(entry)
-    return kept, said
+            measurable.append(entry)
+    return measurable, sentences
 
 
 def _sides(entry: Any) -> list[Mapping[str, Any]]:
-    """Of a pair in either form; none of what is no pair."""
+    """Return source and target of a pair in either form; nothing for an entry that is not a pair."""
     if isinstance(entry, Mapping):
-        return [npu for npu in (entry.get("source"), entry.get("target")) if isinstance(npu, Mapping)]
+        return [side for side in (entry.get("source"), entry.get("target")) if isinstance(side, Mapping)]
     return [{"host": name} for name in entry] if isinstance(entry, Sequence) and not isinstance(entry, str) else []
 
 
-def _name(npu: Mapping[str, Any]) -> str:
-    """As text, since the id of a device is one where a template made it."""
-    host, device = npu.get("host"), npu.get("device")
-    return str(host) if device is None else _said((host, device))
+def _name(side: Mapping[str, Any]) -> str:
+    """Return host and device as text. The device id may be a string if a template made it."""
+    host, device = side.get("host"), side.get("device")
+    return str(host) if device is None else _text((host, device))
 
 
 def edge_colored_rounds(pairs: Sequence[NpuPair]) -> list[list[NpuPair]]:
-    """The same pairs in rounds. Two ends must not stand in more than one of them."""
+    """Return the pairs in rounds, by edge coloring. No two NPUs may have more than one pair."""
     colors = color_edges(pairs)
     rounds: list[list[NpuPair]] = [[] for _round in range(max(colors, default=-1) + 1)]
     for pair, color in zip(pairs, colors):
@@ -115,5 +115,5 @@ def _npu(value: Any, side: str, known: Mapping[str, PlanHost]) -> NpuId:
     return host.name, device
 
 
-def _said(npu: tuple[Any, Any]) -> str:
+def _text(npu: tuple[Any, Any]) -> str:
     return f"{npu[0]} npu {npu[1]}"

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a plan costs, covers and can see, told before it runs."""
+"""Summarise what a plan costs, what it covers, and which faults it can find."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Any
 
 from ...module_utils._core.errors import InputError
 from .coverage import Covered
+from .input_numbers import positive
 from .plan_hosts import PlanHost
 from .topology import Groups
 
 SECONDS_PER_PAIR = 8.0
-"""Of a bandwidth test with the defaults of rdma_perf: four seconds until the client starts, the test itself, and a reset of both ends."""
+"""A bandwidth test with the defaults of rdma_perf: four seconds until the client starts, the test itself, and a reset of both NPUs."""
 
 CLASSES = ("node", "device", "rail", "leaf", "path")
 
@@ -24,14 +25,14 @@ NAMES_SHOWN = 8
 
 @dataclass(frozen=True)
 class Cut:
-    """What a budget left out."""
+    """The rounds and pairs that a budget left out."""
 
     rounds: int
     pairs: int
 
 
-def afforded(rounds: int, budget: Any, seconds: float) -> int:
-    """The number of the rounds that fit into ``budget`` minutes. Raises InputError where not even one does."""
+def affordable_rounds(rounds: int, budget: Any, seconds: float) -> int:
+    """Return how many of the rounds fit into ``budget`` minutes. Raises InputError if none does."""
     if budget is None:
         return rounds
     minutes = positive("budget", budget)
@@ -41,25 +42,14 @@ def afforded(rounds: int, budget: Any, seconds: float) -> int:
     return min(rounds, fitting)
 
 
-def positive(what: str, value: Any) -> float:
-    """A number above 0, also where a template made a string of it."""
-    try:
-        number = float("" if isinstance(value, bool) else value)
-    except (TypeError, ValueError):
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise InputError(f"{what} is {value!r}, not a number above 0")
-    return number
-
-
-def summarise(plan: str, hosts: Sequence[PlanHost], groups: Mapping[str, Groups], rails: Sequence[int], rounds: int, covered: Covered, can: Covered,
+def summarise(plan: str, hosts: Sequence[PlanHost], groups: Mapping[str, Groups], rails: Sequence[int], rounds: int, covered: Covered, possible: Covered,
               seconds: float, adaptive: bool, cut: Cut | None) -> dict[str, Any]:
-    """``coverage`` is the share of the pairs of devices that a plan of this kind could measure, 0 to 1; ``minutes`` is an estimate."""
+    """Return the summary of a plan. ``coverage`` is the share, 0 to 1, of all pairs of devices that such a plan could measure; ``minutes`` is an estimate."""
     unknown = sorted(host.name for host in hosts if any(device in rails and device not in groups[host.name].leaves for device in host.devices))
     leaves = {leaf for host in hosts for device, leaf in groups[host.name].leaves.items() if device in rails}
-    covers = {"host_pairs": _share(covered.hosts, can.hosts), "device_pairs": _share(covered.devices, can.devices)}
+    covers = {"host_pairs": _share(covered.hosts, possible.hosts), "device_pairs": _share(covered.devices, possible.devices)}
     if leaves:
-        covers["leaf_pairs"] = _share(len(covered.leaves), len(can.leaves))
+        covers["leaf_pairs"] = _share(len(covered.leaves), len(possible.leaves))
     summary = {
         "hosts": len(hosts), "rails": list(rails), "rounds": rounds, "pairs": covered.devices, "coverage": covers["device_pairs"]["share"],
         "seconds_per_pair": seconds, "minutes": round(rounds * seconds / 60, 1), "adaptive": adaptive, "leaves": len(leaves), "covers": covers,
@@ -67,7 +57,7 @@ def summarise(plan: str, hosts: Sequence[PlanHost], groups: Mapping[str, Groups]
     }
     if cut is not None:
         summary["left_out"] = {"rounds": cut.rounds, "minutes": round(cut.rounds * seconds / 60, 1), "pairs": cut.pairs}
-    blind = _blind(plan, summary)
+    blind = _invisible(plan, summary)
     return {**summary, "sees": {"classes": [name for name in CLASSES if name not in blind], "not": blind}}
 
 
@@ -75,8 +65,8 @@ def _share(planned: int, possible: int) -> dict[str, Any]:
     return {"planned": planned, "possible": possible, "share": round(planned / possible, 4) if possible else 0.0}
 
 
-def _blind(plan: str, summary: Mapping[str, Any]) -> dict[str, str]:
-    """The fault classes that a plan cannot name, each with the reason."""
+def _invisible(plan: str, summary: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fault classes that a plan cannot find, each with the reason."""
     if not summary["pairs"]:
         return dict.fromkeys(CLASSES, "no pair is measured")
     blind = {}
