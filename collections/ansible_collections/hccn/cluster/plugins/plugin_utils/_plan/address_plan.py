@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Address plans: which NPU of which host gets which address. Pure functions; nobody is asked and nothing is run.
+"""Plan which NPU of which host gets which address. Nothing is contacted or run.
 
-A host has a number of its own, and the n-th host has the n-th block of each subnet. So a host keeps its addresses whoever else comes or goes.
-What was written by hand wins, and is checked with what was planned.
+Each host has a number, and the n-th host has the n-th block of each subnet, so a host keeps its addresses if other hosts are added or removed. An address
+written by hand takes precedence, and is checked together with the planned ones.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from .input_numbers import whole_number
 from .address_pools import Pool, PoolSlot, make_pools, pool_slot
 
 DEVICES_PER_HOST = {"910A": 8, "A2": 8, "A3": 16}
-"""NPUs, or dies on A3, of a usual server (npu-smi of such servers)."""
+"""NPUs, or dies on A3, of a standard server (from npu-smi of such servers)."""
 
 GUESSES = (8, 16, MAX_DEVICE_ID + 1)
-"""For a product that is not known: the first that all ids of the host fit into."""
+"""NPUs per host of an unknown product: the first number that all ids of the host are below."""
 
 UNIQUE = ("address", "ipv6_address")
 
 FILE_KEYS = {"address": "address", "netmask": "netmask", "gateway": "gateway", "netdetect": "netdetect", "ipv6_address": "IPv6address"}
-"""How hccn.conf calls the options of device_network that are looked at."""
+"""The keys in hccn.conf of the options of device_network that are checked."""
 
 SHOWN = 3
-"""Problems that are told in full where the plan is refused."""
+"""Problems that the error message of a refused plan contains in full."""
 
 
 @dataclass(frozen=True)
 class DeviceConfig:
-    """What was written for one device, and where it stands."""
+    """The options of one device, and where they come from."""
 
     where: str
     options: dict[str, Any]
@@ -48,7 +48,7 @@ class DeviceConfig:
 
 @dataclass(frozen=True)
 class AddressedHost:
-    """``number`` is None where there is none, ``devices`` where they were not given.
+    """A host. ``number`` is None if it has none, ``devices`` if they were not given.
 
     ``written`` and ``file`` are the entries written by hand for device_network and hccn_conf.
     """
@@ -63,33 +63,34 @@ class AddressedHost:
     pools: Sequence[Pool]
 
     def planned(self) -> list[int]:
-        """Devices that need an address."""
+        """Return the devices that need an address."""
         if not self.pools:
             return []
         return [device for device in self.devices or () if not self.by_hand(device)]
 
     def by_hand(self, device: int) -> bool:
-        """Was an address written for this device?"""
+        """Return True if an address was written for this device."""
         return any(bool(entries[device].options.get("address")) for entries in (self.written, self.file) if device in entries)
 
 
 @dataclass
 class AddressPlan:
-    """``config``: for each host the ``config`` of device_network; empty where there are errors."""
+    """``config``: for each host the ``config`` of device_network. It is empty if there are errors."""
 
     config: dict[str, list[dict[str, Any]]]
     problems: list[Problem] = field(default_factory=list)
 
     @property
     def errors(self) -> list[Problem]:
+        """The problems that make the plan unusable."""
         return [problem for problem in self.problems if problem.severity == "error"]
 
 
 def plan_addresses(hosts: Any, subnets: Any = None, numbers: Any = None, first_number: int = 1, devices_per_host: int | None = None,
-         ignore: Iterable[str] = (), number_by_place: bool = True) -> AddressPlan:
-    """The plan of all hosts and everything that is wrong with it. Raises InputError where the options themselves are wrong.
+                   ignore: Iterable[str] = (), number_by_place: bool = True) -> AddressPlan:
+    """Return the plan of all hosts with all its problems. Raises InputError if the options themselves are wrong.
 
-    ``number_by_place``: without it a host that has no number of its own has none, and no planned address.
+    ``number_by_place``: number a host by its place in the list if it has no number of its own. Otherwise such a host gets no planned address.
     """
     ignored = set(ignore)
     unknown = sorted(ignored - set(rules.RULES))
@@ -116,22 +117,22 @@ def plan_addresses(hosts: Any, subnets: Any = None, numbers: Any = None, first_n
 
 
 def refusal(errors: Sequence[Problem]) -> str:
-    """The errors as one message: the first ones in full, of the others how many there are."""
-    told = "; ".join(_sentence(problem) for problem in errors[:SHOWN])
+    """Return the errors as one message: the first ones in full, and the number of the others."""
+    shown = "; ".join(_sentence(problem) for problem in errors[:SHOWN])
     more = len(errors) - SHOWN
-    return f"{told}; and {more} more" if more > 0 else told
+    return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def _sentence(problem: Problem) -> str:
     who = problem.host or ""
     who += f" npu {problem.device}" if problem.device is not None else ""
     who += f" ({problem.where})" if problem.where and problem.device is not None else ""
-    told = f"{who}: {problem.message}" if who else problem.message
-    return f"{told} ({problem.hint})" if problem.hint else told
+    text = f"{who}: {problem.message}" if who else problem.message
+    return f"{text} ({problem.hint})" if problem.hint else text
 
 
 def _planned(host: AddressedHost, first_number: int, devices_per_host: int | None) -> tuple[dict[int, DeviceConfig], list[Problem]]:
-    """The addresses of the devices that have none, and why there are none."""
+    """Return planned addresses for the devices that have none, and a problem for each that cannot get one."""
     problems: dict[tuple[str, str], Problem] = {}
     if host.pools and host.devices is None and not host.written and not host.file:
         problems["no_devices", ""] = Problem("no_devices", "error", "it has neither devices nor a config written by hand", host.name,
@@ -150,7 +151,7 @@ def _planned(host: AddressedHost, first_number: int, devices_per_host: int | Non
 
 
 def _merged(below: Mapping[int, DeviceConfig], above: Mapping[int, DeviceConfig]) -> dict[int, DeviceConfig]:
-    """Entries of both; ``above`` wins, and its place counts where it has an address."""
+    """Merge two sets of entries. ``above`` takes precedence, and its origin is reported if it has an address."""
     merged = dict(below)
     for device, entry in above.items():
         under = below.get(device)
@@ -172,7 +173,7 @@ def _misplaced(host: AddressedHost) -> Iterator[Problem]:
 
 
 def _contradictions(host: AddressedHost, network: Mapping[int, DeviceConfig]) -> Iterator[Problem]:
-    """What hccn_conf would write into the file and device_network replace by something else, with every run."""
+    """Find options that hccn_conf would write into the file and device_network would replace, in every run."""
     for device, entry in host.file.items():
         wanted = network.get(device)
         for option, value in entry.options.items() if wanted else ():
@@ -186,7 +187,7 @@ def _at(where: str) -> str:
 
 
 def _misfit(host: AddressedHost, device: int, place: PoolSlot | None, per_host: int, first_number: int, index: int | None) -> Problem | None:
-    """Why a device cannot have a planned address, which would be the one with ``index`` of its pool."""
+    """Return why a device cannot have the planned address with this ``index`` in its pool; None if it can."""
     if place is None:
         return Problem("no_subnet", "error", "none of the subnets is for this NPU", host.name, device, hint="name it in devices of a subnet")
     pool = place.pool
@@ -213,7 +214,7 @@ def _per_host(host: AddressedHost) -> int:
 
 
 def _owners(host: AddressedHost, entries: Mapping[int, DeviceConfig], planned: bool) -> Iterator[rules.Owner]:
-    """Whose addresses must differ; without the planned ones of a host that has the number, and so all addresses, of another."""
+    """Return all addresses that must be unique. Planned ones of a host with the number of another host are left out: all of them collide."""
     for device, entry in entries.items():
         for option in UNIQUE:
             if entry.options.get(option) and (planned or host.by_hand(device)):
@@ -221,7 +222,7 @@ def _owners(host: AddressedHost, entries: Mapping[int, DeviceConfig], planned: b
 
 
 def _numbering(hosts: Sequence[AddressedHost]) -> Iterator[Problem]:
-    """Two hosts that would have the same block of a subnet."""
+    """Find hosts that would have the same block of a subnet."""
     first: dict[tuple[str, int], str] = {}
     for host in hosts:
         if host.number is None:
@@ -231,7 +232,7 @@ def _numbering(hosts: Sequence[AddressedHost]) -> Iterator[Problem]:
             if before != host.name:
                 yield Problem("number_collision", "error", f"its number is {host.number}, and so is that of {before}: they would have the same addresses "
                               f"of {cidr}", host.name, hint="give each host a number of its own in numbers")
-                break  # of the other subnets it would be said again
+                break  # one problem is enough for all subnets
 
 
 def _gateways(hosts: Sequence[AddressedHost]) -> Iterator[Problem]:
@@ -243,7 +244,7 @@ def _gateways(hosts: Sequence[AddressedHost]) -> Iterator[Problem]:
 
 
 def _hosts(hosts: Any, subnets: Any, numbers: Any, first_place: int | None) -> list[AddressedHost]:
-    """``first_place``: number of the first host where its place tells it, None where places tell none."""
+    """Read the hosts. ``first_place``: the number of the first host if places make numbers, else None."""
     if not isinstance(hosts, Sequence) or isinstance(hosts, str):
         raise InputError("address_plan takes a list of hosts, each with host, and devices or config")
     given = {str(name): whole_number(f"numbers: {name}", number) for name, number in (numbers or {}).items()}
@@ -286,7 +287,7 @@ def _host(entry: Any, position: int | None, numbers: Mapping[str, int], common: 
 
 
 def _own_number(name: str, position: int | None) -> int | None:
-    """The digits at the end of the name, of a name with a domain those of the host part; else where the host stands."""
+    """Return the digits at the end of the name without its domain, else the place of the host."""
     label = name if re.fullmatch(r"[\d.]+", name) else name.split(".")[0]
     found = re.search(r"([0-9]+)$", label)
     return int(found.group(1)) if found and is_count(found.group(1)) else position
@@ -303,7 +304,7 @@ def _ids(host: str, devices: Any) -> tuple[int, ...]:
 
 
 def _written(host: str, config: Any) -> tuple[dict[int, DeviceConfig], dict[int, DeviceConfig]]:
-    """What was written for device_network, and what for hccn_conf (with ``settings``)."""
+    """Return what was written for device_network, and what for hccn_conf (with ``settings``)."""
     if config is not None and (not isinstance(config, Sequence) or isinstance(config, str) or any(not isinstance(entry, Mapping) for entry in config)):
         raise InputError(f"host {host}: config is not a list of dictionaries with id and address")
     found: tuple[dict[int, DeviceConfig], dict[int, DeviceConfig]] = ({}, {})

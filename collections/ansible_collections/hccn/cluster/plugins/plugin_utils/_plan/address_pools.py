@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Subnets as pools of addresses: which pool a device takes its address from, and which address of it. Needs netaddr."""
+"""Subnets as address pools: which address of which pool a device gets. Needs netaddr."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def can_plan() -> bool:
 
 @dataclass(frozen=True)
 class Pool:
-    """``first`` to ``last`` are given to NPUs, as numbers; ``devices`` are None where all subnets are shared out in turn."""
+    """A subnet. The addresses ``first`` to ``last``, as numbers, are for NPUs. ``devices`` is None if the devices of a host take all subnets in turn."""
 
     cidr: str
     netmask: str
@@ -39,26 +39,30 @@ class Pool:
 
     @property
     def size(self) -> int:
+        """The number of addresses for NPUs."""
         return self.last - self.first + 1
 
     def gateway_inside(self) -> bool:
+        """Return True if the gateway is among the addresses for NPUs."""
         return self.gateway is not None and self.first <= int(netaddr.IPAddress(self.gateway)) <= self.last
 
     def address(self, index: int) -> str:
+        """Return an address for NPUs by its index."""
         return str(netaddr.IPAddress(self.first + index, 4))
 
     def range(self) -> str:
+        """Return the first and last address for NPUs as text."""
         return f"{self.address(0)} to {self.address(self.size - 1)}"
 
     def settings(self, index: int) -> dict[str, str]:
-        """What device_network is to set."""
+        """Return the options of device_network for an address."""
         given = {"address": self.address(index), "netmask": self.netmask, "gateway": self.gateway, "netdetect": self.netdetect}
         return {option: value for option, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class PoolSlot:
-    """A device's place in a pool: the ``slot``-th of the ``block`` addresses that a host has there."""
+    """The place of a device in a pool: the ``slot``-th of the ``block`` addresses that each host has there."""
 
     pool: Pool
     slot: int
@@ -66,7 +70,7 @@ class PoolSlot:
 
 
 def make_pools(subnets: Any, where: str = "subnets") -> list[Pool]:
-    """The pools of a list of subnets. Raises InputError for what is no subnet, and where netaddr is missing."""
+    """Return the pools of a list of subnets. Raises InputError for anything that is not a subnet, and if netaddr is missing."""
     if not can_plan():
         raise InputError("planning addresses needs the Python library netaddr on the controller", "pip install netaddr, beside ansible-core")
     if not isinstance(subnets, Sequence) or isinstance(subnets, str) or not subnets:
@@ -83,7 +87,7 @@ def make_pools(subnets: Any, where: str = "subnets") -> list[Pool]:
 
 
 def pool_slot(pools: Sequence[Pool], device: int, devices_per_host: int) -> PoolSlot | None:
-    """Where a device sits. It depends on the subnets and on ``devices_per_host``, on nothing else; None: no subnet is for this device."""
+    """Return the place of a device, which depends only on the subnets and ``devices_per_host``; None if no subnet is for this device."""
     for pool in pools:
         if pool.devices is not None and device in pool.devices:
             return PoolSlot(pool, pool.devices.index(device), len(pool.devices))
@@ -111,7 +115,7 @@ def _pool(subnet: Any, where: str) -> Pool:
 
 
 def _hosts(network: Any, gateway: Any) -> tuple[int, int]:
-    """The addresses of hosts; a gateway at one of the two ends is left out."""
+    """Return the first and last address of hosts, without a gateway that is one of them."""
     point_to_point = network.prefixlen >= 31
     low, high = (network.first, network.last) if point_to_point else (network.first + 1, network.last - 1)
     if gateway is not None and int(gateway) == low:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A host as it is, as variables of the inventory: what hccn.conf holds and the devices agree with. Pure functions; nothing is chosen in silence.
+"""Adopt a configured host: return inventory variables for what hccn.conf contains and the devices agree with.
 
-Where a device and the file differ, neither is taken, so that a run with the variables changes nothing; the difference is a problem.
+If a device and the file differ, neither value is taken and the difference is a problem. A run with the variables therefore changes nothing.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from ...module_utils._device.parse_network import UNSET_ADDRESSES
 
 TLS_KEY = "tls_enable"
 GROUPS = (("address", "netmask", "gateway"), ("netdetect",))
-"""Keys that device_info reads, too. Those of a group are left out together: a netmask alone means nothing."""
+"""Keys that device_info reads as well. The keys of a group are left out together, since a netmask alone means nothing."""
 
 WHY_UNREAD = {"would_write": "the query would write tls_enable into hccn.conf", "no_final_newline": "hccn.conf has no newline at its end",
               conf.NUL_BYTES: "hccn.conf ends in NUL bytes"}
-"""device_info's reasons, for people."""
+"""Reasons of device_info as sentences."""
 
 Settings = dict[str, Any]
 
 
 def adopt(info: Any, file: Any) -> dict[str, Any]:
-    """``{variables, problems}`` from the results of device_info and hccn_conf. Raises InputError.
+    """Return ``{variables, problems}`` from the results of device_info and hccn_conf. Raises InputError.
 
-    ``variables``: addresses that device and file agree on as ``bring_up_network``, what only the file knows as ``bring_up_config``.
+    In ``variables``, addresses that device and file agree on are ``bring_up_network``, and what is only in the file is ``bring_up_config``.
     """
     devices = _part(info, "devices", "device_info")
     if not devices:
@@ -59,9 +59,9 @@ def adopt(info: Any, file: Any) -> dict[str, Any]:
 
 
 def config_of(settings: Iterable[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[Problem]]:
-    """Settings as hccn_conf returns them (``device``, ``key``, ``value``) as its ``config``, and those that it would not take.
+    """Convert the settings that hccn_conf returns (``device``, ``key``, ``value``) to its option ``config``. Return problems for those that it refuses.
 
-    Of a key that counts once, the first value is taken, as hccn_tool does.
+    Of a key that may occur only once, the first value is taken, as hccn_tool does.
     """
     made: dict[int, Settings] = {}
     problems: list[Problem] = []
@@ -91,7 +91,7 @@ def _part(result: Any, key: str, module: str) -> Sequence[Any]:
 
 
 def _is_entry(entry: Mapping[str, Any], module: str) -> bool:
-    """Does an element of the result have what is read of it, of the right type?"""
+    """Return True if an element of the result has the fields that are read, with the right types."""
     if module == "hccn_conf":
         return _is_id(entry.get("device")) and all(isinstance(entry.get(name), (str, int)) for name in ("key", "value"))
     errors, tls = entry.get("errors"), entry.get("tls")
@@ -104,7 +104,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _known(file: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What hccn_conf found. It reports on the file as it would leave it, so what it would repair is found here, where a diff has it."""
+    """Return the problems that hccn_conf found. It does not report what it would repair, so that is found in its diff."""
     problems, diff = file.get("problems"), file.get("diff")
     known = [dict(problem) for problem in problems if isinstance(problem, Mapping) and isinstance(problem.get("message"), str)
              and problem.get("rule") != "absent_device"] if isinstance(problems, (list, tuple)) else []
@@ -117,7 +117,7 @@ def _known(file: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _plain(value: str) -> str | int:
-    """A number where nothing is lost by it: 1, but not 01."""
+    """Return a number as int if that loses nothing: 1, but not 01."""
     return int(value) if is_count(value) and str(int(value)) == value else value
 
 
@@ -133,12 +133,12 @@ def _refused(device: int, key: str, value: str) -> Problem | None:
 
 
 def _unread(device: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The error of each topic that could not be read."""
+    """Return the error of each topic that could not be read."""
     return {str(error.get("topic")): error for error in device.get("errors") or ()}
 
 
 def _addresses(device: Mapping[str, Any], settings: Settings) -> Settings:
-    """Takes the addresses out of ``settings`` that the device has as well, for device_network (which is not for the 950)."""
+    """Move the addresses that the device has as well out of ``settings``, for device_network (which does not support the 950)."""
     unread = _unread(device)
     taken: Settings = {}
     for group in GROUPS:
@@ -148,7 +148,7 @@ def _addresses(device: Mapping[str, Any], settings: Settings) -> Settings:
 
 
 def _compare(device: Mapping[str, Any], settings: Settings) -> list[Problem]:
-    """The differences of device and file; what differs is taken out of ``settings``."""
+    """Return the differences of device and file, and remove them from ``settings``."""
     unread = _unread(device)
     problems = []
     for group in GROUPS:
@@ -176,26 +176,26 @@ def _shown(value: Any) -> str | None:
     return None if value is None or str(value) in UNSET_ADDRESSES else canonical(str(value))
 
 
-def _tls(devices: Sequence[Mapping[str, Any]], kept: Mapping[int, str]) -> tuple[str, list[Problem]]:
-    """The state that all devices and the file have, else ``unchanged`` and why."""
-    switches = {device["id"]: (device.get("tls") or {}).get("enabled") for device in devices}
-    problems = _unread_switches(devices)
-    for device, enabled in switches.items():
-        value = kept.get(device)
+def _tls(devices: Sequence[Mapping[str, Any]], in_file: Mapping[int, str]) -> tuple[str, list[Problem]]:
+    """Return the TLS state that all devices and the file have in common, else ``unchanged`` and the problems."""
+    flags = {device["id"]: (device.get("tls") or {}).get("enabled") for device in devices}
+    problems = _unread_flags(devices)
+    for device, enabled in flags.items():
+        value = in_file.get(device)
         if enabled is not None and value != str(int(enabled)):
             problems.append(Problem("differs", "error", f"the TLS switch is {'on' if enabled else 'off'} on the device and "
                                     f"{'not set' if value is None else repr(value)} in the file: not taken", device=device))
-    if not problems and len(set(switches.values())) > 1:
-        on = ", ".join(str(device) for device, enabled in switches.items() if enabled)
+    if not problems and len(set(flags.values())) > 1:
+        on = ", ".join(str(device) for device, enabled in flags.items() if enabled)
         problems.append(Problem("tls_differs", "error", f"the TLS switch is on for NPU {on} and off for the others: not taken",
                                 hint="NPUs with different switches cannot connect: run the playbook hccn.cluster.tls"))
     if problems:
         return "unchanged", problems
-    return ("enabled" if next(iter(switches.values())) else "disabled"), []
+    return ("enabled" if next(iter(flags.values())) else "disabled"), []
 
 
-def _unread_switches(devices: Sequence[Mapping[str, Any]]) -> list[Problem]:
-    """One problem for each reason why switches were not read."""
+def _unread_flags(devices: Sequence[Mapping[str, Any]]) -> list[Problem]:
+    """Return one problem for each reason why TLS flags were not read."""
     reasons: dict[str, list[str]] = {}
     for device in devices:
         tls = device.get("tls") or {}

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What bring_up compares over all hosts: their declared addresses, and their TLS flags. A host that answers oddly costs no other host its run."""
+"""What bring_up compares over all hosts: declared addresses and TLS flags. An answer that cannot be read affects its own host only."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Variables = Callable[[str], Mapping[str, Any]]
 
 
 def hosts_for_address_plan(hosts: Iterable[str], variables: Variables, register_name: str, network: Any, config: Any, subnets: Any) -> list[dict[str, Any]]:
-    """The hosts as address_plan takes them. ``network``, ``config`` and ``subnets`` count where a host has none of its own (``bring_up_*``).
+    """Return the hosts as address_plan takes them. ``network``, ``config`` and ``subnets`` are for hosts without variables of their own (``bring_up_*``).
 
-    A host that was not probed, or that answered something else than NPUs, has no devices that an address could be planned for.
+    A host that was not probed, or whose answer is not a list of NPUs, has no devices for which an address could be planned.
     """
     found = []
     for host in hosts:
@@ -43,7 +43,7 @@ def _probed(answer: Any) -> dict[str, Any]:
 
 
 def _place(device: Mapping[str, Any]) -> dict[str, Any]:
-    """The id, and the super pod where that was read."""
+    """Return the id, and the super pod if it was read."""
     pod, errors = device.get("super_pod"), device.get("errors")
     failed = any(isinstance(error, Mapping) and error.get("topic") == "super_pod" for error in errors) if isinstance(errors, (list, tuple)) else bool(errors)
     read = "super_pod" in device and not failed and (pod is None or (isinstance(pod, Mapping) and isinstance(pod.get("server_index"), int)))
@@ -51,9 +51,9 @@ def _place(device: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tls_differences(hosts: Iterable[str], variables: Variables, register_name: str) -> dict[str, Any]:
-    """``hosts``: those whose TLS flags differ from those of most hosts, all of them where there is no majority; ``enabled``: where a flag is on.
+    """Return ``hosts``, whose TLS flags differ from those of most hosts, and ``enabled``, which have a flag that is on.
 
-    Hosts that were not read, or answered something else, have none.
+    If there is no majority, all hosts differ. Hosts whose flags were not read are in neither.
     """
     flags = {host: found for host in hosts for found in [_flags(variables(host).get(register_name))] if found}
     whole = Counter(next(iter(found)) for found in flags.values() if len(found) == 1)
@@ -65,6 +65,6 @@ def tls_differences(hosts: Iterable[str], variables: Variables, register_name: s
 
 def _flags(answer: Any) -> set[bool]:
     devices = answer.get("devices") if isinstance(answer, Mapping) else None
-    told: Sequence[Any] = devices if isinstance(devices, (list, tuple)) else ()
-    tls = [device.get("tls") for device in told if isinstance(device, Mapping)]
+    known: Sequence[Any] = devices if isinstance(devices, (list, tuple)) else ()
+    tls = [device.get("tls") for device in known if isinstance(device, Mapping)]
     return {flag["enabled"] for flag in tls if isinstance(flag, Mapping) and isinstance(flag.get("enabled"), bool)}

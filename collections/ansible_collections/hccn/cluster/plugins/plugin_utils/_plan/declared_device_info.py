@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What device_info would say of a host that is as its inventory says: so that addresses and rank tables can be checked without the host."""
+"""Make the result of device_info that a host as declared in the inventory would return, to check addresses and rank tables without the host."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import I
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import super_pod
 
 DEVICES = {"910A": 8, "A2": 8, "A3": 16, "950": 8}
-"""By product: the NPUs of a server, on A3 its dies."""
+"""NPUs of a server by product; dies on A3."""
 SUPER_POD_SIZE = 384
 
 
 def declared_device_info(config: Sequence[Mapping[str, Any]], product: str, devices: int | None = None, server_index: int | None = None,
-                  super_pod_id: int = 0, super_pod_size: int = SUPER_POD_SIZE) -> dict[str, Any]:
-    """A result of device_info with the addresses of ``config``. Raises InputError for what no host of the product can be."""
+                         super_pod_id: int = 0, super_pod_size: int = SUPER_POD_SIZE) -> dict[str, Any]:
+    """Return a result of device_info with the addresses of ``config``. Raises InputError for values that no host of the product has."""
     if product not in DEVICES:
         raise InputError(f"product is {product!r}, it must be one of {', '.join(DEVICES)}")
     count = DEVICES[product] if devices is None else devices

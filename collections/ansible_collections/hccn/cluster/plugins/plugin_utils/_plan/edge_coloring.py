@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Rounds for any set of pairs: a proper colouring of the edges of a simple graph with at most one colour more than its largest degree.
+"""Edge coloring: rounds for any set of pairs, at most one more than the vertex with the most edges has.
 
-The method of Misra and Gries (1992), which proves Vizing's theorem. A colour is a round: no vertex has two edges of it.
+This is the algorithm of Misra and Gries (1992), which proves Vizing's theorem. A color is a round: no vertex has two edges of one color.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Vertex = TypeVar("Vertex", bound=Hashable)
 
 
 def color_edges(edges: Sequence[tuple[Vertex, Vertex]]) -> list[int]:
-    """The colour of each edge, from 0; the colours with more edges first. The edges must differ, whatever their direction."""
+    """Return the color of each edge, from 0; the colors with more edges come first. No edge may occur twice, in either direction."""
     degrees = Counter(end for edge in edges for end in edge)
     colors = _EdgeColoring(degrees, max(degrees.values(), default=0) + 1)
     for one, other in edges:
@@ -28,7 +28,7 @@ def color_edges(edges: Sequence[tuple[Vertex, Vertex]]) -> list[int]:
 
 
 class _EdgeColoring(Generic[Vertex]):
-    """``at``: for each vertex its neighbour by colour; ``edges``: the colour by edge, in both directions."""
+    """``_at``: for each vertex its neighbor by color. ``_edges``: the color by edge, in both directions."""
 
     def __init__(self, vertices: Counter[Vertex], count: int) -> None:
         self._at: dict[Vertex, dict[int, Vertex]] = {vertex: {} for vertex in vertices}
@@ -36,10 +36,11 @@ class _EdgeColoring(Generic[Vertex]):
         self._count = count
 
     def of(self, one: Vertex, other: Vertex) -> int:
+        """Return the color of an edge."""
         return self._edges[one, other]
 
     def add(self, one: Vertex, other: Vertex) -> None:
-        """Colours one more edge, and others anew where that must be."""
+        """Color one more edge, and recolor others if necessary."""
         common = next((color for color in range(self._count) if color not in self._at[one] and color not in self._at[other]), None)
         if common is not None:
             self._set(one, other, common)
@@ -54,18 +55,18 @@ class _EdgeColoring(Generic[Vertex]):
         for vertex, color in zip(fan, [*moved, free_there]):
             self._set(one, vertex, color)
 
-    def _fan(self, centre: Vertex, first: Vertex) -> list[Vertex]:
-        """Neighbours of the centre, as many as there are: the colour of each edge but the first is free at the vertex before."""
+    def _fan(self, center: Vertex, first: Vertex) -> list[Vertex]:
+        """Return a maximal fan of the center: neighbors such that the color of each edge but the first is free at the vertex before."""
         fan, seen = [first], {first}
         while True:
-            following = next((vertex for color, vertex in self._at[centre].items() if vertex not in seen and color not in self._at[fan[-1]]), None)
+            following = next((vertex for color, vertex in self._at[center].items() if vertex not in seen and color not in self._at[fan[-1]]), None)
             if following is None:
                 return fan
             fan.append(following)
             seen.add(following)
 
     def _swap_path(self, start: Vertex, first: int, second: int) -> None:
-        """Exchanges the two colours along the path from ``start`` that begins with ``first``."""
+        """Swap the two colors along the path from ``start`` that begins with ``first``."""
         path, vertex, color = [], start, first
         while color in self._at[vertex]:
             following = self._at[vertex][color]
@@ -76,14 +77,14 @@ class _EdgeColoring(Generic[Vertex]):
         for one, other, color in path:
             self._set(one, other, second if color == first else first)
 
-    def _prefix(self, centre: Vertex, fan: Sequence[Vertex], color: int) -> int:
-        """The end of the first part of the fan that is one still, and at whose last vertex the colour is free. There is one, by the theorem."""
+    def _prefix(self, center: Vertex, fan: Sequence[Vertex], color: int) -> int:
+        """Return the end of the shortest prefix that is still a fan and whose last vertex has the color free. By the theorem there is one."""
         for place, vertex in enumerate(fan):
-            if place and self._edges[centre, vertex] in self._at[fan[place - 1]]:
+            if place and self._edges[center, vertex] in self._at[fan[place - 1]]:
                 break
             if color not in self._at[vertex]:
                 return place
-        raise AssertionError("no vertex of the fan has the colour free")
+        raise AssertionError("no vertex of the fan has the color free")
 
     def _free(self, vertex: Vertex) -> int:
         return next(color for color in range(self._count) if color not in self._at[vertex])

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Plans in either form, read as one: pair by pair (``rounds``, ``topology``), or by rule (``schedule``, ``wiring``).
+"""Read plans in both forms: pair by pair (``rounds`` and ``topology``), or by rule (``schedule`` and ``wiring``).
 
-A plan by rule may have ``rounds``, too: those come after the scheduled ones.
+A plan by rule may have ``rounds`` as well, which come after the scheduled ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Entry = dict[str, Any]
 
 
 def rounds_of(plan: Mapping[str, Any]) -> Iterator[list[Entry]]:
-    """The rounds of a plan, one after the other: a plan by rule is never held as a whole."""
+    """Return the rounds of a plan one by one. A plan by rule is never expanded as a whole."""
     schedule = schedule_of(plan)
     if schedule is not None:
         yield from _scheduled(schedule)
@@ -28,7 +28,7 @@ def rounds_of(plan: Mapping[str, Any]) -> Iterator[list[Entry]]:
 
 
 def pairs_of(plan: Mapping[str, Any]) -> Iterator[tuple[str, NpuPair]]:
-    """The id and the ends of each pair, in order; far quicker than rounds_of where the plan is by rule."""
+    """Return id, source and target of each pair, in order. This is much faster than rounds_of for a plan by rule."""
     schedule = schedule_of(plan)
     if schedule is not None:
         name, order, rails = schedule.names(), schedule.order, schedule.rails
@@ -41,12 +41,12 @@ def pairs_of(plan: Mapping[str, Any]) -> Iterator[tuple[str, NpuPair]]:
 
 
 def schedule_of(plan: Mapping[str, Any]) -> Schedule | None:
-    """The rule of a plan, None for a listed one."""
+    """Return the schedule of a plan, None for a listed plan."""
     return parse_schedule(plan["schedule"], plan["hosts"]) if "schedule" in plan else None
 
 
 def topology_of(plan: Mapping[str, Any]) -> Topology:
-    """The topology of a plan, by host."""
+    """Return the topology of a plan, by host."""
     schedule = schedule_of(plan)
     if schedule is None:
         listed: Topology = plan.get("topology", {})
@@ -55,19 +55,19 @@ def topology_of(plan: Mapping[str, Any]) -> Topology:
 
 
 def extended(plan: Mapping[str, Any], rounds: Iterable[Sequence[Entry]]) -> dict[str, Any]:
-    """The plan with further rounds, as isolation.py makes them, behind its own."""
+    """Return the plan with further rounds after its own, as isolation.py makes them."""
     return {**plan, "rounds": [*plan.get("rounds", ()), *map(list, rounds)]}
 
 
 def last_number(plan: Mapping[str, Any]) -> int:
-    """The largest number in the ids of its pairs; smaller ones may be missing."""
+    """Return the largest number in the ids of the pairs. Smaller numbers may be missing."""
     schedule = schedule_of(plan)
     listed = listed_numbers([entry["id"] for one in plan.get("rounds", ()) for entry in one])
     return max(listed, schedule.last if schedule else 0)
 
 
 def listed_round(pairs: Iterable[NpuPair], addresses: Mapping[NpuId, str], name: Callable[[int], str], first: int) -> list[Entry]:
-    """The entries of one round, numbered from ``first``."""
+    """Return the entries of one round, numbered from ``first``."""
     return [{"id": name(number), "source": _as_entry_side(source, addresses), "target": _as_entry_side(target, addresses)}
             for number, (source, target) in enumerate(pairs, first)]
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The hosts of a pair plan, as the filter is given them."""
+"""Read the hosts of a pair plan from the input of the filter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .input_numbers import whole_number
 
 @dataclass(frozen=True)
 class PlanHost:
-    """``devices``: address by id; ``entry``: what was given, for what else stands in it."""
+    """A host of a plan. ``devices``: address by id. ``entry``: the input, for its other fields."""
 
     name: str
     devices: Mapping[int, str]
@@ -27,12 +27,12 @@ class PlanHost:
     entry: Mapping[str, Any]
 
     def control(self) -> dict[str, Any]:
-        """As in a plan's ``hosts``."""
+        """Return the entry in ``hosts`` of a plan."""
         return {"control_address": self.control_address, "control_port": self.control_port}
 
 
 def read_hosts(hosts: Any, least: int = 2) -> list[PlanHost]:
-    """All of them. Raises InputError for fewer than ``least``, and for anything by which two could not be told apart, or not be reached."""
+    """Return all hosts. Raises InputError for fewer than ``least``, for duplicates, and for hosts that could not be reached."""
     if not isinstance(hosts, Sequence) or isinstance(hosts, str):
         raise InputError("pair_plan takes a list of hosts, each with host, devices, control_address and control_port")
     known = [_host(entry) for entry in hosts]
@@ -45,7 +45,7 @@ def read_hosts(hosts: Any, least: int = 2) -> list[PlanHost]:
 
 
 def shuffled(hosts: Sequence[PlanHost], seed: Any) -> list[PlanHost]:
-    """The same order for the same names and seed, with every Python: only Random.random is promised to stay as it is."""
+    """Return the hosts in an order that depends on names and seed only, with every Python: only Random.random is guaranteed to stay the same."""
     generator = random.Random(whole_number("seed", seed))  # noqa: S311
     weights = {host.name: generator.random() for host in sorted(hosts, key=lambda host: host.name)}
     return sorted(hosts, key=lambda host: weights[host.name])

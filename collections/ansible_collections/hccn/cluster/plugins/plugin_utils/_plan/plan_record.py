@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A plan as the history keeps it (record kind ``plan``): its rule and not its pairs, and hosts that are wired alike once. 4,096 hosts take 120 kB."""
+"""The record of a plan in the history (kind ``plan``): its rule instead of its pairs, and each wiring of hosts once. 4,096 hosts take 120 kB."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .pair_list import NpuPair
 from .topology import Topology
 
 MOST_BYTES = 240_000
-"""Of a record; more is left out, the largest parts first: a task result stays below 256 kB."""
+"""Size limit of a record, since a task result must stay below 256 kB. The largest parts of a larger record are left out first."""
 MOST_PAIRS = 4096
-"""Of a plan without a rule, which are kept one by one."""
+"""Pairs of a plan without a rule, which are recorded one by one."""
 MOST_NAMES = 50
-ENDS_SHOWN = 8
+NPUS_SHOWN = 8
 _DISPENSABLE = ("pairs_listed", "rack", "super_pod", "schedule", "topology")
 
 Record = dict[str, Any]
@@ -32,7 +32,7 @@ Reason = Mapping[str, Any]
 
 def plan_record(run_id: str, plan: Mapping[str, Any], hosts: Iterable[str] = (), left_out: Sequence[Reason] = (), text: Sequence[str] = (),
          second_look_of: str | None = None) -> Record:
-    """The record of a plan. ``hosts``: all that were to be looked at; ``left_out``: NPUs, each with host, device, code and message."""
+    """Return the record of a plan. ``hosts``: all hosts that were requested. ``left_out``: NPUs, each with host, device, code and message."""
     schedule, topology = schedule_of(plan), topology_of(plan)
     order = list(schedule.order) if schedule else list(plan["hosts"])
     summary = plan.get("summary", {})
@@ -49,16 +49,16 @@ def plan_record(run_id: str, plan: Mapping[str, Any], hosts: Iterable[str] = (),
 
 
 def _reasons(left_out: Sequence[Reason]) -> list[Record]:
-    """By code: how many, the first of them, and what was said of the first."""
+    """Return, by code, the number of NPUs, the first of them, and the message of the first."""
     by_code: dict[str, list[Reason]] = {}
     for one in left_out:
         by_code.setdefault(str(one["code"]), []).append(one)
     return [{"code": code, "message": beginning(str(found[0]["message"]), 200), "count": len(found),
-             "npus": [[one["host"], one["device"]] for one in found[:ENDS_SHOWN]]} for code, found in by_code.items()]
+             "npus": [[one["host"], one["device"]] for one in found[:NPUS_SHOWN]]} for code, found in by_code.items()]
 
 
 def _wiring(topology: Topology, order: Sequence[str]) -> Record:
-    """``kinds``: the ways in which hosts are wired, by NPU id: rail, place among ``leaves``, who told it; ``of``: the kind of each host."""
+    """Return ``kinds``, the different wirings of hosts: by NPU id the rail, the place in ``leaves`` and its source. ``of`` is the kind of each host."""
     leaves: dict[str, int] = {}
     kinds: dict[str, int] = {}
     of = []
@@ -93,13 +93,13 @@ def _rule(plan: Mapping[str, Any], schedule: Schedule | None, order: Sequence[st
 
 
 def compact(found: Record) -> bytes:
-    """As a line of the history has it."""
+    """Return the record as a line of the history."""
     return line(found)[:-1]
 
 
 def _bounded(whole: Record) -> Record:
-    """The record, without what makes it too large; ``shortened`` names that."""
-    sample, gone = whole["samples"][0], []
+    """Return the record without the parts that make it too large. ``shortened`` names them."""
+    sample, removed = whole["samples"][0], []
     for key in (*_DISPENSABLE, "hosts"):
         if len(compact(whole)) <= MOST_BYTES:
             break
@@ -109,24 +109,24 @@ def _bounded(whole: Record) -> Record:
             continue
         else:
             del sample[key]
-        gone.append(key)
-    if gone:
-        sample["shortened"] = gone
+        removed.append(key)
+    if removed:
+        sample["shortened"] = removed
     return whole
 
 
 class PlanRecord:
-    """A record of this kind, read with care: what others wrote under this name gives nothing, and raises nothing."""
+    """Reads a record of this kind. A record that another program wrote may have any content: it gives no data and raises nothing."""
 
     def __init__(self, found: Mapping[str, Any]) -> None:
         samples, hosts = found.get("samples"), found.get("hosts")
         first = samples[0] if isinstance(samples, list) and samples else None
         self.sample: Record = first if isinstance(first, dict) else {}
         self.hosts = [str(host) for host in hosts] if isinstance(hosts, list) else []
-        self.second_look = "second_look_of" in self.sample
+        self.is_confirmation_run = "second_look_of" in self.sample
 
     def wired(self) -> list[tuple[str, int, str | None, str | None]]:
-        """Of each NPU in the plan: host, id, leaf and who told it."""
+        """Return host, id, leaf and the source of the leaf of each NPU in the plan."""
         try:
             topology = self.sample["topology"]
             kinds = [[(int(device), topology["leaves"][known[1]] if len(known) > 1 else None, known[2] if len(known) > 2 else None)
@@ -136,7 +136,7 @@ class PlanRecord:
             return []
 
     def pairs(self, most: int) -> list[NpuPair] | None:
-        """The pairs that were planned; None where they are not known, or more than ``most``."""
+        """Return the planned pairs; None if they are not known, or more than ``most``."""
         try:
             if self.sample["pairs"] > most:
                 return None
@@ -152,7 +152,7 @@ class PlanRecord:
     def _expanded(self) -> Iterator[NpuPair]:
         data, topology = self.sample["schedule"], self.sample["topology"]
         rails, hosts = [int(rail) for rail in data["rails"]], self.hosts
-        # Places without a device count as those without an address do in the plan itself.
+        # Places without a device are treated as places without an address are in the plan itself.
         there = [["" if str(rail) in kind else None for rail in rails] for kind in topology["kinds"]]
         rule = make_rule(data["method"], len(hosts), len(rails), data.get("first", 0), data.get("stride", 1), data.get("groups", ()))
         schedule = Schedule(rule, hosts, rails, [there[number] for number in topology["of"]], min(int(data["rounds"]), rule.rounds))

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a host saved before a change, as the options of the modules that put it back. Pure functions; the record is data from the host and checked."""
+"""Convert what a host saved before a change to the options of the modules that restore it. The saved record is untrusted data and is checked."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Devices = Sequence[Mapping[str, Any]]
 
 
 def restore_options(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devices: Devices = ()) -> dict[str, Any]:
-    """The options of each module. ``settings``: what hccn_conf returns of the file as it is now; ``devices``: what device_info returns. Raises InputError.
+    """Return the options of each module. ``settings``: what hccn_conf returns now. ``devices``: what device_info returns now. Raises InputError.
 
     ``{saved_at, network: config of device_network, tls: {enabled: ids, disabled: ids}, present: config of hccn_conf, absent: the same for keys that
-    were not there, problems, missing: sentences about addresses that were changed and not saved}``.
+    were not there, problems, missing: sentences about addresses that were changed but not saved}``.
     """
     saved = _parsed(saved) if isinstance(saved, str) else saved
     if not isinstance(saved, Mapping) or saved.get("schema") != SCHEMA:
@@ -44,7 +44,7 @@ def restore_options(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devi
     return {
         "saved_at": str(saved["saved_at"]),
         "network": network,
-        "tls": _switches(_entries(saved, "tls")),
+        "tls": _tls_flags(_entries(saved, "tls")),
         "present": present,
         "absent": _new_keys(text, settings),
         "problems": as_dicts([*problems, *unsettable]),
@@ -68,7 +68,7 @@ def _entries(saved: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def _is_option(option: str, value: Any) -> bool:
-    """Has the value the type that device_network takes for this option?"""
+    """Return True if the value has the type that device_network takes for this option."""
     if value is None:
         return True
     if option in _INTEGERS:
@@ -81,7 +81,7 @@ def _is_option(option: str, value: Any) -> bool:
 
 
 def _network(entries: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[Problem], list[str]]:
-    """``config`` of device_network, what it cannot put back, and sentences about addresses among that."""
+    """Return ``config`` of device_network, problems for what it cannot restore, and sentences about addresses among that."""
     config, problems, missing = [], [], []
     for whole in entries:
         device, entry = whole["id"], {option: value for option, value in whole.items() if option != "id"}
@@ -102,7 +102,7 @@ def _network(entries: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]]
 
 
 def _unsaved(entries: Sequence[Mapping[str, Any]], text: str, settings: Sequence[Mapping[str, Any]], devices: Devices) -> Iterator[str]:
-    """Sentences about NPUs that have an address which hccn.conf got since then, without a saved one."""
+    """Return a sentence for each NPU whose address was changed in hccn.conf since then without being saved."""
     known = {entry["id"] for entry in entries if "address" in entry}
     now = {setting["device"]: str(setting["value"]) for setting in reversed(settings) if setting["key"] == "address"}
     for device in devices:
@@ -111,23 +111,23 @@ def _unsaved(entries: Sequence[Mapping[str, Any]], text: str, settings: Sequence
         if number in known or address is None or number not in now or canonical(now[number]) != canonical(str(address)):
             continue
         if before is None or canonical(before) != canonical(str(address)):
-            told = "" if before is None else f" (hccn.conf said {ascii(before)[1:-1]})"
-            yield (f"NPU {number}: its address was changed to {canonical(str(address))}, but the address that it had before was not saved{told}. "
+            old = "" if before is None else f" (hccn.conf said {ascii(before)[1:-1]})"
+            yield (f"NPU {number}: its address was changed to {canonical(str(address))}, but the address that it had before was not saved{old}. "
                    "Set it with device_network.")
 
 
-def _switches(entries: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Ids by state, as the option ``devices`` takes them; a switch that was not known is left alone."""
+def _tls_flags(entries: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return ids by TLS state, as the option ``devices`` takes them, without flags that were not known."""
     return {state: [str(entry["id"]) for entry in entries if entry.get("enabled") is wanted] for state, wanted in (("enabled", True), ("disabled", False))}
 
 
 def _new_keys(text: Any, settings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Keys that the file has now and had not then; none where the file was not saved."""
+    """Return the keys that the file has now and did not have then; none if the file was not saved."""
     if text is None:
         return []
     before = {(one.device, one.key) for one in conf.settings(str(text))}
-    gone: dict[int, dict[str, Any]] = {}
+    added: dict[int, dict[str, Any]] = {}
     for setting in settings:
         if (setting["device"], setting["key"]) not in before:
-            gone.setdefault(setting["device"], {})[str(setting["key"])] = ""
-    return [{"id": device, "settings": keys} for device, keys in gone.items()]
+            added.setdefault(setting["device"], {})[str(setting["key"])] = ""
+    return [{"id": device, "settings": keys} for device, keys in added.items()]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The schedule of a plan: in which order the hosts stand in the rule, so that the first rounds show as much as they can."""
+"""Make the schedule of a plan: order the hosts so that the first rounds cover as many leaves as possible."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Wiring = tuple[str | None, ...]
 
 
 def make_schedule(plan: str, hosts: Sequence[PlanHost], groups: Mapping[str, Groups], rails: Sequence[int], seed: Any, adaptive: bool) -> dict[str, Any]:
-    """The whole schedule of quick, full, leaves or devices, as module_utils/_fabric/schedule.py takes it. Raises InputError."""
+    """Return the whole schedule of the plans quick, full, leaves and devices, as module_utils/_fabric/schedule.py reads it. Raises InputError."""
     order = shuffled(hosts, seed)
     wirings = {host.name: groups[host.name].wiring(rails) for host in order}
-    numbers = _numbers(order, wirings)
+    numbers = _wiring_numbers(order, wirings)
     known = any(leaf is not None for wiring in wirings.values() for leaf in wiring)
     found: dict[str, Any] = {"method": {LEAVES: rules.LEAVES, DEVICES: rules.DEVICES}.get(plan, rules.CIRCLE)}
     if plan == LEAVES:
@@ -33,8 +33,8 @@ def make_schedule(plan: str, hosts: Sequence[PlanHost], groups: Mapping[str, Gro
                              "name them in the inventory, or read them with device_info (gather: lldp)")
         found["groups"] = [numbers[wirings[host.name]] for host in order]
     elif plan != QUICK and len(numbers) > 1:
-        order = _layered(order, wirings)
-        found["first"] = _first(plan, len(order), len(rails))
+        order = _in_rotated_layers(order, wirings)
+        found["first"] = _first_rotation(plan, len(order), len(rails))
     if plan == DEVICES:
         found["stride"] = len(numbers) + len(numbers) % 2 if len(numbers) > 1 else 2
     rule = rules.make_rule(found["method"], len(order), len(rails), found.get("first", 0), found.get("stride", 1), found.get("groups", ()))
@@ -43,19 +43,19 @@ def make_schedule(plan: str, hosts: Sequence[PlanHost], groups: Mapping[str, Gro
             "addresses": [[host.devices.get(rail) for rail in rails] for host in order]}
 
 
-def _numbers(order: Sequence[PlanHost], wirings: Mapping[str, Wiring]) -> dict[Wiring, int]:
-    """A number for each way in which hosts hang on leaves, in the order of the first of them."""
+def _wiring_numbers(order: Sequence[PlanHost], wirings: Mapping[str, Wiring]) -> dict[Wiring, int]:
+    """Return a number for each wiring of hosts to leaves, in the order of the first host that has it."""
     numbers: dict[Wiring, int] = {}
     for host in order:
         numbers.setdefault(wirings[host.name], len(numbers))
     return numbers
 
 
-def _layered(order: Sequence[PlanHost], wirings: Mapping[str, Wiring]) -> list[PlanHost]:
-    """Layers of one host a leaf, each turned against the one before, by one more each time.
+def _in_rotated_layers(order: Sequence[PlanHost], wirings: Mapping[str, Wiring]) -> list[PlanHost]:
+    """Return the hosts in layers of one host per leaf, each layer rotated against the one before by one place more.
 
-    In the circle method opposite places have the same sum in a round. If the leaves simply took turns, only the leaves of one sum would meet; as
-    it is, each layer meets with another sum, and about as many rounds as there are leaves show every leaf to every other.
+    In the round-robin circle method, the places that meet in a round have the same sum. If the leaves simply took turns, only leaves of one sum would meet.
+    With the rotation, each layer meets with another sum, and about as many rounds as there are leaves cover every pair of leaves.
     """
     members: dict[Wiring, list[PlanHost]] = {}
     for host in order:
@@ -70,8 +70,8 @@ def _layered(order: Sequence[PlanHost], wirings: Mapping[str, Wiring]) -> list[P
     return layered
 
 
-def _first(plan: str, hosts: int, slots: int) -> int:
-    """The turn of the circle whose sum lies in the middle of the ring: half the pairs have that sum, half the one beyond the ring's end."""
+def _first_rotation(plan: str, hosts: int, slots: int) -> int:
+    """Return the rotation of the circle whose sum is in the middle of the ring: half the pairs have that sum, half the one beyond the end of the ring."""
     members = 2 * hosts if plan == DEVICES and hosts % 2 and slots % 2 == 0 else hosts
     turns = members - 1 + members % 2
     middle = turns // 2 + (turns // 2 + 1) % 2

@@ -101,7 +101,7 @@ def _hosts(record: Record) -> list[str]:
 
 def _planned(plans: list[PlanRecord], measured: Measured) -> Planned | None:
     """Of the first plan that is no second look: that one says what was to be covered."""
-    plan = next((one for one in plans if one.sample and not one.second_look), None)
+    plan = next((one for one in plans if one.sample and not one.is_confirmation_run), None)
     if plan is None:
         return None
     wired = plan.wired()

@@ -62,7 +62,7 @@ def test_a_second_look_says_whose():
     plan = {"plan": "pairs", "hosts": {"n1": {}, "n2": {}}, "topology": {}, "rounds": [
         [{"id": "p0009", "source": {"host": "n2", "device": 0}, "target": {"host": "n1", "device": 1}}]]}
     found = plan_record("r1-second-look", plan, second_look_of="r1")
-    assert (found["samples"][0]["pairs"], found["samples"][0]["second_look_of"], PlanRecord(found).second_look) == (1, "r1", True)
+    assert (found["samples"][0]["pairs"], found["samples"][0]["second_look_of"], PlanRecord(found).is_confirmation_run) == (1, "r1", True)
     assert PlanRecord(found).pairs(9) == [(("n2", 0), ("n1", 1))]
 
 
