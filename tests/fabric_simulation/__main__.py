@@ -25,7 +25,7 @@ def rows(trials: int, fresh: int, largest: int) -> Iterator[Row]:
     seeds = [*range(trials), fresh]
     few = seeds[:max(3, trials // 10)] + [fresh]
     yield timed("rounds of the plans", lambda: checks.rounds_of_plans([size for size in (64, 65, 256, 1024, 4096) if size <= largest]))
-    yield timed(f"quick, bad nodes and NPUs, up to 25 %, {checks.SIZES[0]} to {largest} hosts", lambda: checks.ends(seeds, largest))
+    yield timed(f"quick, bad nodes and NPUs, up to 25 %, {checks.SIZES[0]} to {largest} hosts", lambda: checks.npus(seeds, largest))
     yield timed("leaves and full, a bad rail, leaf or path", lambda: checks.fabric(seeds))
     yield timed("full, a node that comes and goes, 64 hosts", lambda: checks.flapping(few))
     count = min(1024, largest)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the fabric check is held to, measured on simulated fabrics: each check runs its trials and returns a row of the table."""
+"""Requirements on plans and diagnosis of the fabric check. Each check runs trials on simulated fabrics and returns a row of the table."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms impo
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests.fabric_simulation.events import Events, Pair, with_barriers
 from tests.fabric_simulation.records import matrix
-from tests.fabric_simulation.trials import Trial, bad_ends, confirmed, fabric_fault, pairs, run
+from tests.fabric_simulation.trials import Trial, npu_faults, confirmed, fabric_fault, pairs, run
 from tests.fabric_simulation.world import DEVICE, FLAPPING, HUNG, LEAF, NODE, PATH, RAIL, SLOW, Claim, Fault, World
 
 SIZES = (64, 128, 256, 512, 1024)
 LARGE = (2048, 4096)
 LARGE_EVERY = 25
-"""One in so many seeds has one of the large sizes."""
+"""Every n-th seed has one of the large sizes."""
 
 DEVICES = (8, 4, 2, 1)
 SHARES = (0.01, 0.05, 0.1, 0.25)
-"""Of the hosts that are bad."""
+"""Shares of bad hosts."""
 
 LEAVES = ((64, 32), (64, 8), (128, 32), (64, 16), (96, 12))
-"""Hosts, and hosts a leaf."""
+"""Numbers of hosts, and of hosts per leaf."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """``good``: is ``found`` as ``wanted``? ``details``: of trials that were not."""
+    """A row of the table. ``good``: whether ``found`` meets ``wanted``. ``details``: of trials that did not."""
 
     check: str
     found: str
@@ -46,7 +46,7 @@ class Row:
 
 
 class Figures(NamedTuple):
-    """What a check found."""
+    """The result of a check."""
 
     found: str
     wanted: str
@@ -55,47 +55,47 @@ class Figures(NamedTuple):
 
 
 def timed(check: str, measured: Callable[[], Figures]) -> Row:
-    """The row of a check."""
+    """Run a check and return its row."""
     start = time.monotonic()
     figures = measured()
     return Row(check, figures.found, figures.wanted, figures.good, time.monotonic() - start, figures.details)
 
 
 def size_of(seed: int, largest: int) -> int:
-    """Of the world of a seed: all sizes in turn."""
+    """Return the number of hosts for a seed. All sizes occur in turn."""
     sizes = [size for size in SIZES if size <= largest]
     large = [size for size in LARGE if size <= largest]
     return large[seed // LARGE_EVERY % len(large)] if large and seed % LARGE_EVERY == LARGE_EVERY - 1 else sizes[seed % len(sizes)]
 
 
-def ends_trial(seed: int, largest: int) -> Trial:
-    """Bad nodes and NPUs in an adaptive quick plan."""
+def npu_trial(seed: int, largest: int) -> Trial:
+    """Run an adaptive quick plan with bad nodes and NPUs."""
     count, devices, share = size_of(seed, largest), DEVICES[seed // 5 % 4], SHARES[seed // 20 % 4]
-    return run(World(count, devices, seed=seed, faults=bad_ends(seed, count, devices, share)), "quick", seed)
+    return run(World(count, devices, seed=seed, faults=npu_faults(seed, count, devices, share)), "quick", seed)
 
 
-def ends(seeds: Iterable[int], largest: int = LARGE[-1]) -> Figures:
-    """Two adaptive rounds name every bad node and NPU, and nothing else."""
+def npus(seeds: Iterable[int], largest: int = LARGE[-1]) -> Figures:
+    """Check that two adaptive rounds name every bad node and NPU, and nothing else."""
     rounds: Counter[int] = Counter()
     wrong, trials, covered = [], 0, 1.0
     for seed in seeds:
-        trial = ends_trial(seed, largest)
+        trial = npu_trial(seed, largest)
         trials += 1
         rounds[trial.rounds] += 1
         covered = min(covered, trial.coverage())
         if not trial.is_exact():
-            wrong.append(told(seed, trial))
+            wrong.append(described(seed, trial))
     found = f"exact in {trials - len(wrong)} of {trials}; rounds: " + ", ".join(f"{count} x {number}" for number, count in sorted(rounds.items()))
     return Figures(f"{found}; coverage {100 * covered:.4g} %", "exact in all, 2 rounds; coverage 99 %", not wrong and covered >= 0.99, wrong)
 
 
-def told(seed: int, trial: Trial) -> str:
-    """A trial that went wrong, in a line."""
+def described(seed: int, trial: Trial) -> str:
+    """Return a line about a trial that went wrong."""
     return f"seed {seed}, {trial.world.count} hosts: named without cause {sorted(trial.false_blames())[:4]}, missed {sorted(trial.missed())[:4]}"
 
 
 def fabric_trial(seed: int) -> Trial:
-    """A fault of a rail, a leaf or a path, in the plans leaves and full by turns."""
+    """Run the plan leaves or full with a fault of a rail, a leaf or a path."""
     plan, kind = ("leaves", "full")[seed % 2], (RAIL, LEAF, PATH)[seed // 2 % 3]
     count, leaf_size = LEAVES[seed // 6 % len(LEAVES)]
     devices = 2 if kind == RAIL or plan == "leaves" else 1
@@ -104,7 +104,7 @@ def fabric_trial(seed: int) -> Trial:
 
 
 def fabric(seeds: Iterable[int]) -> Figures:
-    """Rails, leaves and paths are named by leaves and full; of two leaves, the path between them."""
+    """Check that the plans leaves and full name rails, leaves and paths; of two leaves, the path between them."""
     found: Counter[str] = Counter()
     wrong, trials = [], 0
     for seed in seeds:
@@ -112,13 +112,13 @@ def fabric(seeds: Iterable[int]) -> Figures:
         trials += 1
         found.update(name.split()[0] for name in trial.named())
         if not trial.is_exact():
-            wrong.append(told(seed, trial))
+            wrong.append(described(seed, trial))
     names = ", ".join(f"{count} x {name}" for name, count in sorted(found.items()))
     return Figures(f"exact in {trials - len(wrong)} of {trials}: {names}", "exact in all", not wrong, wrong)
 
 
 def flapping(seeds: Iterable[int], count: int = 64) -> Figures:
-    """A node that comes and goes is named by full, and nobody else."""
+    """Check that the plan full names a node that comes and goes, and nothing else."""
     wrong, trials, named = [], 0, 0
     for seed in seeds:
         generator = random.Random(f"flapping {seed}")  # noqa: S311
@@ -127,12 +127,12 @@ def flapping(seeds: Iterable[int], count: int = 64) -> Figures:
         trials += 1
         named += trial.is_exact()
         if not trial.is_exact():
-            wrong.append(told(seed, trial))
+            wrong.append(described(seed, trial))
     return Figures(f"named in {named} of {trials}", "all, nothing else", not wrong, wrong)
 
 
 def claims(seeds: Iterable[int], counts: Sequence[int] = (4, 8, 16, 33, 64)) -> Figures:
-    """One host that reports a multiple of what it measures, after the confirmation run: no other host's verdict changes."""
+    """Check that a host that reports a multiple of what it measures does not change the verdict of another host, after the confirmation run."""
     wrong, trials, named = [], 0, 0
     for seed in seeds:
         generator = random.Random(f"claims {seed}")  # noqa: S311
@@ -150,7 +150,7 @@ def claims(seeds: Iterable[int], counts: Sequence[int] = (4, 8, 16, 33, 64)) -> 
 
 
 def rounds_of_plans(sizes: Iterable[int]) -> Figures:
-    """As many rounds as there must be, and no more."""
+    """Check that plans have the minimum number of rounds."""
     wrong, plans = [], 0
     for count in sizes:
         devices, leaf_size = 8, 32
@@ -166,7 +166,7 @@ def rounds_of_plans(sizes: Iterable[int]) -> Figures:
 
 
 def false_blames(seeds: Iterable[int], plan: str = "quick", count: int = 1024, devices: int = 8) -> Figures:
-    """Runs of a sound fabric in which anything is named."""
+    """Count runs of a healthy fabric in which anything is named."""
     wrong, trials = [], 0
     for seed in seeds:
         trials += 1
@@ -182,7 +182,7 @@ def false_blames(seeds: Iterable[int], plan: str = "quick", count: int = 1024, d
 
 
 def misses(seeds: Iterable[int], plan: str, count: int, devices: int, drop: float | None, adaptive: bool = True, faults: int = 4) -> Figures:
-    """NPUs that lost ``drop``, or as much as the run's own power statement prints, and were not named."""
+    """Count NPUs that lost ``drop``, or as much as the detection limit of the run, and were not named."""
     wrong, missed, blamed, trials = [], 0, 0, 0
     for seed in seeds:
         size = drop
@@ -195,7 +195,7 @@ def misses(seeds: Iterable[int], plan: str, count: int, devices: int, drop: floa
         blamed += len(trial.false_blames())
         missed += len(trial.missed())
         if trial.missed():
-            wrong.append(told(seed, trial))
+            wrong.append(described(seed, trial))
     found = f"{missed} of {trials} missed, {blamed} named without cause"
     if drop is not None:
         return Figures(found, "none", missed == 0, wrong)
@@ -203,7 +203,7 @@ def misses(seeds: Iterable[int], plan: str, count: int, devices: int, drop: floa
 
 
 def hung(seeds: Iterable[int], hosts: int, count: int = 64, device_only: bool = False) -> Figures:
-    """The full plan with hosts that hang, against the same without."""
+    """Compare the time of the plan full with and without hosts that hang."""
     ratios, barriers, covered, without = [], [], [], []
     for seed in seeds:
         generator = random.Random(f"hung {seed}")  # noqa: S311
@@ -232,7 +232,7 @@ def _rounds(plan: dict) -> Iterable[Sequence[Pair]]:
 
 
 def late(seeds: Iterable[int], count: int = 64) -> Figures:
-    """Hosts that start late cost what they are late, and are measured."""
+    """Check that hosts that start late are measured, and cost only the time that they are late."""
     ratios, covered = [], []
     for seed in seeds:
         generator = random.Random(f"late {seed}")  # noqa: S311

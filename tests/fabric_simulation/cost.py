@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The time and memory of the diagnosis of a whole matrix, measured in a process of its own."""
+"""Measure time and memory of the diagnosis of a whole matrix. It runs in a process of its own."""
 
 from __future__ import annotations
 
 import random
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
@@ -16,11 +16,9 @@ from tests.fabric_simulation.world import LINE, World
 
 DROP = 0.8
 
-Share = Callable[[int, int, int], float]
-
 
 class Cost(NamedTuple):
-    """CPU seconds, and the largest resident set of the process with its input, GiB."""
+    """CPU seconds, and the largest resident set of the process including its input in GiB."""
 
     seconds: float
     gibibytes: float
@@ -28,7 +26,7 @@ class Cost(NamedTuple):
 
 
 def cost(count: int, devices: int, fault: str, seed: int = 0) -> Cost:
-    """Of a matrix in which both directions of every pair were measured."""
+    """Diagnose a matrix in which both directions of every pair were measured."""
     world = World(count, devices, max(2, count // 32))
     found = measured(world, fault, seed)
     start = time.process_time()
@@ -38,7 +36,7 @@ def cost(count: int, devices: int, fault: str, seed: int = 0) -> Cost:
 
 
 def measured(world: World, fault: str, seed: int) -> dict[str, dict[str, Any]]:
-    """Rows from a stock of noise, since to draw eight million values takes longer than to judge them."""
+    """Return rows with noise from a limited stock, since drawing eight million values takes longer than diagnosing them."""
     generator = random.Random(f"matrix {seed}")  # noqa: S311
     stock = [LINE * (1 + world.spread * generator.gauss(0.0, 1.0)) for _value in range(4 * world.count + 1000)]
     leaf = [world.leaf[host] for host in world.hosts]
@@ -57,7 +55,7 @@ def measured(world: World, fault: str, seed: int) -> dict[str, dict[str, Any]]:
 
 
 def _share(fault: str, source: int, target: int, device: int, leaf: Sequence[str]) -> float:
-    """What is left of the bandwidth."""
+    """Return the share of the bandwidth that a pair has with a fault."""
     hit = {"nothing": False, "node": 17 in (source, target), "rail": device == 1, "path": {leaf[source], leaf[target]} == {"L2", "L4"},
            "quarter": source % 4 == 1 or target % 4 == 1}[fault]
     return DROP if hit else 1.0

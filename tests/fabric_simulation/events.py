@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run over virtual time: every NPU works its pairs in the order of the plan, a pair starts when both ends are free, and there is no barrier.
+"""Simulate a run in virtual time: every NPU measures its pairs in the order of the plan, a pair starts when both NPUs are free, and there are no barriers.
 
 Who hangs is left out by the code that does so in earnest (module_utils/_fabric/suspension.py), each host with what it knows itself and what its
 partners told it.
@@ -18,20 +18,20 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.table impor
 from tests.fabric_simulation.world import FAILED, OK, SILENT, Outcome, World
 
 TAIL = 0.1
-"""Mean of what a pair takes longer than it should, as a share of its time; exponential."""
+"""Mean delay of a pair as a share of its time, exponentially distributed."""
 
 QUICK_FAILURE = 0.1
-"""Share of a pair's time after which an error is there."""
+"""Share of a pair's time after which it fails."""
 
 BARRIER_TIMEOUT = 120.0
-"""Seconds that schedules with a barrier a round give a pair (SuperBench)."""
+"""Seconds that schedules with a barrier after each round give a pair (SuperBench)."""
 
 Pair = tuple[str, tuple[Npu, Npu]]
 
 
 @dataclass(frozen=True)
 class Done:
-    """One pair of a run. ``outcome`` is None where it was left out."""
+    """One pair of a run. ``outcome`` is None if it was left out."""
 
     name: str
     source: Npu
@@ -41,7 +41,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Run:
-    """``seconds``: from the start to the last pair; ``judged``: suspended ends that were found to be good, and to be bad."""
+    """A run. ``seconds``: from the start to the last pair. ``cleared`` and ``condemned``: suspended NPUs that were found good and bad."""
 
     done: list[Done]
     seconds: float
@@ -50,7 +50,7 @@ class Run:
 
 
 class Events:
-    """``suspend``: False for a run in which everybody meets everybody."""
+    """The events of a run. ``suspend``: False for a run in which no NPU is suspended."""
 
     def __init__(self, world: World, pairs: Iterable[Pair], suspend: bool = True, start: float = 0.0) -> None:
         self.world, self.suspend = world, suspend
@@ -85,7 +85,7 @@ class Events:
             condemned += bad
             if not good and not bad:
                 break
-            self._wake(self.queues)  # a judgement frees also those who met only hung ones
+            self._wake(self.queues)  # a verdict also releases NPUs that met only hung ones
             self._work()
         done = [Done(name, source, target, self.outcomes.get(number)) for number, (name, source, target) in enumerate(self.pairs)]
         return Run(done, self.now - self.begun, cleared, condemned)
@@ -118,12 +118,12 @@ class Events:
             return
         _name, source, target = self.pairs[number]
         partner = target if source == end else source
-        if partner in self.silent:  # nobody is there to say that another is before: all may wait for it at once
+        if partner in self.silent:  # it cannot reject anyone: all partners may wait for it at once
             self.busy[end] = number
             self._finish_at(number, deadline(self.world.seconds), Outcome(SILENT, 0.0))
         elif partner not in self.busy and self._next(partner) == number:
             self._meet(end.host, partner.host)
-            if not self._may(number):  # one of them has just heard something
+            if not self._may(number):  # one of them has just learned of a suspension
                 self._wake((end, partner))
                 return
             self.busy[end] = self.busy[partner] = number
@@ -140,7 +140,7 @@ class Events:
         heapq.heappush(self.heap, (self.now + after, number, 0))
 
     def _next(self, end: Npu) -> int | None:
-        """The first pair of an end that is not over, not put off, and whose partner has started."""
+        """Return the first pair of an NPU that is neither over nor deferred, and whose partner has started."""
         queue, place = self.queues[end], self.first[end]
         while place < len(queue) and queue[place] in self.outcomes:
             place += 1
@@ -160,15 +160,15 @@ class Events:
             return True
         if source in self.silent or target in self.silent:
             return False
-        self._meet(source.host, target.host)  # who is refused hears why, and tells what it knows
+        self._meet(source.host, target.host)  # a rejected NPU learns the reason, and shares what it knows
         return not self._refused(source, target)
 
     def _refused(self, source: Npu, target: Npu) -> bool:
-        """Does one end have the other for suspended? Nobody is so for itself."""
+        """Return True if one NPU considers the other suspended. No NPU is suspended for its own host."""
         return any(self.views[mine.host].is_suspended(self.names[other]) for mine, other in ((source, target), (target, source)) if mine not in self.silent)
 
     def _told(self, number: int, source: Npu, target: Npu) -> None:
-        """What the living ends of a pair learn from it, and from each other."""
+        """Let the responding NPUs of a pair learn from its outcome, and from each other."""
         outcome = self.outcomes[number]
         alive = [end.host for end in (source, target) if end not in self.silent]
         self.calm = self.calm and outcome.state != SILENT
@@ -194,7 +194,7 @@ class Events:
                     self.changed.add(host)
 
     def _adjudicate(self) -> tuple[list[str], list[str]]:
-        """Each suspended end meets a proven good one of its own rail, all at once; what the hosts know is one by then."""
+        """Measure each suspended NPU with a proven good one on its rail, all at once. By then all hosts know the same."""
         if self.calm:
             return [], []
         known = Suspension()
@@ -222,7 +222,7 @@ class Events:
 
 
 def with_barriers(world: World, rounds: Iterable[Sequence[Pair]], timeout: float = BARRIER_TIMEOUT) -> float:
-    """Seconds of the same rounds where each waits for the last pair of the one before."""
+    """Return the seconds of the same rounds if each waits for the last pair of the round before."""
     generator = random.Random(f"barriers {world.seed}")  # noqa: S311
     total = 0.0
     for one in rounds:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What simulated runs return to the controller: by host, as rdma_perf_info does, single records or rows of a matrix."""
+"""Make the results of simulated runs: by host, as rdma_perf_info returns them, single records or rows of a matrix."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ RUN = "sim"
 SIZE = 65536
 WHAT = {"operation": "write", "measure": "bandwidth"}
 MOST_RECORDS = 200
-"""Of a host; with more of them it returns rows."""
+"""A host with more records returns rows."""
 
 
 def results(world: World, done: Sequence[Done]) -> dict[str, dict[str, Any] | None]:
-    """None for a host that hangs."""
+    """Return the results by host, None for a host that hangs."""
     silent = world.silent_hosts()
     mine: dict[str, list[Done]] = {host: [] for host in world.hosts}
     for one in done:
@@ -30,7 +30,7 @@ def results(world: World, done: Sequence[Done]) -> dict[str, dict[str, Any] | No
 
 
 def matrix(world: World) -> dict[str, dict[str, Any]]:
-    """A full plan measured without its schedule: each pair of equal NPUs in one direction, as rows."""
+    """Return rows of a full plan without simulating its schedule: each pair of NPUs with the same id in one direction."""
     found: dict[str, dict[str, Any]] = {}
     for place, host in enumerate(world.hosts):
         rows = []
@@ -74,7 +74,7 @@ def _record(world: World, done: Done, silent: set[str]) -> dict[str, Any]:
 
 
 def _rows(world: World, done: Sequence[Done]) -> Iterable[dict[str, Any]]:
-    """One row a device, three significant digits."""
+    """Return one row per device, with three significant digits."""
     place = {host: number for number, host in enumerate(world.hosts)}
     rows: dict[int, list[float | None]] = {}
     for one in done:

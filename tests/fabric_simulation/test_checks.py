@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A part of what ``make simulate`` measures, with fixed seeds and a fresh one that is printed where it fails."""
+"""A part of the checks of ``make simulate``, with fixed seeds and a random one, which is printed if it fails."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def test_rounds():
 
 def test_quick_names_every_bad_node_and_npu():
     seeds = [0, 1, 20, 41, 60, 66, 75, 80, FRESH]
-    assert held(checks.ends(seeds, 128)).startswith("exact in 9 of 9; rounds: ")
+    assert held(checks.npus(seeds, 128)).startswith("exact in 9 of 9; rounds: ")
 
 
 def test_quick_with_a_thousand_hosts():
-    trial = checks.ends_trial(19, 1024)
+    trial = checks.npu_trial(19, 1024)
     assert (trial.world.count, trial.world.devices) == (1024, 1)
     assert trial.is_exact()
     assert trial.rounds == 2

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One trial: a world, a plan, a run, the rounds of isolation, the diagnosis, and whether it says what is true."""
+"""Trials: simulate a run on a world with known faults, diagnose it, and compare the diagnosis with the faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_ROUNDS = 6
 
 @dataclass(frozen=True)
 class Trial:
-    """``rounds``: of the plan and of isolation; ``run_seconds`` in virtual time."""
+    """A trial. ``rounds``: of the plan and of isolation. ``run_seconds``: in virtual time."""
 
     world: World
     plan: Mapping[str, Any]
@@ -35,34 +35,34 @@ class Trial:
     run_seconds: float
 
     def named(self) -> set[str]:
-        """What the diagnosis names, by components."""
+        """Return kind and name of the components that the diagnosis names."""
         return {f"{found['kind']} {found['name']}" for found in self.diagnosis.components}
 
     def blamed(self) -> set[str]:
-        """Hosts that are not good."""
+        """Return the hosts that are not good."""
         return {verdict.host for verdict in self.diagnosis.verdicts if verdict.verdict != "good"}
 
     def is_exact(self) -> bool:
-        """Every component with a fault is named, nothing else, and no other host is anything but good."""
+        """Return True if exactly the components with a fault are named, and all other hosts are good."""
         return self.named() == truth(self.world) and self.blamed() == self.world.bad_hosts()
 
     def false_blames(self) -> set[str]:
-        """Components and hosts that are named without cause."""
+        """Return components and hosts that are named without cause."""
         return (self.named() - truth(self.world)) | (self.blamed() - self.world.bad_hosts())
 
     def missed(self) -> set[str]:
-        """Components with a fault that are not named."""
+        """Return components with a fault that are not named."""
         return truth(self.world) - self.named()
 
     def coverage(self) -> float:
-        """Share of the planned pairs between hosts without a fault of their own that were measured."""
+        """Return the share of planned pairs between hosts without faults that were measured."""
         bad = self.world.bad_hosts()
         mine = [one for one in self.done if one.source.host not in bad and one.target.host not in bad]
         return sum(one.outcome is not None for one in mine) / max(1, len(mine))
 
 
 def truth(world: World) -> set[str]:
-    """The names that a diagnosis without fault gives to the faults."""
+    """Return the names that a correct diagnosis gives to the faults."""
     leaves = set(world.leaf.values())
     found = set()
     for fault in world.faults:
@@ -82,12 +82,12 @@ def truth(world: World) -> set[str]:
 
 
 def pairs(plan: Mapping[str, Any]) -> list[Pair]:
-    """Of a plan in either form."""
+    """Return the pairs of a plan in either form."""
     return [(name, (Npu(*source), Npu(*target))) for name, (source, target) in pairs_of(plan)]
 
 
 def run(world: World, plan: str = "quick", seed: int = 0, adaptive: bool = True) -> Trial:
-    """A whole check. ``quick`` goes on with rounds of isolation while ends are open."""
+    """Simulate a whole check. The plan ``quick`` continues with rounds of isolation while NPUs are open."""
     made = make_plan(world.entries(), plan, seed, adaptive=adaptive and plan == "quick", compact=True)
     ran = Events(world, pairs(made)).run()
     done, seconds = ran.done, ran.seconds
@@ -96,7 +96,7 @@ def run(world: World, plan: str = "quick", seed: int = 0, adaptive: bool = True)
     found = diagnose(world.hosts, results(world, done), plan=whole)
     states: dict[str, str] = {}
     while plan == "quick" and rounds < MOST_ROUNDS:
-        for one in done[len(states):]:  # what was decided stays: a value at the gate must not ask for a round of its own
+        for one in done[len(states):]:  # a decision stays: a value close to the gate must not cause a further round
             states[one.name] = found.states.get(one.name, "missing")
         further = isolation_rounds(whole, states, seed)
         if not any(further):
@@ -109,7 +109,7 @@ def run(world: World, plan: str = "quick", seed: int = 0, adaptive: bool = True)
 
 
 def confirmed(world: World, plan: str, seed: int = 0) -> Diagnosis:
-    """The verdict of a check as the role makes one: the rounds of the plan, then one confirmation run for what they leave open."""
+    """Return the diagnosis of a check as the role runs it: the rounds of the plan, then one confirmation run."""
     made = make_plan(world.entries(), plan, seed)
     ran = Events(world, pairs(made)).run()
     answers = results(world, ran.done)
@@ -122,8 +122,8 @@ def confirmed(world: World, plan: str, seed: int = 0) -> Diagnosis:
     return diagnose(world.hosts, results(world, ran.done + again.done), plan=whole)
 
 
-def bad_ends(world_seed: int, count: int, devices: int, share: float) -> list[Fault]:
-    """Faults of nodes and single NPUs: up to ``share`` of the NPUs of every rail, slow by 8 % to 80 %, dead or hung."""
+def npu_faults(world_seed: int, count: int, devices: int, share: float) -> list[Fault]:
+    """Return faults of nodes and single NPUs: up to ``share`` of the NPUs of every rail is slow by 8 % to 80 %, dead or hung."""
     generator = random.Random(f"faults {world_seed}")  # noqa: S311
     width = len(str(count))
     hosts = [f"n{number:0{width}d}" for number in range(1, count + 1)]
@@ -142,13 +142,8 @@ def bad_ends(world_seed: int, count: int, devices: int, share: float) -> list[Fa
     return [fault for fault in faults if fault.kind == NODE or hit[fault.where[0]] == 1]
 
 
-def healthy(seed: int, count: int, devices: int = 8, plan: str = "quick", spread: float = 0.01) -> Trial:
-    """A check of a fabric without a fault."""
-    return run(World(count, devices, seed=seed, spread=spread), plan, seed)
-
-
 def fabric_fault(kind: str, seed: int, count: int, devices: int, leaf_size: int, one_way: bool = False) -> list[Fault]:
-    """One fault of a rail, a leaf or a path, somewhere."""
+    """Return one fault of a random rail, leaf or path."""
     generator = random.Random(f"fabric {seed}")  # noqa: S311
     leaves: Sequence[str] = [f"L{number + 1}" for number in range(-(-count // leaf_size))]
     where: Any = generator.randrange(devices) if kind == RAIL else generator.choice(leaves) if kind == LEAF else tuple(sorted(generator.sample(leaves, 2)))

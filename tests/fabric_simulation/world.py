@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A fabric that does not exist: hosts with NPUs on leaves, and what is wrong with them. What a pair comes to follows from its two ends and the path."""
+"""A simulated fabric: hosts with NPUs on leaves, and their faults. The outcome of a pair depends on its two NPUs and the path."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.table import Npu
 
 LINE = 195.0
-"""Gbit/s of a sound pair."""
+"""Gbit/s of a healthy pair."""
 
 LATENCY = 2.0
-"""Microseconds of a sound pair."""
+"""Microseconds of a healthy pair."""
 
 SLOW, DEAD, HUNG, FLAPPING = "slow", "dead", "hung", "flapping"
 NODE, DEVICE, RAIL, LEAF, PATH = "node", "device", "rail", "leaf", "path"
@@ -37,7 +37,7 @@ class Fault:
 
 
 class Outcome(NamedTuple):
-    """``state``: measured, failed with an error, or silent until the deadline."""
+    """The outcome of a pair. ``state``: measured, failed with an error, or silent until the deadline."""
 
     state: str
     value: float
@@ -48,13 +48,6 @@ class Claim(NamedTuple):
 
     host: str
     factor: float
-
-
-class Hit(NamedTuple):
-    """Faults of one component, by effect."""
-
-    share: float
-    effects: tuple[Fault, ...]
 
 
 @dataclass
@@ -80,37 +73,37 @@ class World:
         width = len(str(self.count))
         self.hosts = [f"n{number:0{width}d}" for number in range(1, self.count + 1)]
         self.leaf = {host: f"L{place // self.leaf_size + 1}" for place, host in enumerate(self.hosts)} if self.leaf_size else {}
-        self._by_end: dict[Npu, list[Fault]] = {}
+        self._by_npu: dict[Npu, list[Fault]] = {}
         self._paths: dict[tuple[str, str], list[Fault]] = {}
         for fault in self.faults:
-            for end in self._ends(fault):
-                self._by_end.setdefault(end, []).append(fault)
+            for npu in self._npus_of(fault):
+                self._by_npu.setdefault(npu, []).append(fault)
             if fault.kind == PATH:
                 self._paths.setdefault(fault.where, []).append(fault)
         self._leaves = {fault.where: fault for fault in self.faults if fault.kind == LEAF}
 
     def entries(self) -> list[dict[str, Any]]:
-        """The hosts as pair_plan takes them."""
+        """Return the hosts as pair_plan takes them."""
         return [{"host": host, "control_address": f"10.255.{place // 250}.{place % 250 + 1}", "control_port": 18514,
                  **({"leaf": self.leaf[host]} if self.leaf else {}),
                  "devices": [{"id": device, "address": f"10.{device}.{place // 250}.{place % 250 + 1}"} for device in range(self.devices)]}
                 for place, host in enumerate(self.hosts)]
 
     def topology(self) -> dict[str, Any]:
-        """As in a plan."""
+        """Return the topology as a plan contains it."""
         return {host: {"devices": {str(device): {"rail": device, **({"leaf": self.leaf[host]} if self.leaf else {})} for device in range(self.devices)}}
                 for host in self.hosts}
 
     def silent_hosts(self) -> set[str]:
-        """Hosts that hang as a whole, their runner with them; where only an NPU hangs, the runner lives."""
+        """Return the hosts that hang including their runner. If only an NPU hangs, the runner responds."""
         return {str(fault.where) for fault in self.faults if fault.kind == NODE and fault.effect == HUNG}
 
     def bad_hosts(self) -> set[str]:
-        """Those a check has to name: with a fault of their own."""
-        return {end.host for end, faults in self._by_end.items() if any(fault.kind in (NODE, DEVICE) for fault in faults)}
+        """Return the hosts with a fault, which a check must name."""
+        return {npu.host for npu, faults in self._by_npu.items() if any(fault.kind in (NODE, DEVICE) for fault in faults)}
 
     def outcome(self, source: Npu, target: Npu, start: float = 0.0) -> Outcome:
-        """Of one measurement that begins at ``start`` seconds."""
+        """Return the outcome of a measurement that begins at ``start`` seconds."""
         noise = 1 + self.spread * self._random.gauss(0.0, 1.0)
         if not self.faults:
             return Outcome(OK, LINE * noise)
@@ -125,8 +118,8 @@ class World:
         return Outcome(OK, LINE * share * noise)
 
     def _touched(self, source: Npu, target: Npu) -> Iterable[Fault]:
-        yield from self._by_end.get(source, ())
-        yield from (fault for fault in self._by_end.get(target, ()) if not fault.one_way)
+        yield from self._by_npu.get(source, ())
+        yield from (fault for fault in self._by_npu.get(target, ()) if not fault.one_way)
         if not self.leaf:
             return
         one, other = self.leaf[source.host], self.leaf[target.host]
@@ -142,7 +135,7 @@ class World:
         period = fault.period * self.seconds
         return fault.effect == FLAPPING and start % period >= period / 2
 
-    def _ends(self, fault: Fault) -> list[Npu]:
+    def _npus_of(self, fault: Fault) -> list[Npu]:
         if fault.kind == NODE:
             return [Npu(fault.where, device) for device in range(self.devices)]
         if fault.kind == DEVICE:

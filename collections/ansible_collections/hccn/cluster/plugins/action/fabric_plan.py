@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shows what a run will measure and keeps it in the history. Needs no connection."""
+"""Shows what a run will measure and records it in the history. Needs no connection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ARGUMENTS = {
 }
 
 SHOWN = 10
-"""Hosts and NPUs that are left out, of which a line is shown; all are kept."""
+"""Hosts and NPUs that are left out of which a line is shown. The record has all of them."""
 
 
 class ActionModule(ActionBase):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judges the results of a pairwise RDMA run over all hosts. Needs no connection."""
+"""Diagnoses the results of a pairwise RDMA run over all hosts. Needs no connection."""
 
 from __future__ import annotations
 
@@ -88,26 +88,27 @@ class ActionModule(ActionBase):
 
     @staticmethod
     def _results(options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-        """By host; None where a host has nothing under that name."""
+        """Return the results by host, None for a host without any, with the measurements of later runs added to those of the first."""
         if options["nodes"] is not None:
             return dict(options["nodes"])
         hostvars, starts = variables["hostvars"], options["start_register_name"]
-        looks = [{host: _first_failure(_registered(hostvars, host, start), _registered(hostvars, host, name)) for host in options["hosts"]}
+        runs = [{host: _first_failure(_registered(hostvars, host, start), _registered(hostvars, host, name)) for host in options["hosts"]}
                  for name, start in zip_longest(options["register_name"], starts[:len(options["register_name"])])]
-        found = looks[0]
+        found = runs[0]
         for host, probed in ((host, _registered(hostvars, host, options.get("probe_register_name"))) for host, result in found.items() if result is None):
             found[host] = probed if probed and is_lost(probed) else None
-        for look in looks[1:]:
-            unstarted = UnstartedRuns(look)
+        for run in runs[1:]:
+            unstarted = UnstartedRuns(run)
             for host, result in found.items():
-                further, measured = (one.get("measurements") if isinstance(one, Mapping) else None for one in (look[host], result))
+                further, measured = (one.get("measurements") if isinstance(one, Mapping) else None for one in (run[host], result))
                 if isinstance(result, Mapping) and isinstance(further, (list, tuple)) and isinstance(measured or (), (list, tuple)):
                     found[host] = {**result, "measurements": [*(measured or ()), *unstarted.filter(further)]}
         return found
 
 
 def _registered(hostvars: Mapping[str, Any], host: str, name: str | None) -> Any:
-    """What a host has under a name, which may be anything; a sentence where it cannot be read. It is that host's problem then, see _diagnose/answers.py."""
+    """Return a registered variable of a host, which may have any value; a sentence if it cannot be read. _diagnose/answers.py makes that a problem of the
+    host."""
     try:
         return hostvars[host].get(name) if name and host in hostvars else None
     except AnsibleError as error:
@@ -115,16 +116,16 @@ def _registered(hostvars: Mapping[str, Any], host: str, name: str | None) -> Any
 
 
 def _first_failure(started: Any, result: Any) -> Any:
-    """A host where the run did not start tells why in the start's result."""
+    """Return the result of the start if the run did not start on the host, since it has the reason."""
     if isinstance(started, Mapping) and started.get("msg") and not started.get("measurements"):
         return {**started, "failed": True}
     return result
 
 
 def _run_id(given: str | None, results: Mapping[str, Any]) -> str:
-    """The run's name: as given, else that of most results."""
-    told = [result.get("run_id") for result in results.values() if isinstance(result, Mapping)]
-    names = Counter(name for name in told if isinstance(name, str) and name)
+    """Return the given name of the run, else the name in most results."""
+    names_of_hosts = [result.get("run_id") for result in results.values() if isinstance(result, Mapping)]
+    names = Counter(name for name in names_of_hosts if isinstance(name, str) and name)
     return given or (names.most_common(1)[0][0] if names else "unnamed")
 
 

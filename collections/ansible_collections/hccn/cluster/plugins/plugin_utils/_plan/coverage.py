@@ -79,8 +79,8 @@ def listed(rounds: Iterable[Iterable[NpuPair]], groups: Mapping[str, Groups]) ->
 
 
 def _kinds_meet(schedule: Schedule, meeting: Meeting, kinds: Sequence[Kind]) -> list[tuple[Any, ...]]:
-    ends = ((kinds[source[0]][source[1]], kinds[target[0]][target[1]]) for _place, source, target in schedule.ends(meeting))
-    return [pair for pair in ends if False not in pair]
+    leaves = ((kinds[source[0]][source[1]], kinds[target[0]][target[1]]) for _place, source, target in schedule.ends(meeting))
+    return [pair for pair in leaves if False not in pair]
 
 
 def _leaf_pairs(pairs: Iterable[tuple[Any, ...]]) -> set[LeafPair]:
