@@ -99,6 +99,7 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
     silent = [host for host, result in answered.results.items() if (not result or result.get("unreachable")) and host in (planned.get("hosts") or ())]
     table = read(_reports(answered, unstarted, planned, silent), topology_of(planned), floor_gbit_s, line_rate_floor, PlannedPairs(planned))
     implausible = drop_implausible(table)
+    table.drop_empty_rows()
     classification = Classification(table, relative_floor)
     attribution = _attribute(classification, silent)
     problems = [*answered.problems, *table.problems, *implausible]

@@ -146,13 +146,14 @@ class _Reader:
                                        "see the journal of the source", None, "", ("", ""), 0.0) for name in names]
 
     def _row_samples(self, record: Mapping[str, Any], context: Mapping[str, Any], count: int) -> list[_RowSample]:
-        """Return the first sample of a row with at most ``count`` values. Only one size is diagnosed, as with records of single pairs."""
+        """Return the first sample of a row, with ``count`` values. Only one size is diagnosed, as with records of single pairs."""
         found = []
         for sample in list(record.get("samples") or ())[:1]:
             values, unit = row_values(sample)
             worths = _worths(values if unit == GBIT else values or [], unit)
             if len(worths) > count:
                 raise InputError("it has more values than hosts")
+            worths += [None] * (count - len(worths))
             kind = Kind(record.get("operation"), record.get("measure"), sample.get("size_bytes"), unit)
             hash(kind)
             found.append(_RowSample(kind, worths, self._floor(context, unit, sample.get("size_bytes"))))

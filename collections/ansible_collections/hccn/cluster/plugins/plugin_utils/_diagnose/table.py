@@ -151,6 +151,11 @@ class Table:
                 reporters.setdefault(row.rate, set()).add(self.npus[row.source].host)
         return {npu: rate for rate in sorted(own) for npu in own[rate] | (of_partners[rate] if len(reporters[rate]) > 1 or len(own) == 1 else set())}
 
+    def drop_empty_rows(self) -> None:
+        """Drop rows without targets, and rows of kinds of which nothing was measured: there is no normal value to compare them with."""
+        measured = {cell.kind for cell in self.cells if cell.worth is not None}.union(row.kind for row in self.rows if any(row.worths))
+        self.rows[:] = [row for row in self.rows if row.targets and row.kind in measured]
+
     def hosts(self) -> set[str]:
         """Return the hosts that have an NPU in the table."""
         return set(self.of_host)

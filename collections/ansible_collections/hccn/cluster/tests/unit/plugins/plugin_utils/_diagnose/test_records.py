@@ -101,6 +101,24 @@ def test_what_hosts_wrote_is_bounded_and_printable():
     assert len(message) < 600 and message.isprintable()
 
 
+@pytest.mark.parametrize("hosts, values", [([], []), (["b"], []), (["b"], [None]), (["b"], [0])])
+@pytest.mark.parametrize("measure", ["bandwidth", "latency"])
+def test_a_row_without_a_value_says_nothing(hosts, values, measure):
+    empty = {"id": "r1/a/0/matrix", "kind": "matrix", "measure": measure, "hosts": hosts, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": values}]}
+    found = answers()
+    found["a"]["measurements"].append({**RECORD, **empty})
+    alone = diagnose("ab", {"a": {"state": "finished", "measurements": [{**RECORD, **empty}]}, "b": None})
+    assert classes(alone) == {"a": "not_measured", "b": "not_measured"}
+    if values != [0]:
+        assert classes(diagnose("abcd", found)) == dict.fromkeys("abcd", "good")
+
+
+def test_a_row_with_fewer_values_than_hosts():
+    row = {"id": "r1/a/0/matrix", "kind": "matrix", "hosts": ["b", "c", "d"], "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [195.0]}]}
+    found = diagnose("abcd", {"a": {"state": "finished", "measurements": [{**RECORD, **row}]}})
+    assert (found.problems, classes(found)["b"], found.coverage["pairs_good"]) == ([], "good", 1)
+
+
 def test_a_list_of_records_is_read_by_their_sources():
     found = diagnose_records([*(entry for answer in answers().values() for entry in answer["measurements"]), {**RECORD, "source": "a"}])
     assert [(problem.host, problem.rule) for problem in found.problems] == [("unknown", "record_not_understood")]
