@@ -108,8 +108,8 @@ sanity: .venv/.lint ## ansible-test sanity and units, without a container
 molecule: .venv/.lint ## scenarios on real small hosts (tests/lab/testbed); root only
 	tests/lab/molecule/run
 
-simulate: .venv/.test ## the brain of the fabric check against thousands of simulated nodes with known faults
-	PYTHONPATH=collections python -m ansible_collections.hccn.cluster.plugins.plugin_utils._simulate
+simulate: .venv/.test ## plans and diagnosis of the fabric check on simulated fabrics with known faults, up to 4,096 hosts
+	PYTHONPATH=collections:. python -m tests.lab.fabric_simulation
 
 soak: .venv/.test ## a million inputs that are not quite true for the parsers, 500 nights, 500 sequences of operations, every playbook under every fault, a thousand hosts (root; two hours on two cores)
 	PYTHONPATH=collections:. python -m tests.lab.fuzz.run $${HCCN_INPUTS:-1000000}

@@ -25,27 +25,27 @@ from ansible_collections.hccn.cluster.plugins.action import fabric_verdict
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._collective import outcome
 from ansible_collections.hccn.cluster.plugins.plugin_utils._collective.placement import placement
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.second_look import second_look
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.confirmation_run import plan_confirmation_run
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import collect, reader
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import SCHEMA
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact import NotKept, Redactor
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer import RunWriter
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.adopted import adopt
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.adoption import adopt
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_record import plan_record
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import context, measurable
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.progress import extent, is_stale, line, read_answer
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.compose import compose
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html as page_html
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import export, markdown, model, prometheus
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.events import Events
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.records import results
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.trials import pairs
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.world import World
 
 from tests.contract.security import documented, mutations
+from tests.lab.fabric_simulation.events import Events
+from tests.lab.fabric_simulation.records import results
+from tests.lab.fabric_simulation.trials import pairs
+from tests.lab.fabric_simulation.world import World
 
 MUTATIONS = int(os.environ.get("HCCN_MUTATIONS", "500"))
 SEED = os.environ.get("HCCN_MUTATION_SEED", "1")
@@ -97,7 +97,7 @@ def measured() -> dict[str, Any]:
 def verdicts(answers: dict[str, Any]) -> dict[str, str]:
     found = diagnose(HOSTS, answers, plan=sound_plan())
     fabric_verdict._returned(found, fabric_verdict._run_id(None, answers))
-    second_look(sound_plan(), found, answers)
+    plan_confirmation_run(sound_plan(), found, answers)
     json.dumps(found.as_dict(), allow_nan=False)
     return {verdict.host: verdict.verdict for verdict in found.verdicts}
 
@@ -126,7 +126,7 @@ def test_no_other_host_is_left_out_of_the_plan() -> None:
         for number, host in enumerate(HOSTS, 1):
             assert host == ODD or devices[host] == [(0, f"10.1.0.{number}"), (1, f"10.1.1.{number}")] or "address_duplicate" in str(found.left_out), done
         plan = make_plan(found.hosts, "quick")
-        json.dumps(kept("r1", plan, HOSTS, found.left_out, found.as_dict()["lines"]), allow_nan=False)
+        json.dumps(plan_record("r1", plan, HOSTS, found.left_out, found.as_dict()["lines"]), allow_nan=False)
         assert all(text.isprintable() and len(text) < 1000 for text in found.as_dict()["lines"]), done
         json.dumps(context(odd), allow_nan=False)
 

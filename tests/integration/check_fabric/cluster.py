@@ -12,7 +12,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests.lib.ports import free_port
 from tests.lib.project import ROOT
 from tests.lib.waiting import until

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
 from tests.integration.check_fabric.cluster import Cluster, records, run
 from tests.lib.hosts import set_state_after
 

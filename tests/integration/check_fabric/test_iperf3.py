@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests.integration.check_fabric.cluster import Cluster, records, run
 from tests.lib.playbook import run_playbook
 from tests.lib.project import skip

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
 from tests.integration.check_fabric.cluster import Cluster, records, result, run
 from tests.lib.waiting import until
 

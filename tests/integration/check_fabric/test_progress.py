@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable
 
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import progress_aggregator
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
 from tests.integration.check_fabric.cluster import Cluster, result, run
 from tests.lib.waiting import until
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import pairs_of
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import pairs_of
 from tests.integration.check_fabric.cluster import Cluster
 from tests.integration.check_fabric.role import FAILED, UNREACHABLE, play
 from tests.lib.waiting import until

@@ -13,8 +13,8 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.conclusion 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import baseline, query
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader import Run, RunFile
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import summarise
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_record import plan_record
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html, model
 
 SCHEMA = "hccn.cluster/measurement/1"
@@ -57,7 +57,8 @@ def plan(count: int, devices: int) -> dict[str, Any]:
               "devices": [{"id": device, "address": f"10.{device}.{place // 250}.{place % 250 + 1}"} for device in range(devices)]}
              for place, name in enumerate(hosts(count)) if place != count - 9]
     busy = [{"host": hosts(count)[-9], "device": device, "code": "device_busy", "message": "it is at work, pid 4711"} for device in range(devices)]
-    return kept("r", make_plan(given, "full", compact=True), hosts(count), busy, ["full: every pair, about 9 minutes", "Can tell what is slow: node, device"])
+    return plan_record("r", make_plan(given, "full", compact=True), hosts(count), busy,
+                       ["full: every pair, about 9 minutes", "Can tell what is slow: node, device"])
 
 
 def beside(count: int) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The brain of the fabric check against what it is held to: all seeds, all sizes. ``make simulate`` draws the same table without pytest.
+"""The fabric check on simulated fabrics, over all seeds and sizes. ``make simulate`` prints the same table without pytest.
 
 HCCN_TRIALS shortens it: the number of seeds.
 """
@@ -12,7 +12,7 @@ import secrets
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._simulate.__main__ import rows
+from tests.lab.fabric_simulation.__main__ import rows
 
 
 def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:

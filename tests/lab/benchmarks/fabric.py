@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests.lab import testbed
 from tests.lib.playbook import ANSIBLE_PLAYBOOK, ansible_environment
 from tests.lab.testbed import Lab, packages

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests.lab.campaign import forked, tool
 from tests.lab.campaign.steps import CLEARED, DEVICES, NODE, OTHER, Call, Change
 from tests.lab.campaign.trace import Command, Node, Trace

@@ -22,10 +22,10 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import cdi, c
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import pack, parse_plan, unpack
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_errors, nccl_errors
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import judge_records
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose_records
 from ansible_collections.hccn.cluster.plugins.plugin_utils._jobs import job
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import addresses
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import address_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests.lib.project import ROOT
 
 PACKAGE = "ansible_collections.hccn.cluster.plugins.module_utils"
@@ -145,8 +145,8 @@ def document_targets() -> dict[str, tuple[Target, list[Any]]]:
         "rank_table_check of text": (lambda table: checks.check_text(json.dumps(table, allow_nan=True), checks.READERS), tables),
         "parse_plan": (lambda plan: parse_plan(unpack(plan), "n1", "r1"), [*plans, pack(plans[0])]),
         "pair_plan": (lambda hosts: [make_plan(hosts, kind) for kind in ("quick", "full", "leaves", "devices")], [HOSTS]),
-        "diagnose": (judge_records, records),
-        "address_plan": (lambda hosts: addresses.plan(hosts, ["10.0.0.0/24"]), networks),
+        "diagnose": (diagnose_records, records),
+        "address_plan": (lambda hosts: address_plan.plan_addresses(hosts, ["10.0.0.0/24"]), networks),
         "collective job": (job.read, jobs),
         "topology of leaves": (lambda given: topology.parse(given) if isinstance(given, list) else None, leaves),
     }

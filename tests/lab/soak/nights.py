@@ -21,8 +21,8 @@ from ansible_collections.hccn.cluster.plugins.callback import results
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal as journals
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import files, query, reader
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_record import plan_record
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html, model, prometheus
 
 HOSTS, NPUS = 4, 2
@@ -67,7 +67,7 @@ def measured(night: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """What the tasks of a night return, host by host."""
     noise = random.Random(night)  # noqa: S311
     run = f"night{night}"
-    yield NAMES[0], [kept(run, PLAN, NAMES, (), ["full: every pair"])]
+    yield NAMES[0], [plan_record(run, PLAN, NAMES, (), ["full: every pair"])]
     for host in NAMES:
         looks = [record("device", f"{run}/device/{host}/{npu}", source={"host": host, "device": npu}, context={"product": "A2"}, samples=[
             {"link": "up", "health": "success", "tls": False, "counters": {"roce_new_pkt_rty_num": night}}]) for npu in range(NPUS)]

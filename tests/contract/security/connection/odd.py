@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import plan as plans
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import pairs_of
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import pairs_of
 
 from tests.lab.benchmarks.null.connection import canned
 from tests.contract.security.mutations import mutated

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import rounds_of
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import rounds_of
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from tests.lab.benchmarks.null.connection.canned import look
 from tests.lib.hosts import node, tools
 from tests.lib.module import call_module

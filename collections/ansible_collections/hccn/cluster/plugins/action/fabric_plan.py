@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shows what a run will measure and keeps it in the history. Needs no connection."""
+"""Shows what a run will measure and records it in the history. Needs no connection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import I
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import is_plan
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import LONGEST_TEXT, printable
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.kept import kept
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_record import plan_record
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import line
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -28,7 +28,7 @@ ARGUMENTS = {
 }
 
 SHOWN = 10
-"""Hosts and NPUs that are left out, of which a line is shown; all are kept."""
+"""Hosts and NPUs that are left out of which a line is shown. The record has all of them."""
 
 
 class ActionModule(ControllerAction):
@@ -42,7 +42,7 @@ class ActionModule(ControllerAction):
         if not is_plan(plan):
             raise AnsibleActionFail("fabric_plan: plan is no pair plan, make it with the filter hccn.cluster.pair_plan")
         try:
-            found = kept(options["run_id"], plan, options["hosts"], options["left_out"], options["text"], options["second_look_of"])
+            found = plan_record(options["run_id"], plan, options["hosts"], options["left_out"], options["text"], options["second_look_of"])
         except InputError as error:
             raise AnsibleActionFail(f"fabric_plan: {error.sentence()}") from None
         left_out = [line(reason) for reason in options["left_out"][:SHOWN]]

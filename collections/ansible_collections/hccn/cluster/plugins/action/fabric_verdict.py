@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judges the results of a pairwise RDMA run over all hosts. Needs no connection."""
+"""Diagnoses the results of a pairwise RDMA run over all hosts. Needs no connection."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import classes, judge, power
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import diagnosis
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.answers import is_lost
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.second_look import second_look
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.unstarted import Without
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import extended
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.confirmation_run import plan_confirmation_run
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.detection_limit import RELATIVE_FLOOR
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.host_classes import LeftOut
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.unstarted_runs import UnstartedRuns
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import extended
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard, provenance
 
 ARGUMENTS = {
@@ -32,13 +34,13 @@ ARGUMENTS = {
         "message": {"type": "str", "required": True}}},
     "run_id": {"type": "str"},
     "floor_gbit_s": {"type": "float"},
-    "line_rate_floor": {"type": "float", "default": judge.LINE_RATE_FLOOR},
-    "relative_floor": {"type": "float", "default": power.RELATIVE_FLOOR},
+    "line_rate_floor": {"type": "float", "default": diagnosis.LINE_RATE_FLOOR},
+    "relative_floor": {"type": "float", "default": RELATIVE_FLOOR},
     "plan": {"type": "dict"},
     "further_rounds": {"type": "list", "elements": "list", "default": []},
     "second_look": {"type": "bool", "default": False},
     "baseline": {"type": "dict"},
-    "fail_on": {"type": "str", "choices": list(judge.FAILING), "default": "failed"},
+    "fail_on": {"type": "str", "choices": list(diagnosis.FAILING), "default": "failed"},
 }
 
 
@@ -57,12 +59,12 @@ class ActionModule(ControllerAction):
         results = {host: provenance.measured_by(host, found, foreign) if isinstance(found, Mapping) else found
                    for host, found in self._results(options, task_vars or {}).items()}
         hosts = list(dict.fromkeys(options["hosts"] or results))
-        left_out = [classes.LeftOut(**entry) for entry in options["left_out"]]
+        left_out = [LeftOut(**entry) for entry in options["left_out"]]
         plan = extended(options["plan"], options["further_rounds"]) if options["plan"] else None
         try:
-            found = judge.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"], left_out, plan,
+            found = diagnosis.diagnose(hosts, results, options["floor_gbit_s"], options["relative_floor"], left_out, plan,
                                    options["line_rate_floor"], options["baseline"])
-            further = second_look(plan, found, results) if options["second_look"] and plan else None
+            further = plan_confirmation_run(plan, found, results) if options["second_look"] and plan else None
         except InputError as error:
             raise AnsibleActionFail(f"fabric_verdict: {error.sentence()}") from None
         result.update(_returned(found, _run_id(options["run_id"], results)))
@@ -81,26 +83,27 @@ class ActionModule(ControllerAction):
 
     @staticmethod
     def _results(options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-        """By host; None where a host has nothing under that name."""
+        """Return the results by host, None for a host without any, with the measurements of later runs added to those of the first."""
         if options["nodes"] is not None:
             return dict(options["nodes"])
         hostvars, starts = variables["hostvars"], options["start_register_name"]
-        looks = [{host: _first_failure(_registered(hostvars, host, start), _registered(hostvars, host, name)) for host in options["hosts"]}
+        runs = [{host: _first_failure(_registered(hostvars, host, start), _registered(hostvars, host, name)) for host in options["hosts"]}
                  for name, start in zip_longest(options["register_name"], starts[:len(options["register_name"])])]
-        found = looks[0]
+        found = runs[0]
         for host, probed in ((host, _registered(hostvars, host, options.get("probe_register_name"))) for host, result in found.items() if result is None):
             found[host] = probed if probed and is_lost(probed) else None
-        for look in looks[1:]:
-            without = Without(look)
+        for run in runs[1:]:
+            unstarted = UnstartedRuns(run)
             for host, result in found.items():
-                further, measured = (one.get("measurements") if isinstance(one, Mapping) else None for one in (look[host], result))
+                further, measured = (one.get("measurements") if isinstance(one, Mapping) else None for one in (run[host], result))
                 if isinstance(result, Mapping) and isinstance(further, (list, tuple)) and isinstance(measured or (), (list, tuple)):
-                    found[host] = {**result, "measurements": [*(measured or ()), *without.of(further)]}
+                    found[host] = {**result, "measurements": [*(measured or ()), *unstarted.filter(further)]}
         return found
 
 
 def _registered(hostvars: Mapping[str, Any], host: str, name: str | None) -> Any:
-    """What a host has under a name, which may be anything; a sentence where it cannot be read. It is that host's problem then, see _diagnose/answers.py."""
+    """Return a registered variable of a host, which may have any value; a sentence if it cannot be read. _diagnose/answers.py makes that a problem of the
+    host."""
     try:
         return hostvars[host].get(name) if name and host in hostvars else None
     except AnsibleError as error:
@@ -108,20 +111,20 @@ def _registered(hostvars: Mapping[str, Any], host: str, name: str | None) -> Any
 
 
 def _first_failure(started: Any, result: Any) -> Any:
-    """A host where the run did not start tells why in the start's result."""
+    """Return the result of the start if the run did not start on the host, since it has the reason."""
     if isinstance(started, Mapping) and started.get("msg") and not started.get("measurements"):
         return {**started, "failed": True}
     return result
 
 
 def _run_id(given: str | None, results: Mapping[str, Any]) -> str:
-    """The run's name: as given, else that of most results."""
-    told = [result.get("run_id") for result in results.values() if isinstance(result, Mapping)]
-    names = Counter(name for name in told if isinstance(name, str) and name)
+    """Return the given name of the run, else the name in most results."""
+    names_of_hosts = [result.get("run_id") for result in results.values() if isinstance(result, Mapping)]
+    names = Counter(name for name in names_of_hosts if isinstance(name, str) and name)
     return given or (names.most_common(1)[0][0] if names else "unnamed")
 
 
-def _returned(found: judge.Diagnosis, run_id: str) -> dict[str, Any]:
+def _returned(found: diagnosis.Diagnosis, run_id: str) -> dict[str, Any]:
     now = utc()
     records = [
         record("verdict", f"{run_id}/verdict/{verdict.host}", "ok" if verdict.verdict == "good" else "failed", source={"host": verdict.host},

@@ -9,7 +9,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import pools
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import address_pools
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import declared_addresses, inventory, job_problem, requirements, specs, variables
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles.job_problem import JobProblem
@@ -65,5 +65,5 @@ def _checked(hosts: list[str], written: variables.Written, host_vars: HostVars, 
     subnets = declared_addresses.with_subnets(written)
     problems += requirements.missing(options["needs"], subnets)
     warnings += requirements.missing(set(options["wants"]) - set(options["needs"]), subnets)
-    wrong, skipped = declared_addresses.problems_of(hosts, host_vars.of, pools.can_plan())
+    wrong, skipped = declared_addresses.problems_of(hosts, host_vars.of, address_pools.can_plan())
     return job_problem.merged(problems + wrong), job_problem.merged(warnings + skipped)

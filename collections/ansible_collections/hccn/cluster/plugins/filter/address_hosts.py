@@ -77,7 +77,7 @@ from typing import Any
 
 from ansible.errors import AnsibleError, AnsibleFilterError
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import brought_up
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import bring_up_hosts
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
@@ -86,7 +86,7 @@ def address_hosts(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]
                   subnets: Any = ()) -> list[dict[str, Any]]:
     """See DOCUMENTATION."""
     try:
-        return brought_up.hosts_of(hosts, HostVars(hostvars).of, register_name, network, config, subnets)
+        return bring_up_hosts.hosts_for_address_plan(hosts, HostVars(hostvars).of, register_name, network, config, subnets)
     except AnsibleError as error:
         raise AnsibleFilterError(f"address_hosts: a variable of a host cannot be read: {error}") from error
 

@@ -186,7 +186,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import as_dicts
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.addresses import plan, refusal
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.address_plan import plan_addresses, refusal
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
@@ -194,7 +194,7 @@ def address_plan(hosts: Any, subnets: Any = None, numbers: Any = None, first_num
                  ignore: Iterable[str] = (), problems: bool = False, number_by_place: bool = True) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
-        made = plan(hosts, subnets, numbers, first_number, devices_per_host, ignore, number_by_place)
+        made = plan_addresses(hosts, subnets, numbers, first_number, devices_per_host, ignore, number_by_place)
     except InputError as error:
         raise AnsibleFilterError(f"address_plan: {error.sentence()}") from None
     if problems:

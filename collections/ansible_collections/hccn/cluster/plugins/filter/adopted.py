@@ -67,7 +67,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.adopted import adopt
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.adoption import adopt
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 

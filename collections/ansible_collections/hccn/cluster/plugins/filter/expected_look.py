@@ -79,14 +79,14 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import expected
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.declared_device_info import declared_device_info
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 def expected_look(config: Any, product: str, **options: Any) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
-        return expected.expected_look(config, product, **{name: _number(name, value) for name, value in options.items() if value is not None})
+        return declared_device_info(config, product, **{name: _number(name, value) for name, value in options.items() if value is not None})
     except InputError as error:
         raise AnsibleFilterError(f"expected_look: {error.sentence()}") from None
 

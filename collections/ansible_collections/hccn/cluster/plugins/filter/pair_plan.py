@@ -163,9 +163,9 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.power import forecast
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.summary import SECONDS_PER_PAIR
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.detection_limit import forecast
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_summary import SECONDS_PER_PAIR
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 

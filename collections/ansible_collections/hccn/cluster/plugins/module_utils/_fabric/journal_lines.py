@@ -116,7 +116,7 @@ def _is_error(value: Any) -> bool:
 
 
 def _is_record(value: Any) -> bool:
-    """What is sorted, counted and compared of a record; ``cells.py`` on the controller judges the rest."""
+    """What is sorted, counted and compared of a record; ``_diagnose/records.py`` on the controller judges the rest."""
     if not isinstance(value, dict) or not _is_text(value.get("id")) or not all(value["id"].split("/")[:2]) or "/" not in value["id"]:
         return False
     if value.get("status") not in STATUSES or not all(_is_endpoint(value.get(side)) for side in ("source", "target")):

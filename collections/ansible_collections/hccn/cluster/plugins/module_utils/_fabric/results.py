@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """What rdma_perf and rdma_perf_info return of a run on this host, from its journal.
 
-The records of a large run are returned as rows of kind ``matrix``, which plugin_utils/_diagnose/cells.py reads, and in full where they are not ok. A row is
+The records of a large run are returned as rows of kind ``matrix``, which plugin_utils/_diagnose/records.py reads, and in full where they are not ok. A row is
 what one NPU as source measured with the NPUs of one id, arrays by ``hosts``. What has no record of its own is in it with its reason: ``failed`` and
 ``not_run`` hold places in ``hosts`` by the code of the error. The journal on the host keeps all of it.
 """

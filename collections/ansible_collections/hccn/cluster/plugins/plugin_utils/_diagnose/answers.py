@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What the hosts answered, each read by itself: an answer that cannot be understood is a problem of its host, and of no other."""
+"""Read the answers of the hosts, each by itself. An answer that cannot be understood is a problem of its host only."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 from ...module_utils._core.errors import InputError
 from ...module_utils._core.problems import Problem
 from ...module_utils._core.words import printable
-from .cells import LONGEST_CODE, Report
+from .records import LONGEST_CODE, Report
 
 ANSWER_NOT_UNDERSTOOD = "answer_not_understood"
-"""The rule of an answer, or a part of it, that was dropped."""
+"""The rule of the problem of an answer, or a part of it, that was dropped."""
 
 FLAGS = ("failed", "skipped", "unreachable")
 LONGEST = 400
@@ -25,13 +25,14 @@ _HINT = "another release of the collection, or another program, may have answere
 
 @dataclass
 class Answers:
-    """``results``: by host, what counts of an answer apart from its records, None for none; ``reports``: the records, each with its host."""
+    """``results``: the checked fields of each host's answer, None for no answer. ``reports``: the records, each with its host."""
 
     results: dict[str, dict[str, Any] | None] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
-    def _take(self, host: str, answer: Any) -> None:
+    def add(self, host: str, answer: Any) -> None:
+        """Read the answer of a host."""
         if answer is None:
             self.results[host] = None
             return
@@ -43,11 +44,11 @@ class Answers:
             self._drop(host, f"its measurements are {printable(records, 80)!r}, no list")
             records = None
         state, error = answer.get("state"), answer.get("error")
-        said, code = (error.get("message"), error.get("code")) if isinstance(error, Mapping) else (None, None)
+        message, code = (error.get("message"), error.get("code")) if isinstance(error, Mapping) else (None, None)
         self.results[host] = {
             **({"state": state} if isinstance(state, str) else {}), **{flag: True for flag in FLAGS if answer.get(flag) is True},
             **({"error": {"code": printable(code, LONGEST_CODE)}} if isinstance(code, str) else {}), **({"unreachable": True} if is_lost(answer) else {}),
-            "msg": _first_line(said) or _first_line(answer.get("msg")),
+            "msg": _first_line(message) or _first_line(answer.get("msg")),
             "measurements": list(records or ())} if answer else {}
         self.reports += [(host, record) for record in records or ()]
 
@@ -57,7 +58,7 @@ class Answers:
 
 
 def is_lost(answer: Mapping[str, Any]) -> bool:
-    """Was the host unreachable, or did the keyword ``timeout`` of a play or task end the wait for it? ansible-core 2.16 says that in words only."""
+    """Return True if the host was unreachable, or if the keyword ``timeout`` ended the task. ansible-core 2.16 reports the latter in the message only."""
     return bool(answer.get("unreachable") is True or answer.get("timedout")
                 or answer.get("failed") and "action failed to execute in the expected time frame" in str(answer.get("msg")))
 
@@ -68,15 +69,15 @@ def _first_line(text: Any) -> str:
 
 
 def read(results: Mapping[str, Any]) -> Answers:
-    """All answers. Only the first line of a message, and what is of the right type, is kept."""
+    """Return all answers, with the first line of their messages and the fields that have the right type."""
     found = Answers()
     for host, answer in results.items():
-        found._take(host, answer)
+        found.add(host, answer)
     return found
 
 
 def by_host(records: Iterable[Any]) -> dict[str, dict[str, Any]]:
-    """Results of the hosts that records from anywhere name; each record is that of its source. Raises InputError for what is no record at all."""
+    """Return results of all hosts that the records name. Each record belongs to its source. Raises InputError for anything that is not a record."""
     results: dict[str, dict[str, Any]] = {}
     for record in records:
         if not isinstance(record, Mapping):
@@ -84,7 +85,7 @@ def by_host(records: Iterable[Any]) -> dict[str, dict[str, Any]]:
         if record.get("kind") not in ("rdma", "matrix"):
             continue
         source, target = record.get("source"), record.get("target")
-        hosts = [end.get("host") for end in (source, target) if isinstance(end, Mapping)]
+        hosts = [side.get("host") for side in (source, target) if isinstance(side, Mapping)]
         more = record.get("hosts")
         for host in [*hosts, *(more if isinstance(more, list) else ())]:
             if isinstance(host, str):
@@ -95,4 +96,4 @@ def by_host(records: Iterable[Any]) -> dict[str, dict[str, Any]]:
 
 
 UNKNOWN = "unknown"
-"""The host of a record that names none."""
+"""The host of a record that names no source."""

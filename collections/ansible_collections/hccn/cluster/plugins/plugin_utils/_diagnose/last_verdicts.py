@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What the last check of the fabric said: read from the history, newest run first, no further than needed.
+"""Read the verdicts of the last check of the fabric from the history, newest run first.
 
-A check that could measure none of the hosts, since another run or a job had them, said nothing about the fabric: the one before it counts.
+A check that could not measure any of the hosts, since another run or a job used them, is skipped: the check before it counts.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any
 from ...module_utils._core.words import LONGEST_TEXT, printable
 from .._history import reader
 from .._history.format import HistoryError
-from .rating import BUSY
-from .unstarted import NOT_MEASURED
+from .classification import BUSY
+from .unstarted_runs import NOT_MEASURED
 
 _FABRIC, _COLLECTIVE = "/verdict/fabric/", "/verdict/collective/"
-"""Parts of the ids of verdicts that are no host's; the second are of a collective, and say nothing about the fabric."""
+"""Parts of the ids of verdicts that are not about a host. Those of a collective say nothing about the fabric."""
 _STAMP = "%Y%m%dT%H%M%SZ"
 _SHOWN = 5
 _UNMEASURED = frozenset({BUSY, NOT_MEASURED})
 
 
 def of(folder: Path, hosts: Sequence[str], oldest: datetime.datetime) -> dict[str, Any]:
-    """``{clean, message, hosts, run_id, judged_at}`` of the newest check that measured one of these hosts. Files that cannot be read are passed over."""
+    """Return ``{clean, message, hosts, run_id, judged_at}`` of the newest check that measured one of these hosts. Unreadable files are skipped."""
     limit = oldest.strftime(_STAMP)
     for entry in reader.runs(folder):
         if entry.started < limit:
@@ -48,13 +48,13 @@ def _judged(records: Iterable[Mapping[str, Any]], hosts: Sequence[str]) -> dict[
     fabric: list[str] = []
     judged_at = ""
     for one in verdicts:
-        said: Mapping[str, Any] = (one.get("samples") or [{}])[0]
+        sample: Mapping[str, Any] = (one.get("samples") or [{}])[0]
         host = (one.get("source") or {}).get("host")
         judged_at = max(judged_at, str(one.get("started_at", "")))
         if isinstance(host, str) and host in hosts:
-            classes[host] = printable(said.get("class", NOT_MEASURED))
+            classes[host] = printable(sample.get("class", NOT_MEASURED))
         elif _FABRIC in str(one.get("id")):
-            fabric.append(printable(said.get("message", "a component of the fabric is bad"), LONGEST_TEXT))
+            fabric.append(printable(sample.get("message", "a component of the fabric is bad"), LONGEST_TEXT))
     if _UNMEASURED.issuperset(classes.values()):
         return None
     return {"clean": not fabric and all(classes.get(host) == "good" for host in hosts), "hosts": classes, "judged_at": judged_at,

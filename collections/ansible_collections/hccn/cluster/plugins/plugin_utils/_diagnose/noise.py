@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What is normal among measurements of one kind, and from where on one of them is out of it.
+"""The normal value of measurements of one kind, and the gates below which a value is an outlier.
 
-The reference is what the better part reaches: bad components only take bandwidth away, and a quarter of bad hosts spoils half of the pairs, so the
-median of all would be one of the bad. Spread is the MAD of that part, or how far the values above the reference lie from it, whichever is more. A
-gate is the larger of a share and of a multiple of the spread.
+The reference is the median of the better part of the values: bad components only take bandwidth away, and if a quarter of the hosts is bad, half of the
+pairs are, so the median of all values would be that of a bad pair. The spread is the MAD of that part, or the distance of the values above the reference
+if it is larger. A gate is the larger of a share and a multiple of the spread.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from math import sqrt
 from statistics import NormalDist, median
 
 RISK = 0.001
-"""Of naming anything without cause in a whole run, shared by all components that are looked at (Bonferroni)."""
+"""Probability of naming anything without cause in a whole run, divided among all components (Bonferroni)."""
 
 LEAST_SPREAD = 0.005
-"""Relative. Values that are all the same say that the tool rounds."""
+"""Relative. If all values are equal, the tool rounds."""
 
 FEW = 40
 SPREAD_OF_FEW = 0.025
-"""With fewer than FEW values the upper ones do not tell the spread."""
+"""Fewer than FEW values are not enough to estimate the spread from the upper ones."""
 
 LARGEST_STEP = 0.01
-"""Of values with three digits."""
+"""Largest relative step between values that are rounded to three digits."""
 
 UPPER, TOP = 0.8, 0.95
-"""The quantiles that tell where the better part lies and how wide it is."""
+"""The quantiles from which position and width of the better part are estimated."""
 
 _NORMAL = NormalDist()
 _UPPER_Z, _TOP_Z = _NORMAL.inv_cdf(UPPER), _NORMAL.inv_cdf(TOP)
@@ -41,7 +41,7 @@ _MAD = 1.4826
 
 @dataclass(frozen=True)
 class Normal:
-    """``reference`` in the unit of the values; ``spread``: relative standard deviation of one value; ``count``: values that it rests on."""
+    """A normal value: ``reference`` in the unit of the values, the relative standard deviation ``spread`` of one value, and the ``count`` of values used."""
 
     reference: float
     spread: float
@@ -49,14 +49,14 @@ class Normal:
 
     @property
     def safe_spread(self) -> float:
-        """An upper bound: the MAD of few values is often too small."""
+        """An upper bound of the spread: the MAD of a few values is often too small."""
         return self.spread * (1 + 2 / sqrt(0.74 * self.count))
 
 
 @dataclass(frozen=True)
 class Gates:
-    """Relative drops. ``bad``: from here on a value is held against its ends, and twice names one; ``certain``: once is enough; ``good``: up to
-    here a value clears its ends. ``chance``: how often a sound value is beyond ``bad``."""
+    """Relative drops. Up to ``good``, a value proves its NPUs good. Above ``bad``, it counts against them, and two such values name an NPU. Above
+    ``certain``, one value is enough. ``chance``: the probability that a healthy value is beyond ``bad``."""
 
     good: float
     bad: float
@@ -65,7 +65,7 @@ class Gates:
 
 
 def normal(values: Sequence[float]) -> Normal:
-    """Of values where more is better, at least one. Up to about two thirds of them may be low."""
+    """Return the normal value of at least one value, where more is better. Up to about two thirds of the values may be low."""
     ordered = _unrounded(sorted(values))
     count = len(ordered)
     upper, top = (ordered[min(count - 1, int(share * count))] for share in (UPPER, TOP))
@@ -78,9 +78,9 @@ def normal(values: Sequence[float]) -> Normal:
     return Normal(reference, max(spread / reference, upwards / reference, LEAST_SPREAD), len(kept))
 
 
-def gates(found: Normal, relative_floor: float, ends: int, cells: int) -> Gates:
-    """``ends`` and ``cells``: how many could be named by chance, by two values and by one."""
-    twice = -_NORMAL.inv_cdf(sqrt(RISK / max(ends, 2)))
+def gates(found: Normal, relative_floor: float, npus: int, cells: int) -> Gates:
+    """Return the gates for a run in which ``npus`` could be named by chance by two values, and ``cells`` by one."""
+    twice = -_NORMAL.inv_cdf(sqrt(RISK / max(npus, 2)))
     once = -_NORMAL.inv_cdf(RISK / max(cells, 2))
     least = 1 - relative_floor
     bad = max(twice * found.safe_spread, least)
@@ -88,12 +88,12 @@ def gates(found: Normal, relative_floor: float, ends: int, cells: int) -> Gates:
 
 
 def tail(sigmas: float) -> float:
-    """Probability of a normal value below minus ``sigmas``."""
+    """Return the probability that a normally distributed value is below minus ``sigmas``."""
     return _NORMAL.cdf(-sigmas)
 
 
 def _unrounded(ordered: Sequence[float]) -> Sequence[float]:
-    """Values that were rounded to a few digits, each spread over its step: the MAD of steps is a step."""
+    """Return rounded values with equal ones spread evenly over their rounding step. Otherwise the MAD would be a multiple of the step."""
     steps = [second - first for first, second in zip(ordered, ordered[1:]) if second > first]
     step = median(steps) if steps else 0.0
     if not 0 < step <= LARGEST_STEP * ordered[-1] or len(steps) > len(ordered) // 4:
@@ -106,5 +106,5 @@ def _unrounded(ordered: Sequence[float]) -> Sequence[float]:
 
 
 def cleared_by(count: int) -> int:
-    """Good values by which an end with ``count`` values is proven good: one of few; of many, more than a low end reaches by chance."""
+    """Return how many good values prove an NPU with ``count`` values good: one of a few; of many, more than a bad NPU reaches by chance."""
     return 1 if count < 8 else 2 + count // 64

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Findings in words: one sentence and the cells behind it."""
+"""Describe components: one sentence, and lines of evidence."""
 
 from __future__ import annotations
 
@@ -9,78 +9,78 @@ from statistics import median
 from typing import Any
 
 from ...module_utils._core.words import some
-from .finding import FABRIC, NODE, NPU, ON_HOST, PAIR, SOURCE, TARGET, Finding
-from .rating import BUSY, FAILED, SLOW, Rating
+from .component import FABRIC, NODE, NPU, ON_HOST, PAIR, SOURCE, TARGET, Component
+from .classification import BUSY, FAILED, SLOW, Classification
 
 PARTNERS_SHOWN = 4
 LEAST_DROP = 0.01
-"""Below what is normal: a smaller one is no news."""
+"""Smallest drop below the normal value that is mentioned."""
 
 _IS = {SLOW: "is slow", FAILED: "fails", BUSY: "does other work"}
 _ARE = {SLOW: "are slow", FAILED: "fail", BUSY: "do other work"}
 
 
-def sentence(finding: Finding, rating: Rating) -> str:
-    """Without the name of the host where one host answers for it: the verdict stands beside that."""
-    if finding.kind == FABRIC:
-        hosts = {rating.table.ends[end].host for end in finding.ends}
-        return _note(f"{finding.name}, {len(finding.ends)} NPUs of {len(hosts)} hosts, {_IS[finding.state]}", finding)
-    if finding.kind in ON_HOST:
-        return _note(f"{_who(finding, rating)}{_direction(finding)} {_with(finding, rating)}{_drop(finding, rating)}", finding)
-    words = f"{finding.bad} of its pairs {_ARE[finding.state]}"
-    if finding.kind == PAIR:
-        words = _IS[finding.state] if finding.name.startswith("path") else _ARE[finding.state]
-    return _note(f"{finding.name}: {words}{_direction(finding)}{_drop(finding, rating)}", finding)
+def sentence(component: Component, cells: Classification) -> str:
+    """Return what is wrong with a component. If it is on a host, the host is not named: the sentence is part of the host's verdict."""
+    if component.kind == FABRIC:
+        hosts = {cells.table.npus[npu].host for npu in component.npus}
+        return _with_note(f"{component.name}, {len(component.npus)} NPUs of {len(hosts)} hosts, {_IS[component.state]}", component)
+    if component.kind in ON_HOST:
+        return _with_note(f"{_who(component, cells)}{_direction(component)} {_partners(component, cells)}{_drop(component, cells)}", component)
+    words = f"{component.bad} of its pairs {_ARE[component.state]}"
+    if component.kind == PAIR:
+        words = _IS[component.state] if component.name.startswith("path") else _ARE[component.state]
+    return _with_note(f"{component.name}: {words}{_direction(component)}{_drop(component, cells)}", component)
 
 
-def evidence(finding: Finding, rating: Rating) -> list[str]:
-    """Its bad cells, the worst first."""
-    links = sorted(set(finding.links), key=lambda link: (rating.share(*link) or 0.0, link))
-    return [rating.described(source, target, finding.state) for source, target in links]
+def evidence(component: Component, cells: Classification) -> list[str]:
+    """Return a line for each of its bad cells, the worst first."""
+    links = sorted(set(component.links), key=lambda link: (cells.share(*link) or 0.0, link))
+    return [cells.described(source, target, component.state) for source, target in links]
 
 
-def as_dict(finding: Finding, rating: Rating) -> dict[str, Any]:
-    """A component as the action returns it; the evidence of those on a host stands with its verdict."""
-    hosts = sorted({rating.table.ends[end].host for end in finding.ends})
-    message = sentence(finding, rating)
-    found: dict[str, Any] = {"kind": finding.kind, "name": finding.name, "class": finding.state, "certain": finding.certain, "hosts": hosts,
-                             "message": message if finding.kind == FABRIC or finding.kind not in ON_HOST else f"{hosts[0]}: {message}"}
-    if finding.kind in (NPU, NODE):
-        found["devices"] = [{"host": rating.table.ends[end].host, "device": rating.table.ends[end].device} for end in sorted(finding.ends)]
-    if finding.kind not in ON_HOST:
-        found["evidence"] = evidence(finding, rating)
-    if finding.direction:
-        found["direction"] = finding.direction
+def as_dict(component: Component, cells: Classification) -> dict[str, Any]:
+    """Return a component as the action returns it. The evidence of a component on a host is in the host's verdict."""
+    hosts = sorted({cells.table.npus[npu].host for npu in component.npus})
+    message = sentence(component, cells)
+    found: dict[str, Any] = {"kind": component.kind, "name": component.name, "class": component.state, "certain": component.certain, "hosts": hosts,
+                             "message": message if component.kind == FABRIC or component.kind not in ON_HOST else f"{hosts[0]}: {message}"}
+    if component.kind in (NPU, NODE):
+        found["devices"] = [{"host": cells.table.npus[npu].host, "device": cells.table.npus[npu].device} for npu in sorted(component.npus)]
+    if component.kind not in ON_HOST:
+        found["evidence"] = evidence(component, cells)
+    if component.direction:
+        found["direction"] = component.direction
     return found
 
 
-def _who(finding: Finding, rating: Rating) -> str:
-    devices = sorted(rating.table.ends[end].device for end in finding.ends)
-    if finding.kind == NPU:
-        return f"npu {devices[0]} {_IS[finding.state]}"
-    return f"{'all ' if finding.kind == NODE else ''}{len(devices)} NPUs {_ARE[finding.state]}"
+def _who(component: Component, cells: Classification) -> str:
+    devices = sorted(cells.table.npus[npu].device for npu in component.npus)
+    if component.kind == NPU:
+        return f"npu {devices[0]} {_IS[component.state]}"
+    return f"{'all ' if component.kind == NODE else ''}{len(devices)} NPUs {_ARE[component.state]}"
 
 
-def _direction(finding: Finding) -> str:
-    return {SOURCE: " as source", TARGET: " as target"}.get(finding.direction, "")
+def _direction(component: Component) -> str:
+    return {SOURCE: " as source", TARGET: " as target"}.get(component.direction, "")
 
 
-def _with(finding: Finding, rating: Rating) -> str:
-    if finding.proven:
-        partners = sorted({rating.table.ends[end].host for end in finding.proven})
-        counted = f"with {finding.hits} of {finding.tested} proven-good partners: "
+def _partners(component: Component, cells: Classification) -> str:
+    if component.proven:
+        partners = sorted({cells.table.npus[npu].host for npu in component.proven})
+        counted = f"with {component.hits} of {component.tested} proven-good partners: "
     else:
-        mine = set(finding.ends)
-        partners = sorted({rating.table.ends[end].host for link in finding.links for end in link if end not in mine})
+        mine = set(component.npus)
+        partners = sorted({cells.table.npus[npu].host for link in component.links for npu in link if npu not in mine})
         counted = "with "
     return counted + some(partners, PARTNERS_SHOWN)
 
 
-def _drop(finding: Finding, rating: Rating) -> str:
-    """How far its cells lie below what is normal; nothing of those that only miss an absolute floor, which the evidence tells."""
-    shares = [share for share in (rating.share(*link) for link in finding.links) if share is not None] if finding.state == SLOW else []
+def _drop(component: Component, cells: Classification) -> str:
+    """Return how far its cells are below the normal value; nothing for cells that only miss an absolute floor, which is in the evidence."""
+    shares = [share for share in (cells.share(*link) for link in component.links) if share is not None] if component.state == SLOW else []
     return f", {100 * (1 - median(shares)):.2g} % below normal" if shares and median(shares) < 1 - LEAST_DROP else ""
 
 
-def _note(said: str, finding: Finding) -> str:
-    return f"{said}: {finding.note}" if finding.note else said
+def _with_note(text: str, component: Component) -> str:
+    return f"{text}: {component.note}" if component.note else text

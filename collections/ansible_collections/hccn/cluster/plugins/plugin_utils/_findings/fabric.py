@@ -16,7 +16,7 @@ from .stages import NO_REASON, THE_RUN, of_unreachable
 STAGE = "check_fabric"
 
 STATES = ("unreachable", "failed", "busy", "slow", "not_measured", "good")
-"""Classes of hosts in the order in which the verdict prefers them, see _diagnose/classes.py."""
+"""Classes of hosts in the order in which the verdict prefers them, see _diagnose/host_classes.py."""
 NODE = "node"
 WARNINGS = ("line_rates_differ",)
 """Rules whose violation does not keep a host from being good."""

@@ -1,16 +1,21 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What was measured between two ends, from single records (kind ``rdma``, ``ping``) and from rows (kind ``matrix``): cells, one for each size.
+"""Decode records of pairs (kinds ``rdma`` and ``ping``) and of rows (kind ``matrix``) into cells, one for each size.
 
-A row is what one NPU as source measured with many targets: ``hosts`` are the targets, their NPU that of ``target``, by default the source's;
-``samples[].bandwidth_gbit_s`` (or ``latency_us.typical``) is an array by target with null for what was not measured, and ``failed`` and ``not_run`` hold
-places in ``hosts`` by the code of the error.
+A row holds what one NPU as source measured with many targets. ``hosts`` are the hosts of the targets, and ``target.device`` is their device id, by default
+that of the source. The values are in the order of ``hosts``, with null for what was not measured. ``failed`` and ``not_run`` hold places in ``hosts`` by
+error code:
+
+    {"kind": "matrix", "source": {"host": "n1", "device": 0}, "hosts": ["n2", "n3", "n4"], "samples": [{"size_bytes": 65536,
+     "bandwidth_gbit_s": [196, null, 195]}], "failed": {"retry_exceeded": [1]}}
+
+The history leaves out what it cannot read. The diagnosis must not, so _diagnose/records.py checks each field and drops the whole record instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...module_utils._core.samples import GBIT, MICROSECONDS, typical
@@ -23,7 +28,7 @@ Record = dict[str, Any]
 
 
 class End(NamedTuple):
-    """A device of a host; ``device`` is an int for an NPU, a text for an RDMA device, None where the host as a whole measured."""
+    """One side of a pair. ``device`` is an int for an NPU, a string for an RDMA device, None if the host as a whole was measured."""
 
     host: str
     device: int | str | None
@@ -35,7 +40,7 @@ class End(NamedTuple):
 
 
 class What(NamedTuple):
-    """What is comparable as far as the record itself tells."""
+    """The fields of a record that must agree for values to be comparable."""
 
     kind: str
     tool: str
@@ -46,7 +51,7 @@ class What(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One value from ``source`` to ``target``, in the unit of ``what``; None where there is none, and ``state`` tells why."""
+    """One value from ``source`` to ``target`` in the unit of ``what``. If it is None, ``state`` is the reason."""
 
     what: What
     source: End
@@ -57,7 +62,7 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The values of one source, ``values[i]`` with ``targets[i]``; ``failed`` and ``not_run``: places by error code."""
+    """The values of one source: ``values[i]`` was measured with ``targets[i]``. ``failed`` and ``not_run`` hold places in ``targets`` by error code."""
 
     what: What
     source: End
@@ -67,7 +72,7 @@ class Row(NamedTuple):
     not_run: dict[str, list[int]]
 
     def cells(self) -> Iterator[Cell]:
-        """Of what was measured, failed or could not be run."""
+        """Return the cells that were measured, that failed and that were not run."""
         for target, value in zip(self.targets, self.values):
             if value is not None:
                 yield Cell(self.what, self.source, target, value, OK, "")
@@ -78,7 +83,7 @@ class Row(NamedTuple):
 
 
 def cells(record: Record, only: str | None = None) -> Iterator[Cell]:
-    """Every cell of a record of a pair or of a row, of a row only those with the host ``only`` as target; nothing of other kinds."""
+    """Return all cells of a record. With ``only``, a row is limited to cells with this host as target. Records of other kinds have no cells."""
     if record.get("kind") == "matrix":
         for row in rows(record, only):
             yield from row.cells()
@@ -87,28 +92,38 @@ def cells(record: Record, only: str | None = None) -> Iterator[Cell]:
 
 
 def rows(record: Record, only: str | None = None) -> Iterator[Row]:
-    """The rows of a matrix record, one for each size; with ``only`` this host as target alone."""
+    """Return the rows of a matrix record, one for each size. With ``only``, they are limited to this host as target."""
     source, hosts = end_of(record.get("source")), record.get("hosts")
     if source is None or not isinstance(hosts, list):
         return
-    device = _mapping(record.get("target")).get("device", source.device)
+    device = target_device(record, source.device)
     places = range(len(hosts)) if only is None else [place for place, host in enumerate(hosts) if host == only]
     targets = [End(str(hosts[place]), device) for place in places]
     reasons = _reasons(record, "failed", places), _reasons(record, "not_run", places)
     for sample in _samples(record) or [{}]:
-        values, unit = sample.get("bandwidth_gbit_s"), GBIT
-        if not isinstance(values, list):
-            values, unit = _mapping(sample.get("latency_us")).get("typical"), MICROSECONDS
-        if not isinstance(values, list):
-            # Nothing was measured at all: there are only reasons.
+        values, unit = row_values(sample)
+        if not isinstance(values, list):  # nothing was measured: there are only error codes
             values, unit = [], GBIT if record.get("measure") != "latency" else MICROSECONDS
         mine = values if only is None else [values[place] for place in places if place < len(values)]
         yield Row(_what(record, sample, unit), source, targets, mine, *reasons)
         reasons = {}, {}
 
 
+def target_device(record: Mapping[str, Any], source_device: Any) -> Any:
+    """Return the device id of all targets of a row."""
+    return (record.get("target") or {}).get("device", source_device)
+
+
+def row_values(sample: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return the values of a sample of a row, unchecked, and their unit."""
+    bandwidths = sample.get("bandwidth_gbit_s")
+    if bandwidths is not None:
+        return bandwidths, GBIT
+    return (sample.get("latency_us") or {}).get("typical"), MICROSECONDS
+
+
 def _reasons(record: Record, state: str, places: Sequence[int]) -> dict[str, list[int]]:
-    """Error codes to places among ``places``, of what failed or was not run."""
+    """Return, by error code, the indexes in ``places`` of the targets that failed or were not run."""
     found = {}
     for code, listed in _mapping(record.get(state)).items():
         if isinstance(listed, list) and listed:
@@ -136,7 +151,7 @@ def _single(record: Record) -> Iterator[Cell]:
 
 
 def unit_of(record: Record, sample: Record) -> str:
-    """What a sample is about: its bandwidth, unless the record measured latency or there is none."""
+    """Return the unit of a sample: that of the bandwidth, unless the record measured latency or has no bandwidth."""
     return MICROSECONDS if record.get("measure") == "latency" or not is_number(sample.get("bandwidth_gbit_s")) else GBIT
 
 
@@ -153,7 +168,7 @@ def _what(record: Record, sample: Record, unit: str) -> What:
 
 
 def end_of(end: Any) -> End | None:
-    """An end of a record, by its address where it has no host; None where it names nothing."""
+    """Return the source or target of a record, by its address if it has no host; None if it names neither."""
     fields = _mapping(end)
     host = fields.get("host") or fields.get("address")
     device = fields.get("device")
@@ -161,7 +176,7 @@ def end_of(end: Any) -> End | None:
 
 
 def is_number(value: Any) -> bool:
-    """JSON has no NaN, and true is no number."""
+    """Return True for an int or a float, but not for a bool."""
     return type(value) in (int, float)
 
 

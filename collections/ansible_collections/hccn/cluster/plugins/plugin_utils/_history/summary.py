@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .._plan.kept import Kept
+from .._plan.plan_record import PlanRecord
 from .cells import FAILED, GBYTE, OK, PAIR_KINDS, Cell, End, Record, What, cells, is_number, rows
 from .format import written
 from .reader import Run
@@ -107,7 +107,7 @@ class Places:
             self.leaves.setdefault(End(str(host), device), leaf)
 
     def _plan(self, record: Record) -> None:
-        self.leaves.update({End(host, device): leaf for host, device, leaf, _told in Kept(record).wired() if leaf is not None})
+        self.leaves.update({End(host, device): leaf for host, device, leaf, _told in PlanRecord(record).wired() if leaf is not None})
 
     def _host(self, host: str, product: Any, firmware: Any) -> None:
         if isinstance(product, str):

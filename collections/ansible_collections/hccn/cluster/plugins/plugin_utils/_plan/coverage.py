@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""How much of what could be measured a plan measures: pairs of hosts, of devices and of leaves."""
+"""Count the pairs of hosts, devices and leaves that a plan measures, and those that could be measured."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any
 
 from ...module_utils._fabric.round_robin import Meeting
 from ...module_utils._fabric.schedule import LEAVES, Schedule
-from .listed import EndPair
+from .pair_list import NpuPair
 from .topology import Groups
 
 Kind = tuple[Any, ...]
-"""Of a host, by rail: its leaf, None where that is not known, False where it has no such device."""
+"""The wiring of a host by rail: the leaf, None if it is unknown, False if the host has no such device."""
 
 LeafPair = tuple[str, str]
 
 
 @dataclass
 class Covered:
-    """Different pairs, whatever their direction."""
+    """The number of different pairs, without regard to direction."""
 
     devices: int = 0
     hosts: int = 0
@@ -32,13 +32,13 @@ class Covered:
 
 
 def kind_of(groups: Groups, devices: Iterable[int], rails: Sequence[int]) -> Kind:
-    """What counts of a host."""
+    """Return the wiring of a host."""
     has = set(devices)
     return tuple(groups.leaves.get(rail) if rail in has else False for rail in rails)
 
 
 def possible(kinds: Iterable[Kind], every: bool) -> Covered:
-    """Over hosts of these kinds: devices of equal id on two hosts, with ``every`` all devices of two hosts."""
+    """Return what hosts of these kinds could measure: devices with the same id on two hosts or, with ``every``, all devices of two hosts."""
     counts = Counter(kinds)
     covered = Covered()
     for one, other in combinations_with_replacement(counts, 2):
@@ -52,7 +52,7 @@ def possible(kinds: Iterable[Kind], every: bool) -> Covered:
 
 
 def scheduled(schedule: Schedule, kinds: Sequence[Kind], method: str, every: bool) -> Covered:
-    """What the rounds of a schedule cover; ``kinds`` in the order of its hosts."""
+    """Return what the rounds of a schedule cover. ``kinds`` are in the order of its hosts."""
     if schedule.rounds == schedule.rule.rounds and method != LEAVES:
         return possible(kinds, every)
     covered, met, known = Covered(), set(), {}
@@ -70,8 +70,8 @@ def scheduled(schedule: Schedule, kinds: Sequence[Kind], method: str, every: boo
     return covered
 
 
-def listed(rounds: Iterable[Iterable[EndPair]], groups: Mapping[str, Groups]) -> Covered:
-    """What listed rounds cover."""
+def listed(rounds: Iterable[Iterable[NpuPair]], groups: Mapping[str, Groups]) -> Covered:
+    """Return what listed rounds cover."""
     pairs = [pair for one in rounds for pair in one]
     covered = Covered(len({frozenset(pair) for pair in pairs}), len({frozenset((source[0], target[0])) for source, target in pairs}))
     covered.leaves.update(_leaf_pairs([tuple(groups[host].leaves.get(device) for host, device in pair) for pair in pairs]))
@@ -79,8 +79,8 @@ def listed(rounds: Iterable[Iterable[EndPair]], groups: Mapping[str, Groups]) ->
 
 
 def _kinds_meet(schedule: Schedule, meeting: Meeting, kinds: Sequence[Kind]) -> list[tuple[Any, ...]]:
-    ends = ((kinds[source[0]][source[1]], kinds[target[0]][target[1]]) for _place, source, target in schedule.ends(meeting))
-    return [pair for pair in ends if False not in pair]
+    leaves = ((kinds[source[0]][source[1]], kinds[target[0]][target[1]]) for _place, source, target in schedule.ends(meeting))
+    return [pair for pair in leaves if False not in pair]
 
 
 def _leaf_pairs(pairs: Iterable[tuple[Any, ...]]) -> set[LeafPair]:

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The rounds after the first: which end of a bad pair is it, and is it an end at all?
+"""Plan further rounds that isolate the bad NPU of a bad pair, or show that the path is bad instead.
 
-A pair is bad where one of its ends is. So a good pair proves both of its ends, and an end that is bad with a proven one is bad itself. After a round
-of disjoint pairs, each end that is not proven meets a proven one of its own; where no more than a quarter of the ends are bad, there are enough of
-those for all at once (of an odd number of ends, one rested: (ends - 3) / 4 bad ones are what always fits).
+A pair is bad if one of its NPUs is. So a good pair proves both of its NPUs good, and an NPU that is bad with a proven good one is bad itself. After a round
+of disjoint pairs, each NPU that is not proven meets a proven good one. If at most a quarter of the NPUs is bad, there are enough proven ones for a single
+round (with an odd number of NPUs one of them rested, and up to (NPUs - 3) / 4 bad ones always fit).
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from typing import Any
 
 from ...module_utils._core.errors import InputError
 from ...module_utils._fabric.schedule import Names
-from .expand import Entry, last_number, listed_round, pairs_of, topology_of
-from .listed import End, EndPair, coloured_rounds
-from .numbers import whole_number
-from .order import QUICK
+from .plan_forms import Entry, last_number, listed_round, pairs_of, topology_of
+from .pair_list import NpuId, NpuPair, edge_colored_rounds
+from .input_numbers import whole_number
+from .schedule_order import QUICK
 from .topology import Topology
 
 GOOD, BAD, MISSING = "good", "bad", "missing"
 STATES = (GOOD, BAD, MISSING)
 
 RETEST_QPS = 4
-"""Queue pairs of a second try: each has a source port of its own, so that not all of them meet the same link of a bundle."""
+"""Queue pairs of a retest. Each has its own source port, so that not all of them use the same link of a bundle."""
 
 
 @dataclass
 class Evidence:
-    """What some pairs tell: ``proven`` have a good one; ``bad`` are the partners in bad and in missing ones."""
+    """What the measured pairs show. ``proven``: NPUs with a good pair. ``bad``: by NPU, the partners in bad and in missing pairs."""
 
-    proven: set[End] = field(default_factory=set)
-    bad: dict[End, set[End]] = field(default_factory=dict)
+    proven: set[NpuId] = field(default_factory=set)
+    bad: dict[NpuId, set[NpuId]] = field(default_factory=dict)
 
-    def convicted(self, end: End) -> bool:
-        """Has it no good pair, and a bad one with a proven end?"""
-        return end not in self.proven and not self.proven.isdisjoint(self.bad.get(end, ()))
+    def convicted(self, npu: NpuId) -> bool:
+        """Return True if the NPU has no good pair, and a bad one with a proven NPU."""
+        return npu not in self.proven and not self.proven.isdisjoint(self.bad.get(npu, ()))
 
-    def waiting(self, end: End, unmeasured: bool) -> bool:
-        """Is it neither proven nor convicted? ``unmeasured``: also where nothing is known of it."""
-        return end not in self.proven and not self.convicted(end) and (unmeasured or end in self.bad)
+    def waiting(self, npu: NpuId, unmeasured: bool) -> bool:
+        """Return True if the NPU is neither proven nor convicted. ``unmeasured``: also count NPUs of which nothing is known."""
+        return npu not in self.proven and not self.convicted(npu) and (unmeasured or npu in self.bad)
 
 
 @dataclass(frozen=True)
 class Retest:
-    """``again``: rounds of the same pairs, each with ``options`` of its own; ``others``: rounds of their ends with other partners; ``same``: of the same
-    pairs as they were."""
+    """``again``: rounds of the same pairs with other ``options``. ``others``: rounds of their NPUs with other partners. ``same``: rounds of the same pairs
+    as before."""
 
     again: list[list[Entry]]
     others: list[list[Entry]]
@@ -57,39 +57,39 @@ class Retest:
 
 
 def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: int = 0, limit: int | None = None,
-                     behind: Iterable[End] = ()) -> list[list[Entry]]:
-    """Further rounds in which every open end meets a proven one of the same device id, nobody twice in a round; empty where nothing is open.
+                     behind: Iterable[NpuId] = ()) -> list[list[Entry]]:
+    """Return rounds in which every open NPU meets a proven one with the same device id; empty if no NPU is open.
 
-    ``states``: good, bad or missing by pair id, of the plan's own pairs and of those that it was extended by (expand.extended). One round where the
-    open ends of a device id are not more than the proven ones, else as many as it takes, at most ``limit``. Ends without any proven one of their
-    device id stay open. In the plan quick an end that rested is open, too, and so are those of ``behind``, whose bad pairs with proven ends a leaf or a
-    path explains. Raises InputError for states that are none.
+    ``states``: good, bad or missing by pair id, of the plan and its further rounds. One round is enough if no device id has more open NPUs than proven
+    ones; otherwise there are as many as needed, at most ``limit``. If a device id has no proven NPU, its NPUs stay open. In the plan quick, an NPU that
+    rested is open as well. So are the NPUs ``behind`` a bad leaf or path, which explains their bad pairs. Raises InputError for unknown states.
     """
     topology = topology_of(plan)
-    ends = _ends(topology)
+    npus = _addresses(topology)
     evidence = _evidence(plan, states)
     excused = set(behind) - evidence.proven
-    weigh = _weights(topology, seed)
-    rounds: list[list[EndPair]] = []
-    for device in sorted({device for _host, device in ends}):
-        mine = [end for end in weigh if end[1] == device]
-        waiting = [end for end in mine if end in excused or evidence.waiting(end, plan.get("plan") == QUICK)]
-        proven = [end for end in mine if end in evidence.proven]
-        for number, pairs in enumerate(_served(waiting, proven, topology, limit)):
+    ordered = _shuffled(topology, seed)
+    rounds: list[list[NpuPair]] = []
+    for device in sorted({device for _host, device in npus}):
+        mine = [npu for npu in ordered if npu[1] == device]
+        waiting = [npu for npu in mine if npu in excused or evidence.waiting(npu, plan.get("plan") == QUICK)]
+        proven = [npu for npu in mine if npu in evidence.proven]
+        for number, pairs in enumerate(_matched(waiting, proven, topology, limit)):
             rounds += [[] for _round in range(number + 1 - len(rounds))]
             rounds[number] += [pair if place % 2 else (pair[1], pair[0]) for place, pair in enumerate(pairs, device)]
-    return _entries(plan, rounds, ends)
+    return _entries(plan, rounds, npus)
 
 
 def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, str], seed: int = 0, qps: int = RETEST_QPS) -> Retest:
-    """Is it the path? These pairs once more with more queue pairs, both of their ends with other, proven partners where there are any, and the pairs
-    as they were.
+    """Return rounds that show whether the path of these pairs is bad: the pairs with more queue pairs, their NPUs with other proven partners if there are
+    any, and the pairs as they were.
 
-    The source stays a source and the target a target, since an NPU may be bad in one direction only. Partners on the same leaf come first: no path
-    between leaves is to blame there.
+    A source stays a source and a target a target, since an NPU may be bad in one direction only. Partners on the same leaf are preferred, since no path
+    between leaves is involved there.
 
-    A path is to blame where the ends are good with others, and the pair is bad again; where it is good with more queue pairs, and bad as it was, one of
-    several links of a path is. What is good as it was comes and goes, or came from elsewhere. Raises InputError for an id that is not in the plan.
+    The path is bad if both NPUs are good with others and the pair is bad again. If the pair is good with more queue pairs and bad as it was, one of
+    several links of the path is bad. If it is good as it was, the fault comes and goes, or was elsewhere. Raises InputError for an id that is not in the
+    plan.
     """
     wanted = set(pairs)
     found = {name: pair for name, pair in pairs_of(plan) if name in wanted}
@@ -97,47 +97,48 @@ def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, s
         raise InputError(f"the plan has no pair {sorted(wanted - set(found))[0]}")
     same = list({frozenset(pair): pair for pair in found.values()}.values())
     topology = topology_of(plan)
-    ends = _ends(topology)
+    npus = _addresses(topology)
     evidence = _evidence(plan, states)
-    proven = [end for end in _weights(topology, seed) if end in evidence.proven]
-    served: dict[End, int] = {}
-    chosen: dict[frozenset[End], EndPair] = {}
-    for end, avoided, sends in (part for one, two in same for part in ((one, two, True), (two, one, False))):
-        fit = [other for other in proven if other[1] == end[1] and other not in (end, avoided) and frozenset((end, other)) not in chosen]
+    proven = [npu for npu in _shuffled(topology, seed) if npu in evidence.proven]
+    served: dict[NpuId, int] = {}
+    chosen: dict[frozenset[NpuId], NpuPair] = {}
+    sides = [side for source, target in same for side in ((source, target, True), (target, source, False))]
+    for npu, avoided, sends in sides:
+        fit = [other for other in proven if other[1] == npu[1] and other not in (npu, avoided) and frozenset((npu, other)) not in chosen]
         if fit:
-            near = [other for other in fit if _leaf(topology, other) == _leaf(topology, end)]
+            near = [other for other in fit if _leaf(topology, other) == _leaf(topology, npu)]
             partner = min(near or fit, key=lambda other: served.get(other, 0))
             served[partner] = served.get(partner, 0) + 1
-            chosen[frozenset((end, partner))] = (end, partner) if sends else (partner, end)
-    again, others = coloured_rounds(same), coloured_rounds(list(chosen.values()))
-    entries = _entries(plan, [*again, *others, *again], ends)
+            chosen[frozenset((npu, partner))] = (npu, partner) if sends else (partner, npu)
+    again, others = edge_colored_rounds(same), edge_colored_rounds(list(chosen.values()))
+    entries = _entries(plan, [*again, *others, *again], npus)
     last = len(again) + len(others)
     return Retest([[{**entry, "options": {"qps": qps}} for entry in one] for one in entries[:len(again)]], entries[len(again):last], entries[last:])
 
 
 def confirming_round(plan: Mapping[str, Any], without: Collection[str], seed: int = 0) -> list[list[Entry]]:
-    """One round of pairs that did not meet, without these hosts: do others reach what these alone report? Empty where all have met."""
+    """Return a round of new pairs without these hosts, to check whether others reach what only these hosts report. Empty if all have met."""
     topology = topology_of(plan)
-    ends, met = _ends(topology), {frozenset(pair) for _name, pair in pairs_of(plan)}
-    waiting = [end for end in _weights(topology, seed) if end[0] not in without]
-    pairs: list[EndPair] = []
+    npus, met = _addresses(topology), {frozenset(pair) for _name, pair in pairs_of(plan)}
+    waiting = [npu for npu in _shuffled(topology, seed) if npu[0] not in without]
+    pairs: list[NpuPair] = []
     while waiting:
-        end = waiting.pop(0)
-        partner = next((other for other in waiting if other[1] == end[1] and other[0] != end[0] and frozenset((end, other)) not in met), None)
+        npu = waiting.pop(0)
+        partner = next((other for other in waiting if other[1] == npu[1] and other[0] != npu[0] and frozenset((npu, other)) not in met), None)
         if partner is not None:
             waiting.remove(partner)
-            pairs.append((end, partner) if end[1] % 2 else (partner, end))
-    return _entries(plan, [pairs], ends) if pairs else []
+            pairs.append((npu, partner) if npu[1] % 2 else (partner, npu))
+    return _entries(plan, [pairs], npus) if pairs else []
 
 
-def _ends(topology: Topology) -> dict[End, str]:
+def _addresses(topology: Topology) -> dict[NpuId, str]:
     return {(host, int(device)): known["address"] for host, entry in topology.items() for device, known in entry["devices"].items()}
 
 
 def _evidence(plan: Mapping[str, Any], states: Mapping[str, str]) -> Evidence:
-    strange = next((name for name, state in states.items() if state not in STATES), None)
-    if strange is not None:
-        raise InputError(f"the state of pair {strange} is {states[strange]!r}, not one of {', '.join(STATES)}")
+    unknown = next((name for name, state in states.items() if state not in STATES), None)
+    if unknown is not None:
+        raise InputError(f"the state of pair {unknown} is {states[unknown]!r}, not one of {', '.join(STATES)}")
     evidence = Evidence()
     for name, (source, target) in pairs_of(plan):
         state = states.get(name)
@@ -149,41 +150,41 @@ def _evidence(plan: Mapping[str, Any], states: Mapping[str, str]) -> Evidence:
     return evidence
 
 
-def _weights(topology: Topology, seed: Any) -> list[End]:
-    """All ends, by hosts in an order of the seed: a host whose devices all wait tends to meet one host with all of them."""
+def _shuffled(topology: Topology, seed: Any) -> list[NpuId]:
+    """Return all NPUs, by hosts in an order from the seed. So all waiting devices of a host tend to meet devices of one other host."""
     generator = random.Random(whole_number("seed", seed))  # noqa: S311
     weights = {host: generator.random() for host in sorted(topology)}
     return [(host, int(device)) for host in sorted(topology, key=lambda host: weights[host]) for device in topology[host]["devices"]]
 
 
-def _served(waiting: Sequence[End], proven: Sequence[End], topology: Topology, limit: int | None) -> Iterator[list[EndPair]]:
-    """Rounds in which each that waits meets a proven one, on the same leaf where that can be: no path between leaves is to blame there."""
+def _matched(waiting: Sequence[NpuId], proven: Sequence[NpuId], topology: Topology, limit: int | None) -> Iterator[list[NpuPair]]:
+    """Return rounds in which each waiting NPU meets a proven one, if possible on the same leaf, where no path between leaves is involved."""
     done = 0
     while waiting and proven and (limit is None or done < limit):
         now, waiting = waiting[:len(proven)], waiting[len(proven):]
         free = list(proven)
-        by_leaf: dict[Any, list[End]] = {}
-        for end in free:
-            by_leaf.setdefault(_leaf(topology, end), []).append(end)
+        by_leaf: dict[Any, list[NpuId]] = {}
+        for npu in free:
+            by_leaf.setdefault(_leaf(topology, npu), []).append(npu)
         pairs, later = [], []
-        for end in now:
-            near = by_leaf.get(_leaf(topology, end))
+        for npu in now:
+            near = by_leaf.get(_leaf(topology, npu))
             if near:
-                pairs.append((end, near.pop(0)))
+                pairs.append((npu, near.pop(0)))
             else:
-                later.append(end)
-        taken = {partner for _end, partner in pairs}
-        pairs += zip(later, (end for end in free if end not in taken))
+                later.append(npu)
+        taken = {partner for _npu, partner in pairs}
+        pairs += zip(later, (npu for npu in free if npu not in taken))
         yield pairs
         done += 1
 
 
-def _leaf(topology: Topology, end: End) -> Any:
-    return topology[end[0]]["devices"][str(end[1])].get("leaf")
+def _leaf(topology: Topology, npu: NpuId) -> Any:
+    return topology[npu[0]]["devices"][str(npu[1])].get("leaf")
 
 
-def _entries(plan: Mapping[str, Any], rounds: Sequence[Sequence[EndPair]], addresses: Mapping[End, str]) -> list[list[Entry]]:
-    """With ids that go on where those of the plan end."""
+def _entries(plan: Mapping[str, Any], rounds: Sequence[Sequence[NpuPair]], addresses: Mapping[NpuId, str]) -> list[list[Entry]]:
+    """Return the entries of the rounds, with ids that continue those of the plan."""
     number = last_number(plan)
     name = Names(number + sum(map(len, rounds)))
     made = []

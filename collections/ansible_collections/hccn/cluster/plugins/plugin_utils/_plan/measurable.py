@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which NPUs can be measured, by what the hosts answered to the probe, and which are left out, with the reason.
+"""Choose the NPUs that can be measured from the answers to the probe, and leave out the others with a reason.
 
-What a host answers is data: an answer, or an NPU of it, that is not as the modules return it is left out by name, and costs no other host its check.
+Answers are untrusted data. An answer, or an NPU in it, that the modules would not return is left out by name and does not affect other hosts.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ ANSWER_NOT_UNDERSTOOD, ADDRESS_NOT_SET, ADDRESS_INVALID, ADDRESS_DUPLICATE, LINK
     "answer_not_understood", "address_not_set", "address_invalid", "address_duplicate", "link_down", "device_busy", "device_error")
 
 HARMLESS_TOPICS = ("link", "lldp", "conf")
-"""Of the errors of an NPU: it can be measured without them."""
+"""Topics of errors of an NPU that do not prevent a measurement."""
 
 LONGEST_MESSAGE = 300
 LONGEST_VALUE = 60
 NAMED = 4
 """NPUs with the same address that a message names."""
 MOST_DEVICES = 4 * (MAX_DEVICE_ID + 1)
-"""Entries of an answer that are read."""
+"""Largest number of entries in an answer."""
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_TOLD = ("system_name", "chassis")
+_LLDP_KEYS = ("system_name", "chassis")
 
 Reason = dict[str, Any]
 """``host``, ``device`` (None for the host as a whole), ``code`` and ``message``."""
@@ -40,7 +40,7 @@ Reason = dict[str, Any]
 
 @dataclass
 class Measurable:
-    """``hosts``: as pair_plan takes them; ``left_out``: each with its reason, in the order of the hosts."""
+    """``hosts``: as pair_plan takes them. ``left_out``: reasons, in the order of the hosts."""
 
     hosts: list[dict[str, Any]] = field(default_factory=list)
     left_out: list[Reason] = field(default_factory=list)
@@ -57,7 +57,10 @@ class _Npu:
 
 def measurable(hosts: Iterable[str], variables: Callable[[str], Mapping[str, Any]], register_name: str, control_port: int = 0,
                allow_busy: bool = False) -> Measurable:
-    """``variables``: those of a host, of which ``register_name`` holds the answer, and ``check_fabric_leaf`` and so on where the host is in the fabric."""
+    """Return the hosts with the NPUs that can be measured.
+
+    ``variables`` returns the variables of a host: ``register_name`` has the answer to the probe, and ``check_fabric_leaf`` and others the topology.
+    """
     found = Measurable()
     reasons: dict[str, list[Reason]] = {}
     npus: dict[str, list[_Npu]] = {}
@@ -93,7 +96,7 @@ def _by_address(npus: Mapping[str, Sequence[_Npu]]) -> dict[str, list[_Npu]]:
 
 
 def _npus(host: str, answer: Any, allow_busy: bool) -> tuple[list[_Npu], list[Reason]]:
-    """The NPUs of a host that can be measured as far as it tells itself, and why the others cannot."""
+    """Return the NPUs that can be measured according to the answer of their host, and the reasons for the others."""
     devices = answer.get("devices") if isinstance(answer, Mapping) else None
     if not isinstance(devices, Sequence) or isinstance(devices, str) or len(devices) > MOST_DEVICES:
         return [], [_reason(host, None, ANSWER_NOT_UNDERSTOOD, f"the probe answered {printable(answer, LONGEST_VALUE)!r}, in which devices is no list of NPUs")]
@@ -122,13 +125,13 @@ def _id(device: Any) -> int | None:
 
 
 def _why_not(device: Mapping[str, Any], allow_busy: bool) -> tuple[str, str] | None:
-    """Code and message of an NPU that cannot be measured."""
+    """Return code and message if an NPU cannot be measured."""
     errors = device.get("errors")
     for error in errors if isinstance(errors, (list, tuple)) else () if errors is None else (errors,):
-        told = error if isinstance(error, Mapping) else {"message": error}
-        if told.get("topic") not in HARMLESS_TOPICS:
-            code = told.get("code")
-            return code if isinstance(code, str) and _CODE.fullmatch(code) else ERROR, printable(told.get("message") or "it has an error", LONGEST_MESSAGE)
+        fields = error if isinstance(error, Mapping) else {"message": error}
+        if fields.get("topic") not in HARMLESS_TOPICS:
+            code = fields.get("code")
+            return code if isinstance(code, str) and _CODE.fullmatch(code) else ERROR, printable(fields.get("message") or "it has an error", LONGEST_MESSAGE)
     if device.get("link") == "down":
         return LINK_DOWN, "its link is down"
     address = device.get("address")
@@ -144,11 +147,11 @@ def _why_not(device: Mapping[str, Any], allow_busy: bool) -> tuple[str, str] | N
 
 
 def _wiring(device: Mapping[str, Any]) -> dict[str, Any]:
-    """What an NPU tells of its leaf and its super pod, as far as that is text or a number."""
+    """Return leaf and super pod of an NPU from the answer, if they are text or numbers."""
     found: dict[str, Any] = {}
     lldp, super_pod = device.get("lldp"), device.get("super_pod")
     if isinstance(lldp, Mapping):
-        found["lldp"] = {key: str(lldp[key]) for key in _TOLD if isinstance(lldp.get(key), str)}
+        found["lldp"] = {key: str(lldp[key]) for key in _LLDP_KEYS if isinstance(lldp.get(key), str)}
     number = super_pod.get("super_pod_id") if isinstance(super_pod, Mapping) else None
     if isinstance(number, (str, int)) and not isinstance(number, bool):
         found["super_pod"] = {"super_pod_id": number}
@@ -160,18 +163,19 @@ def _reason(host: str, device: int | None, code: str, message: str) -> Reason:
 
 
 def line(reason: Reason) -> str:
+    """Return the line that is shown for an NPU or host that is left out."""
     npu = "" if reason["device"] is None else f" npu {reason['device']}"
     return f"Left out: {reason['host']}{npu}: {reason['message']}"
 
 
 def context(answer: Any, leaf: Any = None) -> dict[str, Any]:
-    """What the probe of a host tells of its NPUs beyond what the tool measures, for the records of that host."""
-    told = answer if isinstance(answer, Mapping) else {}
-    devices = told.get("devices")
+    """Return the context for the records of a host from its answer: leaf, line rates and product."""
+    known = answer if isinstance(answer, Mapping) else {}
+    devices = known.get("devices")
     rates = {}
     for device in devices[:MOST_DEVICES] if isinstance(devices, (list, tuple)) else ():
         number, speed = _id(device), device.get("speed") if isinstance(device, Mapping) else None
         if number is not None and isinstance(speed, (int, float)) and not isinstance(speed, bool) and 0 < speed < float("inf"):
             rates[str(number)] = speed / 1000
-    product = told.get("product")
+    product = known.get("product")
     return {"leaf": leaf, "line_rate_gbit_s": rates, "product": printable(product, LONGEST_VALUE) if isinstance(product, str) else None}

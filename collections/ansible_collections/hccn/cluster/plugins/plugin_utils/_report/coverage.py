@@ -13,7 +13,7 @@ from typing import Any
 from ...module_utils._core.words import some
 from .._history.cells import FAILED, NOT_RUN
 from .._history.reader import Run
-from .._plan.kept import Kept
+from .._plan.plan_record import PlanRecord
 from .fields import Record, hosts_of, mapping, number, samples, text, unique
 from .heatmaps import PairResults
 
@@ -80,7 +80,7 @@ def build(run: Run, measured: PairResults, hosts: list[str]) -> Coverage:
         failed=sum(cell.state == FAILED for cell in measured.without),
         not_run=sum(cell.state == NOT_RUN for cell in measured.without),
         notes=_notes(run.records),
-        planned=_planned([Kept(record) for record in run.records if record.get("kind") == "plan"], measured),
+        planned=_planned([PlanRecord(record) for record in run.records if record.get("kind") == "plan"], measured),
     )
 
 
@@ -98,9 +98,9 @@ def _hosts(record: Record) -> list[str]:
     return [name for name in found if name]
 
 
-def _planned(plans: list[Kept], measured: PairResults) -> Planned | None:
+def _planned(plans: list[PlanRecord], measured: PairResults) -> Planned | None:
     """Return the coverage of the first plan that is not that of a confirmation run."""
-    plan = next((one for one in plans if one.sample and not one.second_look), None)
+    plan = next((one for one in plans if one.sample and not one.is_confirmation_run), None)
     if plan is None:
         return None
     wired = plan.wired()
@@ -115,7 +115,7 @@ def _planned(plans: list[Kept], measured: PairResults) -> Planned | None:
     )
 
 
-def _became(plan: Kept, measured: PairResults) -> tuple[int, int, int, int, list[str], bool]:
+def _became(plan: PlanRecord, measured: PairResults) -> tuple[int, int, int, int, list[str], bool]:
     """Return how many pairs were planned, measured, failed and not run, the first of the others, and whether each pair was compared."""
     done = {(tuple(cell.source), tuple(cell.target)) for found in measured.by_what.values() for cell in found}
     without: dict[Any, str] = {}

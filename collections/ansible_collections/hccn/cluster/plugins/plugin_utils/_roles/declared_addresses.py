@@ -16,10 +16,10 @@ from ansible.errors import AnsibleError
 
 from ...module_utils._core.errors import InputError
 from ...module_utils._core.problems import Problem
-from .._plan.addresses import plan
-from .._plan.brought_up import hosts_of
-from .._plan.expected import DEVICES, expected_look
-from .._plan.numbers import whole_number
+from .._plan.address_plan import plan_addresses
+from .._plan.bring_up_hosts import hosts_for_address_plan
+from .._plan.declared_device_info import DEVICES, declared_device_info
+from .._plan.input_numbers import whole_number
 from .._rank_table.hosts import plain
 from .job_problem import ADDRESS_CONFLICT, ADDRESS_INVALID, INVALID_VARIABLE, JobProblem
 
@@ -57,7 +57,7 @@ def problems_of(hosts: Sequence[str], variables: Variables, can_plan: bool) -> t
         except NotEvaluated as error:
             skipped.append(JobProblem(ADDRESS_INVALID, f"the declared addresses are not checked, since {error} cannot be evaluated yet", (host,)))
     numbers = known[hosts[0]].get(NUMBERS) if hosts and hosts[0] in known else None
-    entries = hosts_of(known, known.__getitem__, LOOK, [], [], [])
+    entries = hosts_for_address_plan(known, known.__getitem__, LOOK, [], [], [])
     wrong += _planned(entries, numbers)
     unknown = [{"host": host, "subnets": own[SUBNETS], "devices": [0]} for host, own in known.items()
                if own.get(SUBNETS) and not any(own.get(name) for name in (*LISTS[:2], LOOK))]
@@ -74,7 +74,7 @@ def _declared(variables: Mapping[str, Any], can_plan: bool) -> dict[str, Any]:
     if isinstance(known.get(NUMBERS), dict):
         found[NUMBERS] = known[NUMBERS]
     if any(found.get(name) for name in LISTS) and known.get("validate_product") in tuple(DEVICES):
-        found[LOOK] = expected_look([], known["validate_product"], **_whole(known, "devices", "server_index"))
+        found[LOOK] = declared_device_info([], known["validate_product"], **_whole(known, "devices", "server_index"))
     return found
 
 
@@ -97,17 +97,17 @@ def _whole(variables: Mapping[str, Any], *names: str) -> dict[str, int]:
 def _planned(entries: Sequence[Mapping[str, Any]], numbers: Any, rules: frozenset[str] | None = None) -> list[JobProblem]:
     """Return the problems of the plan of these hosts; ``rules``: only violations of these. An invalid host does not hide the problems of others."""
     try:
-        return list(_job_problems(plan(list(entries), [], numbers, number_by_place=False).errors, rules))
+        return list(_job_problems(plan_addresses(list(entries), [], numbers, number_by_place=False).errors, rules))
     except InputError:
         pass
     refused, readable = [], []
     for entry in entries:
         try:
-            plan([entry], [], numbers, number_by_place=False)
+            plan_addresses([entry], [], numbers, number_by_place=False)
             readable.append(entry)
         except InputError as error:
             refused.append(JobProblem(ADDRESS_INVALID, _without_host(error.sentence(), entry["host"]), (entry["host"],)))
-    return refused + list(_job_problems(plan(readable, [], numbers, number_by_place=False).errors, rules))
+    return refused + list(_job_problems(plan_addresses(readable, [], numbers, number_by_place=False).errors, rules))
 
 
 def _job_problems(problems: Iterable[Problem], rules: frozenset[str] | None) -> Iterable[JobProblem]:

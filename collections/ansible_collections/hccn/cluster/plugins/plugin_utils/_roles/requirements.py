@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .._history import location
-from .._plan import pools
+from .._plan import address_pools
 from .job_problem import REQUIREMENT_MISSING, JobProblem
 
 NAMES = ("history", "netaddr")
@@ -18,7 +18,7 @@ def missing(names: Iterable[str], subnets: Iterable[str]) -> list[JobProblem]:
     """Return a problem per missing requirement. ``subnets``: the hosts that declare subnets to plan addresses from."""
     wanted, planned = set(names), tuple(subnets)
     found = []
-    if "netaddr" in wanted and planned and not pools.can_plan():
+    if "netaddr" in wanted and planned and not address_pools.can_plan():
         found.append(JobProblem(REQUIREMENT_MISSING, "Planning addresses from bring_up_subnets needs the Python library netaddr on the controller. Install it "
                                 "beside ansible-core: pip install netaddr"))
     no_history = _no_history() if "history" in wanted else None

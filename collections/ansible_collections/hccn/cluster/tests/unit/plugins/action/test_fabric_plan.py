@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the action makes of a plan; the record itself is looked at in plugin_utils/_plan/test_kept.py, the whole of it runs in tests/demo."""
+"""What the action makes of a plan; the record itself is looked at in plugin_utils/_plan/test_plan_record.py, the whole of it runs in tests/demo."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.hccn.cluster.plugins.action.fabric_plan import ActionModule
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 
 PLAN = make_plan([{"host": name, "control_address": name, "control_port": 1, "devices": [{"id": 0, "address": address}]}
                   for name, address in (("n1", "10.0.0.1"), ("n2", "10.0.0.2"))])

@@ -9,8 +9,8 @@ import pytest
 from ansible.errors import AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.action import fabric_verdict
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.classes import Verdict
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import Diagnosis
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.host_classes import Verdict
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import Diagnosis
 
 
 def test_what_is_returned():

@@ -8,7 +8,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.filter.address_plan import FilterModule
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import pools
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import address_pools
 
 address_plan = FilterModule().filters()["address_plan"]
 WRITTEN = [{"host": "n1", "config": [{"id": 0, "address": "10.0.0.5", "netmask": "255.255.255.0"}]},
@@ -38,7 +38,7 @@ def test_what_is_wrong_can_be_returned():
 
 
 def test_without_netaddr_what_was_written_is_still_checked(monkeypatch):
-    monkeypatch.setattr(pools, "netaddr", None)
+    monkeypatch.setattr(address_pools, "netaddr", None)
     assert address_plan(WRITTEN[:1]) == {"n1": WRITTEN[0]["config"]}
     with pytest.raises(AnsibleFilterError) as raised:
         address_plan(WRITTEN[:1], ["10.0.0.0/24"])

@@ -10,7 +10,7 @@ import random
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose, judge_records
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose, diagnose_records
 
 HOSTS = ["n%02d" % number for number in range(1, 13)]
 LEAVES = {host: "ABC"[place // 4] for place, host in enumerate(HOSTS)}
@@ -44,7 +44,7 @@ def record(name, source, target, device, share, **more):
 
 
 def judged(speed, leaves=LEAVES, hosts=HOSTS, devices=2, both=False):
-    return judge_records(records(speed, hosts, devices, both), plan=topology(leaves, devices) if leaves else None)
+    return diagnose_records(records(speed, hosts, devices, both), plan=topology(leaves, devices) if leaves else None)
 
 
 def named(found):
@@ -146,7 +146,7 @@ def test_a_leaf_that_nobody_told_of_is_no_node():
 
 def pair_again(*again):
     cells = records(lambda source, target, device: 0.8 if {source, target} == {"n01", "n02"} and device == 0 else 1.0)
-    return judge_records(cells + [record("again%d" % number, *one) if len(one) == 4 else record("again%d" % number, *one[:4], options=one[4])
+    return diagnose_records(cells + [record("again%d" % number, *one) if len(one) == 4 else record("again%d" % number, *one[:4], options=one[4])
                                   for number, one in enumerate(again)], plan=topology(LEAVES))
 
 
@@ -172,8 +172,8 @@ def test_a_single_pair_that_is_measured_again(again, certain, ending):
 def test_a_pair_that_was_slow_once_is_told_and_nobody_blamed(more):
     """Somebody else's traffic, a moment without the CPU: one of hundreds of measurements."""
     found = pair_again(("n02", "n01", 0, 1.0), *more)
-    assert (found.components, bad_hosts(found), found.doubtful) == ([], {}, [])
-    assert found.power["blind"][0] == ("a pair was slow once and good when measured again as before, so nothing is blamed for it: "
+    assert (found.components, bad_hosts(found), found.uncertain) == ([], {}, [])
+    assert found.detection_limit["blind"][0] == ("a pair was slow once and good when measured again as before, so nothing is blamed for it: "
                                        "n02 npu 0 to n01 npu 0: 160 Gbit/s, normal is 200")
     assert found.coverage["pairs_slow"] == 1
 
@@ -183,7 +183,7 @@ def slow_once(chosen, share, other=lambda: 1.0):
     pairs = {*chosen, *(pair[::-1] for pair in chosen)}
     cells = records(lambda source, target, device: share if (source, target) in pairs and device == 0 else other())
     slow = [(cell["source"]["host"], cell["target"]["host"]) for cell in cells if cell["samples"][0]["bandwidth_gbit_s"] == 200.0 * share]
-    return judge_records([*cells, *(record("again%d" % number, *pair, 0, 1.0) for number, pair in enumerate(slow))], plan=topology(LEAVES))
+    return diagnose_records([*cells, *(record("again%d" % number, *pair, 0, 1.0) for number, pair in enumerate(slow))], plan=topology(LEAVES))
 
 
 @pytest.mark.parametrize("count, blamed", [(2, []), (3, [("pair", False)] * 3)])
@@ -191,7 +191,7 @@ def test_what_is_slow_once_on_many_pairs_is_no_chance(count, blamed):
     """Two pairs may be, or 1 % of all that was measured, which is one of 132 here."""
     found = slow_once([("n02", "n01"), ("n04", "n03"), ("n06", "n05")][:count], 0.8)
     assert [(part["kind"], part["certain"]) for part in found.components] == blamed
-    assert any("2 pairs were slow once" in sentence for sentence in found.power["blind"]) is not bool(blamed)
+    assert any("2 pairs were slow once" in sentence for sentence in found.detection_limit["blind"]) is not bool(blamed)
     assert {part["message"].split(": ", 2)[2] for part in found.components} == ({"good at another time: it comes and goes"} if blamed else set())
 
 
@@ -201,19 +201,19 @@ def test_what_varies_much_is_far_out_more_often(spread, blamed):
     chance = random.Random(4)
     found = slow_once([(HOSTS[place + 1], HOSTS[place]) for place in range(0, 12, 2)], 0.3, lambda: chance.gauss(1.0, spread))
     assert (len(found.components), bad_hosts(found)) == (blamed, {})
-    assert any("6 pairs were slow once" in sentence for sentence in found.power["blind"]) is not bool(blamed)
+    assert any("6 pairs were slow once" in sentence for sentence in found.detection_limit["blind"]) is not bool(blamed)
 
 
 def test_a_pair_that_failed_once_is_named():
     cells = records(lambda source, target, device: "retry_exceeded" if (source, target, device) == ("n02", "n01", 0) else 1.0)
-    found = judge_records([*cells, record("again", "n02", "n01", 0, 1.0), record("other", "n02", "n01", 0, 1.0, options={"qps": 4})], plan=topology(LEAVES))
+    found = diagnose_records([*cells, record("again", "n02", "n01", 0, 1.0), record("other", "n02", "n01", 0, 1.0, options={"qps": 4})], plan=topology(LEAVES))
     assert named(found) == [("pair", "path n02 npu 0 to n01 npu 0", "failed", None, False)]
     assert found.components[0]["message"].endswith("good at another time: it comes and goes")
 
 
 def test_a_runner_that_did_not_answer_once_is_no_path():
     cells = records(lambda source, target, device: "peer_lost" if {source, target} == {"n01", "n02"} and device == 0 else 1.0)
-    found = judge_records([*cells, record("again", "n01", "n02", 0, 1.0, options={"qps": 4})], plan=topology(LEAVES))
+    found = diagnose_records([*cells, record("again", "n01", "n02", 0, 1.0, options={"qps": 4})], plan=topology(LEAVES))
     assert [(kind, sure) for kind, _name, _class, _direction, sure in named(found)] == [("pair", False)]
     assert found.components[0]["message"].endswith(": a runner did not answer then, good at another time: it comes and goes")
     assert bad_hosts(found) == {}
@@ -233,17 +233,17 @@ def test_all_npus_between_two_hosts_are_one_path():
 def test_a_super_pod_and_a_rack():
     more = {host: {"super_pod": str(place // 4), "rack": "r%d" % (place // 3)} for place, host in enumerate(HOSTS)}
     plan = {"topology": {host: {**about, "devices": {"0": {"rail": 0}}} for host, about in more.items()}}
-    pod = judge_records(records(lambda source, target, device: 0.8 if {source, target} & set(HOSTS[4:8]) else 1.0, devices=1), plan=plan)
-    rack = judge_records(records(lambda source, target, device: 0.8 if {source, target} & set(HOSTS[3:6]) else 1.0, devices=1), plan=plan)
+    pod = diagnose_records(records(lambda source, target, device: 0.8 if {source, target} & set(HOSTS[4:8]) else 1.0, devices=1), plan=plan)
+    rack = diagnose_records(records(lambda source, target, device: 0.8 if {source, target} & set(HOSTS[3:6]) else 1.0, devices=1), plan=plan)
     assert [name for _kind, name, *_more in named(pod) + named(rack)] == ["super pod 1", "rack r1"]
 
 
 def test_the_line_rate_is_an_absolute_floor():
     cells = [{**entry, "context": {"line_rate_gbit_s": 400}} for entry in records(lambda source, target, device: 1.0)]
-    found = judge_records(cells)
+    found = diagnose_records(cells)
     assert set(bad_hosts(found).values()) == {"slow"}
     assert found.verdicts[0].evidence[0].endswith("200 Gbit/s, the floor is 360")
-    assert bad_hosts(judge_records(cells, line_rate_floor=0.5)) == {}
+    assert bad_hosts(diagnose_records(cells, line_rate_floor=0.5)) == {}
 
 
 def test_latency_over_more_switches_is_not_slow():
@@ -252,7 +252,7 @@ def test_latency_over_more_switches_is_not_slow():
         near = LEAVES[entry["source"]["host"]] == LEAVES[entry["target"]["host"]]
         slow = "n03" in (entry["source"]["host"], entry["target"]["host"])
         entry.update(measure="latency", samples=[{"size_bytes": 2, "latency_us": {"typical": (4.0 if near else 5.0) * (1.3 if slow else 1)}}])
-    found = judge_records(cells, plan=topology(LEAVES, 1))
+    found = diagnose_records(cells, plan=topology(LEAVES, 1))
     assert named(found) == [("npu", "n03 npu 0", "slow", None, True)]
     lines = found.verdicts[HOSTS.index("n03")].evidence
     assert (lines[0], lines[-1]) == ("n02 npu 0 to n03 npu 0: 5.2 us, normal is 4", "n11 npu 0 to n03 npu 0: 6.5 us, normal is 5")
@@ -268,11 +268,12 @@ def test_rows_of_a_matrix_say_the_same_as_records():
         return 0.8 if "n03" in (source, target) else 1.0
 
     rows = [row(source, [None if target == source else 200 * speed(source, target) for target in HOSTS]) for source in HOSTS]
-    found = judge_records(rows, plan=topology(LEAVES))
+    found = diagnose_records(rows, plan=topology(LEAVES))
     single = judged(lambda source, target, device: speed(source, target), devices=1, both=True)
     assert named(found) == named(single) == [("npu", "n03 npu 0", "slow", None, True)]
     assert [verdict.as_dict() for verdict in found.verdicts] == [verdict.as_dict() for verdict in single.verdicts]
-    assert (found.coverage, found.power) == (single.coverage, {**single.power, "blind": found.power["blind"], "text": found.power["text"]})
+    limit = found.detection_limit
+    assert (found.coverage, limit) == (single.coverage, {**single.detection_limit, "blind": limit["blind"], "text": limit["text"]})
 
 
 def test_failures_in_a_row_and_latencies():
@@ -280,7 +281,7 @@ def test_failures_in_a_row_and_latencies():
             for source in HOSTS if source != "n03"]
     for entry in rows:
         entry["samples"] = [{"size_bytes": 2, "latency_us": {"typical": [value and 4.0 for value in entry["samples"][0]["bandwidth_gbit_s"]]}}]
-    found = judge_records(rows)
+    found = diagnose_records(rows)
     assert named(found) == [("npu", "n03 npu 0", "failed", None, True)]
     assert found.verdicts[0].message == "pairs: 20 with 10 of the other hosts, 4 to 4 us; bad ones put down to the other end: 1"
 
@@ -288,7 +289,7 @@ def test_failures_in_a_row_and_latencies():
 def test_pairs_that_were_left_out_are_no_failures():
     cells = records(lambda source, target, device: 1.0)
     cells[0].update(status="not_run", error={"code": "suspended", "message": "left out"}, samples=[])
-    assert judge_records(cells).coverage["pairs"] == 131
+    assert diagnose_records(cells).coverage["pairs"] == 131
 
 
 def planned(results):
@@ -325,12 +326,12 @@ def test_a_host_that_hung_after_good_pairs_is_no_matter_of_a_path(code, componen
 
 def test_states_by_pair_for_the_next_rounds():
     cells = records(lambda source, target, device: 0.8 if "n03" in (source, target) else 1.0, HOSTS[:4], 1)
-    assert judge_records(cells).states == {"p0.0": "good", "p1.0": "bad", "p2.0": "good", "p3.0": "bad", "p4.0": "good", "p5.0": "bad"}
+    assert diagnose_records(cells).states == {"p0.0": "good", "p1.0": "bad", "p2.0": "good", "p3.0": "bad", "p4.0": "good", "p5.0": "bad"}
 
 
 def test_many_bad_hosts_have_fewer_lines():
     hosts = ["n%03d" % number for number in range(160)]
-    found = judge_records(records(lambda source, target, device: 0.7 if int(source[1:]) % 3 == 0 or int(target[1:]) % 3 == 0 else 1.0, hosts, 1))
+    found = diagnose_records(records(lambda source, target, device: 0.7 if int(source[1:]) % 3 == 0 or int(target[1:]) % 3 == 0 else 1.0, hosts, 1))
     assert {len(verdict.evidence) for verdict in found.verdicts if verdict.verdict == "slow"} == {4}
     assert len(bad_hosts(found)) == 54
 
@@ -338,22 +339,22 @@ def test_many_bad_hosts_have_fewer_lines():
 @pytest.mark.parametrize("records_given", ["text", 3, ["text"]])
 def test_what_is_no_record(records_given):
     with pytest.raises(InputError):
-        judge_records(records_given)
+        diagnose_records(records_given)
 
 
 def test_regressions_against_before():
     cells = records(lambda source, target, device: 1.0, HOSTS[:4], 1)
     before = {"operation": "write", "size_bytes": 65536, "ends": {"n01": {"0": 220.0}, "n02": {"0": 201.0}}}
-    assert judge_records(cells, baseline=before).regressions == [
+    assert diagnose_records(cells, baseline=before).regressions == [
         {"host": "n01", "device": 0, "before": 220.0, "now": 200.0, "unit": "Gbit/s", "drop_percent": 9.1}]
-    assert judge_records(cells, baseline={**before, "operation": "read"}).regressions == []
+    assert diagnose_records(cells, baseline={**before, "operation": "read"}).regressions == []
 
 
 def test_one_measurement_a_little_low_is_no_proof():
     hosts = ["n%02d" % number for number in range(1, 65)]
     cells = [record("p%d" % number, one, other, 0, 0.95 if number == 0 else 1 + 0.005 * ((number * 7) % 5 - 2))
              for number, (one, other) in enumerate(zip(hosts[::2], hosts[1::2]))]
-    found = judge_records(cells)
+    found = diagnose_records(cells)
     assert (named(found), bad_hosts(found)) == ([], {})
     assert found.states["p0"] == "bad", "its ends are to be measured again"
     assert found.verdicts[0].message == "pairs: 0 with 1 of the other hosts; a little low, which is no proof: 1"
@@ -361,17 +362,17 @@ def test_one_measurement_a_little_low_is_no_proof():
 
 @pytest.mark.parametrize("bad, state, is_", [(0.8, "slow", "is slow"), ("retry_exceeded", "failed", "fails")])
 def test_where_nobody_is_good_the_whole_fabric_is_one_finding(bad, state, is_):
-    found = judge_records(records(lambda source, target, device: bad), floor_gbit_s=180.0, plan=topology(LEAVES))
+    found = diagnose_records(records(lambda source, target, device: bad), floor_gbit_s=180.0, plan=topology(LEAVES))
     component, = found.components
     assert (component["kind"], component["class"], component["certain"], component["hosts"]) == ("fabric", state, False, HOSTS)
     assert component["message"].startswith("the whole fabric, 24 NPUs of 12 hosts, %s: hardly a pair is good, so nothing tells them apart" % is_)
     assert bad_hosts(found) == dict.fromkeys(HOSTS, state)
     assert {len(verdict.evidence) for verdict in found.verdicts} == {1}
-    assert (found.fabric(), len(found.doubtful)) == ([], 1)
+    assert (found.fabric(), len(found.uncertain)) == ([], 1)
 
 
 def test_three_hosts_that_are_good_with_each_other_tell_the_others_apart():
-    found = judge_records(records(lambda source, target, device: 1.0 if {source, target} < set(HOSTS[:3]) else "retry_exceeded"), plan=topology(LEAVES))
+    found = diagnose_records(records(lambda source, target, device: 1.0 if {source, target} < set(HOSTS[:3]) else "retry_exceeded"), plan=topology(LEAVES))
     assert {entry["kind"] for entry in found.components} == {"leaf", "node"}
     assert {host for entry in found.components for host in entry["hosts"]} == set(HOSTS[3:])
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import rows
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import results as host_results
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
 
 HOSTS = ["n%d" % number for number in range(1, 9)]
 
@@ -28,15 +28,15 @@ def measured(source, target, device, rate=200):
     return {**made, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 120.0 if slow else 195.0}]}
 
 
-@pytest.mark.parametrize("full", [rows.MOST_FULL, 0])
+@pytest.mark.parametrize("full", [host_results.MOST_FULL, 0])
 def test_rows_are_judged_as_the_records_are(monkeypatch, full):
-    monkeypatch.setattr(rows, "MOST_PAIRS", 0)
-    monkeypatch.setattr(rows, "MOST_FULL", full)
+    monkeypatch.setattr(host_results, "MOST_PAIRS", 0)
+    monkeypatch.setattr(host_results, "MOST_FULL", full)
     results, condensed = {}, {}
     for place, source in enumerate(HOSTS):
         records = [measured(source, target, device) for target in HOSTS[place + 1:] for device in (0, 1)] if source not in ("n7", "n8") else []
         results[source] = {"state": "finished", "measurements": records} if source not in ("n7", "n8") else None
-        condensed[source] = results[source] and {**results[source], "measurements": rows.returned(records, "r1").measurements}
+        condensed[source] = results[source] and {**results[source], "measurements": host_results.returned(records, "r1").measurements}
     assert any(record["kind"] == "matrix" for found in condensed.values() if found for record in found["measurements"])
     assert any("not_run" in record for found in condensed.values() if found for record in found["measurements"]) is (full == 0)
     one, other = (diagnose(HOSTS, found) for found in (results, condensed))

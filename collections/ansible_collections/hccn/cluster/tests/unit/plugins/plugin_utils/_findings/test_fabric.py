@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.classes import LeftOut
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.host_classes import LeftOut
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.fabric import of_verdict
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.finding import line
 

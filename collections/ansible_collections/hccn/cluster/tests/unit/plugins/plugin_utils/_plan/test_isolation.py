@@ -9,9 +9,9 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import parse_plan
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.expand import extended, pairs_of
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import extended, pairs_of
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.isolation import isolation_rounds, retest
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 
 
 def hosts(count, devices=1, **fields):

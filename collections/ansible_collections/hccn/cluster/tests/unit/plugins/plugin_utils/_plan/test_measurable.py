@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import _Npu, context, line, measurable
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 
 HOSTS = ["n1", "n2", "n3"]
 

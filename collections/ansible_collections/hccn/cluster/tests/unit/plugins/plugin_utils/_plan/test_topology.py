@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.hosts import read_hosts
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_hosts import read_hosts
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.topology import find_groups, pack, topology_of_hosts, unpack
 
 
@@ -51,7 +51,7 @@ def test_the_inventory_comes_before_lldp_and_lldp_before_labels():
     assert leaves({**given, "leaf": {"1": "by-host"}}, host(2, {}))["n1"] == {0: "by-device", 1: "by-host", 2: "tor-1"}
     assert leaves({**given, "leaf": "by-host"}, host(2, {}), table={"n1": {"leaf": {0: "by-table"}}})["n1"] == {
         0: "by-table", 1: "by-host", 2: "by-host"}
-    assert dict(groups(given, host(2, {}))["n1"].told) == {0: "inventory", 1: "lldp", 2: "label"}
+    assert dict(groups(given, host(2, {}))["n1"].leaf_sources) == {0: "inventory", 1: "lldp", 2: "label"}
 
 
 def test_labels_of_kubernetes():

@@ -13,8 +13,8 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import baseline, query
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.reader import Run, RunFile
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.summary import summarise
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import kept
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.rounds import make_plan
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_record import PlanRecord, plan_record
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import charts, coverage, devices, export, heatmaps, html, markdown, model, prometheus, trends
 from ansible_collections.hccn.cluster.tests.unit.plugins.plugin_utils._history import series_of_runs as made
 
@@ -101,13 +101,13 @@ def planned(kind: str = "full", **options: Any) -> dict[str, Any]:
     given = [{"host": f"n{number}", "control_address": f"192.0.2.{number}", "control_port": 1, "leaf": "L1" if number < 3 else "L2", "super_pod": "s",
               "devices": [{"id": device, "address": f"10.{device}.0.{number}"} for device in range(1 if number == 4 else 2)]} for number in (1, 2, 3, 4)]
     left_out = [{"host": "n4", "device": 1, "code": "address_not_set", "message": "it has no address"}]
-    return kept.kept("r", make_plan(given, kind, **options), [*made.HOSTS, "n9"], left_out, ["a full plan", "sees all"])
+    return plan_record("r", make_plan(given, kind, **options), [*made.HOSTS, "n9"], left_out, ["a full plan", "sees all"])
 
 
 @pytest.mark.parametrize("compact", [True, False])
 def test_what_came_of_what_was_planned(compact: bool) -> None:
     plan = planned(compact=compact)
-    pairs = kept.Kept(plan).pairs(100) or []
+    pairs = PlanRecord(plan).pairs(100) or []
     assert len(pairs) == 9
     (one, other), *_rest, failed, skipped = pairs
     records = [made.pair(source[0], target[0], 100.0 if (source, target) != failed else None, source[1])

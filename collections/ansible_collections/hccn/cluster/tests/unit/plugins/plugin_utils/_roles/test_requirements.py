@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import pools
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import address_pools
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import requirements
 
 NO_NETADDR = ("Planning addresses from bring_up_subnets needs the Python library netaddr on the controller. Install it beside ansible-core: "
@@ -25,7 +25,7 @@ def messages(names, subnets=()):
 
 def test_netaddr_is_needed_where_addresses_are_planned(monkeypatch):
     assert messages(["netaddr"], ["npu1"]) == []
-    monkeypatch.setattr(pools, "netaddr", None)
+    monkeypatch.setattr(address_pools, "netaddr", None)
     assert messages(["netaddr"], ["npu1"]) == [("requirement_missing", NO_NETADDR)]
     assert messages(["netaddr"]) == []
     assert messages([], ["npu1"]) == []

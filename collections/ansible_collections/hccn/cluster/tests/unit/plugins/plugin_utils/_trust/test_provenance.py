@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.action import fabric_verdict
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.judge import diagnose
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import provenance
 
 

@@ -1,0 +1,323 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Classify each cell against the normal value of its stratum, into layers of slow, failed and busy cells.
+
+A cell is slow below an absolute floor, or below a relative gate that is both outside the noise and a drop that matters (noise.py). A row is classified as
+a whole, since a matrix of 1,024 hosts with 8 NPUs has 8 million cells.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .noise import Gates, Normal, gates
+from .strata import Strata, Stratum
+from .table import BUSY_CODES, INFERRED_CODES, Cell, Row, Table
+
+GOOD, SLOW, FAILED, BUSY = "good", "slow", "failed", "busy"
+
+Link = tuple[int, int]
+"""The numbers of source and target of a cell."""
+
+
+class Layer:
+    """The bad cells of one state, by NPU.
+
+    ``out`` and ``into``: the bad targets and the bad sources of each NPU. ``sent`` and ``received`` count all its cells, ``good`` those that prove it good,
+    ``inconclusive`` those that cannot, since the partner has a lower line rate. ``uncertain``: bad cells that may be noise. ``self_reported``: cells of
+    which the NPU itself reported the error. ``accused``: the NPU that the other side of a cell blames. ``chance``: of a healthy cell to be bad.
+    """
+
+    def __init__(self, state: str, count: int) -> None:
+        self.state = state
+        self.out: list[list[int]] = [[] for _npu in range(count)]
+        self.into: list[list[int]] = [[] for _npu in range(count)]
+        self.sent = [0] * count
+        self.received = [0] * count
+        self.good = [0] * count
+        self.inconclusive = [0] * count
+        self.uncertain: set[Link] = set()
+        self.self_reported: dict[int, list[Link]] = {}
+        self.accused: dict[Link, int] = {}
+        self.chance = 0.0
+
+    def add(self, source: int, target: int) -> None:
+        """Add a bad cell."""
+        self.out[source].append(target)
+        self.into[target].append(source)
+
+    def total(self, npu: int) -> int:
+        """Return the number of cells of an NPU."""
+        return self.sent[npu] + self.received[npu]
+
+    def bad(self, npu: int) -> int:
+        """Return the number of bad cells of an NPU."""
+        return len(self.out[npu]) + len(self.into[npu])
+
+    def links(self, npu: int) -> list[Link]:
+        """Return the bad cells of an NPU."""
+        return [(npu, target) for target in self.out[npu]] + [(source, npu) for source in self.into[npu]]
+
+    def partners(self, npu: int) -> set[int]:
+        """Return the partners in the bad cells of an NPU."""
+        return {*self.out[npu], *self.into[npu]}
+
+
+class _RowBounds(NamedTuple):
+    """Limits of a row by the place of the target: a cell below ``good`` does not prove its NPUs good, below ``bad`` it is slow, below ``certain`` without
+    doubt."""
+
+    good: Sequence[float]
+    bad: Sequence[float]
+    certain: Sequence[float]
+
+
+class Classification:
+    """All cells of a table, classified.
+
+    ``states``: by pair id. ``counts``: cells by state. ``host_of``: the number of each NPU's host. ``met``: by number of a host, those that it measured.
+    ``spans``: kind, lowest and highest worth of the cells of an NPU that are not slow; a row counts for its source.
+    """
+
+    def __init__(self, table: Table, relative_floor: float) -> None:
+        self.table = table
+        count = len(table.npus)
+        self.slow, self.failed, self.busy = (Layer(state, count) for state in (SLOW, FAILED, BUSY))
+        self.states: dict[str, str] = {}
+        self.counts = dict.fromkeys((GOOD, SLOW, FAILED, BUSY), 0)
+        self.strata = Strata(table)
+        self.normals: dict[Stratum, Normal] = self.strata.normals()
+        cells = len(table.cells) + sum(len(row.targets) for row in table.rows)
+        self.gates: dict[Stratum, Gates] = {stratum: gates(found, relative_floor, count, cells) for stratum, found in self.normals.items()}
+        self.slow.chance = max((gate.chance for gate in self.gates.values()), default=0.0)
+        self.met: dict[int, set[int]] = {}
+        self.spans: dict[int, tuple[int, float, float]] = {}
+        self.host_of = _host_numbers(table)
+        self._cells: dict[Link, list[Cell]] = {}
+        self._rows: dict[int, list[Row]] = {}
+        self._bounds: dict[object, _RowBounds] = {}
+        self._received: Counter[int] = Counter()
+        self._weak: Counter[int] = Counter()
+        self._accusations: list[Cell] = []
+        for cell in table.cells:
+            self._classify_cell(cell)
+        for row in table.rows:
+            self._classify_row(row)
+        self._settle_accusations()
+        self._complete_layers()
+
+    @property
+    def usual(self) -> Stratum | None:
+        """The stratum with the most values. A kind that is divided counts by its groups."""
+        divided = {kind for kind, group in self.normals if group is not None}
+        return max((key for key in self.normals if key[1] is not None or key[0] not in divided), key=lambda key: self.normals[key].count, default=None)
+
+    @property
+    def spread(self) -> float:
+        """The relative spread of one measurement; 0 if nothing was measured."""
+        return self.normals[self.usual].spread if self.usual else 0.0
+
+    def cells(self, source: int, target: int) -> list[Cell]:
+        """Return the single records from one NPU to another."""
+        if not self._cells and self.table.cells:
+            for cell in self.table.cells:
+                self._cells.setdefault((cell.source, cell.target), []).append(cell)
+        return self._cells.get((source, target), [])
+
+    def worth(self, source: int, target: int) -> tuple[float, int] | None:
+        """Return the lowest worth from one NPU to another, with its kind; None if nothing was measured."""
+        found = [(cell.worth, cell.kind) for cell in self.cells(source, target) if cell.worth is not None]
+        if not self._rows and self.table.rows:
+            for row in self.table.rows:
+                self._rows.setdefault(row.source, []).append(row)
+        for row in self._rows.get(source, ()):
+            if target in row.targets:
+                worth = row.worths[row.targets.index(target)]
+                found += [(worth, row.kind)] if worth is not None else []
+        return min(found, default=None)
+
+    def met_pairs(self) -> int:
+        """Return the number of pairs of hosts between which something was measured."""
+        count = len(self.host_of)
+        return len({one * count + other if one < other else other * count + one for one, others in self.met.items() for other in others if one != other})
+
+    def is_bad(self, cell: Cell) -> bool:
+        """Return True for a slow, failed or busy cell."""
+        if cell.worth is None:
+            return True
+        stratum = self._stratum(cell.source, cell.target, cell.kind)
+        return cell.worth < max(cell.floor, self.normals[stratum].reference * (1 - self.gates[stratum].bad))
+
+    def share(self, source: int, target: int) -> float | None:
+        """Return the lowest worth from one NPU to another as a share of the normal value."""
+        found = self.worth(source, target)
+        return None if found is None else found[0] / self.normals[self._stratum(source, target, found[1])].reference
+
+    def described(self, source: int, target: int, state: str) -> str:
+        """Return a cell as a line of evidence."""
+        pair = f"{self.table.npus[source]} to {self.table.npus[target]}"
+        found = None if state in (FAILED, BUSY) else self.worth(source, target)
+        if found is None:
+            failed = [cell for cell in self.cells(source, target) if cell.worth is None]
+            return f"{pair}: {failed[-1].code}: {failed[-1].message}" if failed else f"{pair}: failed"
+        worth, number = found
+        kind, stratum = self.table.kinds[number], self._stratum(source, target, number)
+        floor = max((cell.floor for cell in (*self.cells(source, target), *self._rows.get(source, ()))), default=0.0)
+        limit = f"the floor is {floor:.4g}" if worth < floor else f"normal is {kind.shown(self.normals[stratum].reference)}"
+        return f"{pair}: {kind.shown(worth)} {kind.unit}, {limit}"
+
+    def _stratum(self, source: int, target: int, kind: int) -> Stratum:
+        stratum = (kind, self.strata.group(source, target, kind))
+        return stratum if stratum in self.normals else (kind, None)
+
+    # -- single records
+
+    def _classify_cell(self, cell: Cell) -> None:
+        if cell.worth is None:
+            state = self._classify_failure(cell)
+        else:
+            state = self._classify_value(cell, cell.worth)
+            if state == GOOD:
+                for npu in (cell.source, cell.target):
+                    self._widen_span(npu, cell.kind, cell.worth, cell.worth)
+        self.counts[state] += 1
+        self.states[cell.pair] = state
+
+    def _classify_failure(self, cell: Cell) -> str:
+        state = BUSY if cell.code in BUSY_CODES else FAILED
+        layer = self.busy if state == BUSY else self.failed
+        if cell.accused is None or cell.code in INFERRED_CODES:
+            _add_failure(layer, cell)
+        elif cell.accused == cell.source:
+            layer.self_reported.setdefault(cell.accused, []).append((cell.source, cell.target))
+        else:
+            self._accusations.append(cell)
+        return state
+
+    def _classify_value(self, cell: Cell, worth: float) -> str:
+        stratum = self._stratum(cell.source, cell.target, cell.kind)
+        gate = self.gates[stratum]
+        drop = 1 - worth / self.normals[stratum].reference
+        proves_good = drop <= gate.good and worth >= cell.floor
+        self.slow.sent[cell.source] += 1
+        self._received[cell.target] += 1
+        self._count_inconclusive(cell.source, cell.target, proves_good)
+        self.met.setdefault(self.host_of[cell.source], set()).add(self.host_of[cell.target])
+        if proves_good:
+            self.slow.good[cell.source] += 1
+            return GOOD
+        self._weak[cell.target] += 1
+        if drop <= gate.bad and worth >= cell.floor:
+            return GOOD
+        self.slow.add(cell.source, cell.target)
+        if drop <= gate.certain and worth >= cell.floor:
+            self.slow.uncertain.add((cell.source, cell.target))
+        return SLOW
+
+    def _count_inconclusive(self, source: int, target: int, good: bool) -> None:
+        """A good value with a partner of a lower line rate does not prove the faster NPU good. Undo that the caller counts it as good."""
+        npu = self.strata.faster_npu(source, target)
+        if npu is not None:
+            self.slow.inconclusive[npu] += 1
+            self.slow.good[npu] -= good
+
+    def _settle_accusations(self) -> None:
+        """Decide on errors that a source reports about its target.
+
+        The target counts as having reported them itself if it did report others, if several hosts say so, or if it measured nothing. Otherwise they are
+        failed cells: an NPU that is good with others is not bad because one partner says so.
+        """
+        hosts: dict[int, set[int]] = {}
+        for cell in self._accusations:
+            hosts.setdefault(cell.target, set()).add(self.host_of[cell.source])
+        for cell in self._accusations:
+            layer = self.busy if cell.code in BUSY_CODES else self.failed
+            reported = any(cell.target in one.self_reported for one in (self.busy, self.failed))
+            if reported or len(hosts[cell.target]) > 1 or not self.slow.sent[cell.target] + self._received[cell.target]:
+                layer.self_reported.setdefault(cell.target, []).append((cell.source, cell.target))
+            else:
+                _add_failure(layer, cell)
+
+    # -- rows
+
+    def _classify_row(self, row: Row) -> None:
+        bounds = self._row_bounds(row)
+        measured = [target for target, worth in zip(row.targets, row.worths) if worth is not None]
+        weak = [place for place, (worth, bound) in enumerate(zip(row.worths, bounds.good)) if worth is not None and worth < bound]
+        self._count_row(row, measured, weak)
+        if self.strata.expected_rates:
+            for target, worth, bound in zip(row.targets, row.worths, bounds.good):
+                if worth is not None:
+                    self._count_inconclusive(row.source, target, worth >= bound)
+        slow = [place for place in weak if (row.worths[place] or 0.0) < bounds.bad[place]]
+        if slow:
+            self._add_slow_places(row, slow, bounds.certain)
+            good = [worth for worth, bound in zip(row.worths, bounds.bad) if worth is not None and worth >= bound]
+        else:
+            good = [worth for worth in row.worths if worth is not None]
+        if good:
+            self._widen_span(row.source, row.kind, min(good), max(good))
+        self.counts[SLOW] += len(slow)
+        self.counts[GOOD] += len(measured) - len(slow)
+
+    def _row_bounds(self, row: Row) -> _RowBounds:
+        """Return the limits of a row. Rows that are alike share them."""
+        key = (row.kind, row.floor, id(row.targets), self.strata.source_group(row.source, row.kind))
+        if key not in self._bounds:
+            strata = [self._stratum(row.source, target, row.kind) for target in row.targets]
+            self._bounds[key] = _RowBounds(*(
+                [max(row.floor, self.normals[stratum].reference * (1 - drop)) for stratum, drop in zip(strata, drops)]
+                for drops in zip(*((self.gates[stratum].good, self.gates[stratum].bad, self.gates[stratum].certain) for stratum in strata))))
+        return self._bounds[key]
+
+    def _count_row(self, row: Row, measured: Sequence[int], weak: Sequence[int]) -> None:
+        """Count the ``measured`` targets, and those in the ``weak`` places, which do not prove their NPUs good."""
+        self.slow.sent[row.source] += len(measured)
+        self.slow.good[row.source] += len(measured) - len(weak)
+        self._received.update(measured)
+        self.met.setdefault(self.host_of[row.source], set()).update(map(self.host_of.__getitem__, measured))
+        self._weak.update([row.targets[place] for place in weak])
+
+    def _add_slow_places(self, row: Row, slow: Sequence[int], certain: Sequence[float]) -> None:
+        """Add the cells in these places of a row to the slow layer."""
+        targets = [row.targets[place] for place in slow]
+        self.slow.out[row.source] += targets
+        for target in targets:
+            self.slow.into[target].append(row.source)
+        self.slow.uncertain.update([(row.source, row.targets[place]) for place in slow if (row.worths[place] or 0.0) >= certain[place]])
+
+    def _widen_span(self, npu: int, kind: int, low: float, high: float) -> None:
+        span = self.spans.get(npu)
+        if span is None:
+            self.spans[npu] = (kind, low, high)
+        elif span[0] == kind and (low < span[1] or high > span[2]):
+            self.spans[npu] = (kind, min(low, span[1]), max(high, span[2]))
+
+    def _complete_layers(self) -> None:
+        """Add what was counted by target. A measured cell, however slow, counts as good in the layers of failed and busy cells."""
+        slow, failed = self.slow, self.failed
+        for npu, received in self._received.items():
+            slow.received[npu] += received
+            slow.good[npu] += received - self._weak[npu]
+        for npu in range(len(self.table.npus)):
+            for layer in (failed, self.busy):
+                layer.good[npu] = slow.total(npu)
+                layer.sent[npu] += slow.sent[npu]
+                layer.received[npu] += slow.received[npu]
+
+
+def _add_failure(layer: Layer, cell: Cell) -> None:
+    layer.add(cell.source, cell.target)
+    layer.sent[cell.source] += 1
+    layer.received[cell.target] += 1
+    if cell.accused is not None:
+        layer.accused[cell.source, cell.target] = cell.accused
+
+
+def _host_numbers(table: Table) -> list[int]:
+    """Return the number of each NPU's host."""
+    numbers: dict[str, int] = {}
+    return [numbers.setdefault(npu.host, len(numbers)) for npu in table.npus]

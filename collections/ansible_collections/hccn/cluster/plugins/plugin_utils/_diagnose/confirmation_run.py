@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Plan the confirmation run: the few pairs that settle what a run left open, NPUs that met no proven good one and pairs that are bad between good NPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...module_utils._core.words import some
+from .._plan.isolation import MISSING, confirming_round, isolation_rounds, retest
+from .._plan.plan_forms import Entry, extended, pairs_of, topology_of
+from .diagnosis import Diagnosis
+from .unstarted_runs import Results
+
+MOST_ROUNDS = 4
+"""Of isolation. One is enough if at most a quarter of the NPUs is bad."""
+
+MOST_RETESTED = 64
+"""Pairs that are measured again."""
+
+
+@dataclass(frozen=True)
+class ConfirmationRun:
+    """Further rounds after those of the plan, and the reasons for them.
+
+    ``open_npus``: NPUs that meet a proven good one in these rounds; ``behind_path`` of them met such ones only over a bad leaf or path, and
+    ``single_partner`` of them are bad with the only host that they met. ``retested``: bad pairs that are measured again. ``contested``: hosts that report
+    more than all others.
+    """
+
+    rounds: list[list[Entry]]
+    open_npus: int
+    retested: int
+    behind_path: int = 0
+    single_partner: int = 0
+    contested: Sequence[str] = ()
+
+    def as_dict(self, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``plan``, which rdma_perf takes for these rounds alone, and ``text``, which says what is measured and why."""
+        hosts = {entry[side]["host"] for one in self.rounds for entry in one for side in ("source", "target")}
+        pairs = sum(map(len, self.rounds))
+        rounds = f"{len(self.rounds)} more round{'s' if len(self.rounds) > 1 else ''}"
+        return {
+            "rounds": len(self.rounds), "pairs": pairs,
+            "text": f"A second look, {pairs} pairs of NPUs over {len(hosts)} hosts in {rounds}: {_joined(self._reasons())}.",
+            "plan": {"plan": "pairs", "rounds": self.rounds, "hosts": {host: entry for host, entry in plan["hosts"].items() if host in hosts},
+                     "topology": {host: entry for host, entry in topology_of(plan).items() if host in hosts}},
+        }
+
+    def _reasons(self) -> list[str]:
+        reasons = []
+        unmet = self.open_npus - self.behind_path - self.single_partner
+        if unmet:
+            reasons.append(f"{unmet} NPUs have not met a proven good one" if unmet > 1 else "1 NPU has not met a proven good one")
+        if self.behind_path:
+            reasons.append(f"{self.behind_path} NPU{'s have' if self.behind_path > 1 else ' has'} met proven good ones only over a bad leaf or path")
+        if self.single_partner:
+            are, they = ("s are", "they") if self.single_partner > 1 else (" is", "it")
+            reasons.append(f"{self.single_partner} NPU{are} bad with the one host that {they} met")
+        if self.retested:
+            reasons.append(f"{self.retested} bad pairs lie between good NPUs" if self.retested > 1 else "1 bad pair lies between good NPUs")
+        if self.contested:
+            reasons.append(f"{some(self.contested)} alone report{'' if len(self.contested) > 1 else 's'} more than the others")
+        return reasons
+
+
+def plan_confirmation_run(plan: Mapping[str, Any], found: Diagnosis, results: Results, seed: int = 0) -> ConfirmationRun | None:
+    """Return the confirmation run after a diagnosis; None if nothing is open, or if no pair could settle it.
+
+    Hosts that returned nothing or a failure do not take part.
+    """
+    absent = {host for host, result in results.items() if not isinstance(result, Mapping) or not result or result.get("unreachable") or result.get("failed")}
+    pairs = list(pairs_of(plan))
+    states = {name: found.states.get(name, MISSING) for name, _npus in pairs}
+    isolating = [] if found.has_rows else _without(absent, isolation_rounds(plan, states, seed, MOST_ROUNDS, [*found.behind_path, *found.single_partner]))
+    uncertain = set(found.uncertain)
+    names = [name for name, npus in pairs if npus in uncertain and absent.isdisjoint(host for host, _device in npus)][:MOST_RETESTED]
+    retested = retest(extended(plan, isolating), names, {} if found.has_rows else states, seed)
+    settling = [*isolating, *_without(absent, [*retested.again, *retested.others, *retested.same])]
+    confirming = confirming_round(extended(plan, settling), {*absent, *found.contested}, seed) if found.contested else []
+    rounds = [*settling, *confirming]
+    if not rounds:
+        return None
+    met = {(entry[side]["host"], int(entry[side]["device"])) for one in isolating for entry in one for side in ("source", "target")}
+    behind_path, single_partner = met.intersection(found.behind_path), met.intersection(found.single_partner)
+    return ConfirmationRun(rounds, sum(map(len, isolating)), len(names), len(behind_path), len(single_partner - behind_path),
+                           found.contested if confirming else ())
+
+
+def _joined(reasons: Sequence[str]) -> str:
+    return " and ".join([", ".join(reasons[:-1]), reasons[-1]] if len(reasons) > 1 else reasons)
+
+
+def _without(absent: set[str], rounds: Sequence[Sequence[Entry]]) -> list[list[Entry]]:
+    """Return the rounds without pairs of absent hosts, and without rounds that are empty then."""
+    left = [[entry for entry in one if absent.isdisjoint((entry["source"]["host"], entry["target"]["host"]))] for one in rounds]
+    return [one for one in left if one]

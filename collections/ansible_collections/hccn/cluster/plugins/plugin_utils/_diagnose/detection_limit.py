@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""The detection limit of a run: the smallest drop of each kind of component that it names in 99 of 100 runs, and what it cannot see."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil, exp
+from statistics import median
+from typing import Any
+
+from .npu_faults import MOST
+from .component import SHOWN
+from .noise import Gates, Normal, cleared_by, gates, tail
+from .classification import SLOW, Link, Classification
+from .strata import notes
+
+MISS = 0.01
+"""Share of runs in which a drop of the reported size may be missed."""
+
+SPREAD = 0.01
+"""Relative standard deviation of a measurement that a forecast assumes. That of roce_test and perftest on a healthy fabric is smaller."""
+
+RELATIVE_FLOOR = 0.97
+"""Default share of the normal value above which nothing is slow."""
+
+NPU, PAIR, PATH = "npu", "pair", "path"
+
+
+def detection_limit(classification: Classification, hosts: int, slow_once: Sequence[Link] = ()) -> dict[str, Any]:
+    """Return the smallest drop of each kind of component that the run would have found, and what it could not see; empty if nothing was measured.
+
+    ``slow_once``: pairs that were slow once and are attributed to nothing. The result has ``spread_percent`` of one measurement, ``samples`` of an NPU,
+    ``smallest_drop_percent`` by kind of component, the sentences ``blind``, and ``text``, which joins all of it.
+    """
+    stratum = classification.usual
+    if stratum is None:
+        return {}
+    normal, gate = classification.normals[stratum], classification.gates[stratum]
+    samples = int(median([total for total in map(classification.slow.total, range(len(classification.table.npus))) if total]))
+    remarks = notes(classification.strata, classification.normals) + _slow_once(classification, slow_once)
+    if any(fast.is_doubt for fast in classification.strata.fast_pairs.values()):
+        return {"samples": samples, "blind": remarks, "text": "; ".join(["it is not known what is normal, so nobody is proven good", *remarks])}
+    drops = _drops_of_npu_and_pair(normal, gate, samples)
+    seen = [count for count, two_hosts in _leaf_pairs(classification).values() if two_hosts]
+    if seen:
+        drops[PATH] = _drop_of_path(normal, gate, int(median(seen)))
+    percent = {kind: _round_up(100 * drop) for kind, drop in drops.items()}
+    blind = remarks + _not_seen(samples, classification.met_pairs(), hosts * (hosts - 1) // 2, len(seen), classification)
+    text = (f"{samples} measurements of an NPU with a spread of {100 * normal.spread:.2g} %: an NPU that lost {percent[NPU]:g} % or more would have been "
+            f"named in {100 * (1 - MISS):g} of 100 runs, a single pair from {percent[PAIR]:g} %")
+    text += f", a path between leaves from {percent[PATH]:g} %" if seen else ""
+    return {"spread_percent": round(100 * normal.spread, 2), "samples": samples, "smallest_drop_percent": percent, "blind": blind,
+            "text": "; ".join([text, *blind])}
+
+
+def forecast(summary: Mapping[str, Any], spread: float = SPREAD, relative_floor: float = RELATIVE_FLOOR) -> dict[str, Any]:
+    """Return the detection limit of a plan from its summary, for measurements with this spread."""
+    npus = summary["hosts"] * len(summary["rails"])
+    samples = max(1, int(2 * summary["pairs"] / max(1, npus)) + int(bool(summary.get("adaptive"))))
+    normal = Normal(1.0, spread, max(1, summary["pairs"]))
+    drops = _drops_of_npu_and_pair(normal, gates(normal, relative_floor, npus, summary["pairs"]), samples)
+    return {"spread_percent": 100 * spread, "smallest_drop_percent": {kind: _round_up(100 * drop) for kind, drop in drops.items()}}
+
+
+def _slow_once(classification: Classification, links: Sequence[Link]) -> list[str]:
+    if not links:
+        return []
+    shown = "; ".join(classification.described(*link, SLOW) for link in links[:SHOWN]) + ("; ..." if len(links) > SHOWN else "")
+    pairs = "a pair was" if len(links) == 1 else f"{len(links)} pairs were"
+    return [f"{pairs} slow once and good when measured again as before, so nothing is blamed for it: {shown}"]
+
+
+def _drops_of_npu_and_pair(normal: Normal, gate: Gates, samples: int) -> dict[str, float]:
+    return {NPU: _drop_of_npu(normal, gate, samples), PAIR: _smallest(normal, gate, lambda drop: tail((drop - gate.certain) / normal.spread))}
+
+
+def _drop_of_npu(normal: Normal, gate: Gates, samples: int) -> float:
+    """A bad NPU is missed if too many good cells clear it by chance, or too few cells are bad: of a few cells all must be bad, a single one certainly."""
+    clearing, bad = cleared_by(samples), 2 if samples > 3 else samples
+
+    def missed(drop: float) -> float:
+        if samples > 1:
+            unnamed = _at_least(samples - bad + 1, samples, tail((drop - gate.bad) / normal.spread))
+        else:
+            unnamed = tail((drop - gate.certain) / normal.spread)
+        return max(2 * unnamed, 2 * _at_least(clearing, samples, tail((drop - gate.good) / normal.spread)))
+
+    return _smallest(normal, gate, missed)
+
+
+def _drop_of_path(normal: Normal, gate: Gates, cells: int) -> float:
+    """A bad path is missed unless nearly all of its cells are bad."""
+    least = cells - ceil(MOST * cells) + 1
+    return _smallest(normal, gate, lambda drop: _at_least(least, cells, tail((drop - gate.bad) / normal.spread)))
+
+
+def _smallest(normal: Normal, gate: Gates, missed: Callable[[float], float]) -> float:
+    """Return the smallest drop that is missed with a probability of at most MISS."""
+    low, high = gate.good, gate.certain + 5 * normal.spread
+    for _step in range(40):
+        drop = (low + high) / 2
+        low, high = (drop, high) if missed(drop) > MISS else (low, drop)
+    return high
+
+
+def _at_least(least: int, count: int, chance: float) -> float:
+    """Return the probability of ``least`` or more of ``count``, by the Poisson distribution if there are many."""
+    if count > 30:
+        term, below = exp(-count * chance), 0.0
+        for number in range(least):
+            below += term
+            term *= count * chance / (number + 1)
+        return max(0.0, 1 - below)
+    if chance >= 1:
+        return 1.0
+    term, total = (1 - chance) ** count, 0.0
+    for number in range(count + 1):
+        total += term if number >= least else 0.0
+        term *= (count - number) / (number + 1) * chance / (1 - chance)
+    return total
+
+
+def _round_up(percent: float) -> float:
+    """Round up to a tenth."""
+    return -(-percent * 10 // 1) / 10
+
+
+def _leaf_pairs(classification: Classification) -> dict[frozenset[str], tuple[int, bool]]:
+    """Return, for each pair of leaves, how often a host of one measured a host of the other, and whether two hosts of each took part."""
+    leaves: dict[int, str] = {}
+    for npu, host in enumerate(classification.host_of):
+        leaf = classification.table.leaves[npu]
+        if leaf is not None:
+            leaves.setdefault(host, leaf)
+    known = sorted(set(leaves.values()))
+    found = {frozenset((leaf, other)): 0 for place, leaf in enumerate(known) for other in known[:place]}
+    sides: dict[tuple[str, str], set[int]] = {}
+    for host, others in classification.met.items():
+        for other_leaf, count in Counter(map(leaves.get, others)).items():
+            leaf = leaves.get(host)
+            if leaf is None or other_leaf is None or leaf == other_leaf:
+                continue
+            found[frozenset((leaf, other_leaf))] += count
+            sides.setdefault((leaf, other_leaf), set()).add(host)
+            if len(sides.get((other_leaf, leaf), ())) < 2:
+                sides.setdefault((other_leaf, leaf), set()).update([other for other in others if leaves.get(other) == other_leaf])
+    return {key: (count, all(len(sides.get((one, other), ())) > 1 for one in key for other in key if one != other)) for key, count in found.items()}
+
+
+def _not_seen(samples: int, met: int, possible: int, seen: int, classification: Classification) -> list[str]:
+    """Return a sentence for each kind of fault that this run could not see."""
+    leaves = len({leaf for leaf in classification.table.leaves if leaf is not None})
+    between = leaves * (leaves - 1) // 2
+    found = []
+    if met < possible:
+        found.append(f"{possible - met} of {possible} pairs of hosts did not meet")
+    if seen < between:
+        found.append(f"paths between {between - seen} of {between} pairs of leaves were not seen by two hosts of each")
+    if not leaves:
+        found.append("no leaf is known, so a slow one is not told from many slow pairs")
+    if samples < 2:
+        found.append("an NPU with one measurement is told from its partner by further ones only")
+    return found

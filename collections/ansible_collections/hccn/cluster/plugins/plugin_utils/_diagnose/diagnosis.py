@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
+"""Diagnose a run: give each host one class, and name the components of the fabric that are bad, each with a sentence and evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...module_utils._core.errors import InputError
+from ...module_utils._core.problems import Problem, as_dicts
+from ...module_utils._core.words import all_printable, printable
+from .._plan.plan_forms import topology_of
+from . import answers, wording
+from .classification import BUSY, FAILED, GOOD, SLOW, Classification, Link
+from .component import FABRIC, NODE, NPU, ON_HOST, Component
+from .detection_limit import RELATIVE_FLOOR, detection_limit
+from .fast_pairs import FastPairs
+from .host_classes import CLASSES, UNREACHABLE, HostClassifier, LeftOut, Verdict, with_left_out, with_problems
+from .leaf_paths import LeafPaths
+from .npu_faults import NpuFaults
+from .path_faults import PathFaults
+from .planned_pairs import PlannedPairs, unreported
+from .plausibility import OUTLIER, drop_implausible, is_contested
+from .records import Report, read
+from .regressions import regressions
+from .strata import Stratum
+from .table import Npu
+from .unstarted_runs import Results, UnstartedRuns
+
+FAILING = {"failed": (FAILED, UNREACHABLE), "slow": tuple(name for name in CLASSES if name != GOOD), "never": ()}
+"""By ``fail_on``: the classes for which the task fails."""
+
+LINE_RATE_FLOOR = 0.9
+
+LONGEST_MESSAGE = 8000
+"""Characters of a verdict. It may join a sentence for each of 16 NPUs."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The result of a diagnosis.
+
+    ``verdicts``: one for each requested host, in the order requested. ``components``: what is bad, the largest first. ``detection_limit``: the drops that
+    could have been seen. ``states``: good or bad by pair id; rows have no ids. ``regressions``: NPUs that were faster in the baseline. ``problems``: what
+    was dropped of the answers of the hosts.
+
+    The rest is input of the confirmation run. ``uncertain``: pairs behind components that are not certain. ``behind_path``: NPUs that met proven good
+    ones only over a bad leaf or path. ``has_rows``: whether the run returned rows. ``contested``: hosts that report more than all others, too few of which
+    contradict them. ``single_partner``: NPUs that are bad and were measured with one other host only.
+    """
+
+    verdicts: list[Verdict]
+    coverage: dict[str, int]
+    components: list[dict[str, Any]] = field(default_factory=list)
+    detection_limit: dict[str, Any] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
+    regressions: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    uncertain: list[tuple[Npu, Npu]] = field(default_factory=list)
+    behind_path: list[Npu] = field(default_factory=list)
+    has_rows: bool = False
+    contested: list[str] = field(default_factory=list)
+    single_partner: list[Npu] = field(default_factory=list)
+
+    def by_class(self) -> dict[str, list[str]]:
+        """Return the hosts of each class."""
+        return {name: [verdict.host for verdict in self.verdicts if verdict.verdict == name] for name in CLASSES}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the diagnosis as the action and the filter return it."""
+        return {"verdicts": [verdict.as_dict() for verdict in self.verdicts], "hosts": self.by_class(), "components": self.components,
+                "coverage": self.coverage, "power": self.detection_limit, "regressions": self.regressions, "problems": as_dicts(self.problems)}
+
+    def fabric(self) -> list[dict[str, Any]]:
+        """Return the components that belong to no single host."""
+        return [component for component in self.components if component["kind"] not in ON_HOST]
+
+    def failing(self, fail_on: str) -> tuple[list[str], list[str]]:
+        """Return a line for each host, and one for each component of the fabric, that makes the task fail."""
+        classes = FAILING[fail_on]
+        return ([f"{verdict.host} {verdict.verdict}: {verdict.message}" for verdict in self.verdicts if verdict.verdict in classes],
+                [component["message"] for component in self.fabric() if component["class"] in classes])
+
+
+def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None = None, relative_floor: float = RELATIVE_FLOOR,
+             left_out: Sequence[LeftOut] = (), plan: Mapping[str, Any] | None = None, line_rate_floor: float = LINE_RATE_FLOOR,
+             baseline: Mapping[str, Any] | None = None) -> Diagnosis:
+    """Diagnose the results of a run.
+
+    ``results``: what rdma_perf or rdma_perf_info returned for each host, None for no result. ``plan``: what was to be measured; ``topology`` is enough to
+    name leaves. ``baseline``: see regressions.py.
+    """
+    planned = plan or {}
+    answered = answers.read(results)
+    unstarted = UnstartedRuns(answered.results)
+    silent = [host for host, result in answered.results.items() if (not result or result.get("unreachable")) and host in (planned.get("hosts") or ())]
+    table = read(_reports(answered, unstarted, planned, silent), topology_of(planned), floor_gbit_s, line_rate_floor, PlannedPairs(planned))
+    implausible = drop_implausible(table)
+    table.drop_empty_rows()
+    classification = Classification(table, relative_floor)
+    attribution = _attribute(classification, silent)
+    problems = [*answered.problems, *table.problems, *implausible]
+    classifier = HostClassifier(classification, attribution.components, answered.results, unstarted.missed, planned.get("hosts"))
+    verdicts = [_printable(with_left_out(with_problems(classifier.verdict(host, answered.results.get(host)), problems), left_out))
+                for host in dict.fromkeys(hosts)]
+    odd_reporters = classification.strata.single_reporters | {problem.host for problem in implausible if problem.rule == OUTLIER and problem.host}
+    return Diagnosis(
+        verdicts=verdicts,
+        coverage=_coverage(hosts, classification),
+        components=[all_printable(wording.as_dict(component, classification)) for component in attribution.components],
+        detection_limit=detection_limit(classification, len(hosts), attribution.slow_once),
+        states={pair: "bad" if state != GOOD else GOOD for pair, state in classification.states.items()},
+        regressions=regressions(classification, baseline or {}),
+        problems=problems,
+        uncertain=[(table.npus[source], table.npus[target]) for component in attribution.components if not component.certain
+                   for source, target in component.links],
+        behind_path=[table.npus[npu] for npu in attribution.excused],
+        has_rows=bool(table.rows),
+        contested=[host for host in sorted(odd_reporters) if is_contested(table, host)],
+        single_partner=_with_single_partner(classification, attribution.components),
+    )
+
+
+def diagnose_records(records: Mapping[str, Any] | Iterable[Any], hosts: Sequence[str] | None = None, **options: Any) -> Diagnosis:
+    """Diagnose a list of records, or results by host. Raises InputError if the input is neither."""
+    if isinstance(records, str) or not isinstance(records, Iterable):
+        raise InputError("the measurements are neither a list of records nor a dictionary of results by host")
+    results: Mapping[str, Any] = records if isinstance(records, Mapping) else answers.by_host(records)
+    return diagnose(list(results) if hosts is None else hosts, results, **options)
+
+
+def _reports(answered: answers.Answers, unstarted: UnstartedRuns, plan: Mapping[str, Any], silent: Sequence[str]) -> list[Report]:
+    """Return the records that count, each with its host, and a failed record for each pair that a silent host should have reported."""
+    return [*((host, counted) for host, record in answered.reports for counted in unstarted.filter([record])),
+            *((record["source"]["host"], record) for record in unreported(plan, silent))]
+
+
+@dataclass(frozen=True)
+class _Attribution:
+    """What bad cells are attributed to.
+
+    ``excused``: NPUs whose bad cells are attributed to a leaf or a path. ``slow_once``: pairs that were slow once and are attributed to nothing.
+    """
+
+    components: list[Component]
+    excused: list[int]
+    slow_once: list[Link]
+
+
+def _attribute(classification: Classification, silent: Sequence[str]) -> _Attribution:
+    """Attribute bad cells to components, failures first. An NPU that is blamed for failures is not blamed for slow cells as well."""
+    components: list[Component] = []
+    blamed: set[int] = set()
+    excused: set[int] = set()
+    slow_once: list[Link] = []
+    for layer in (classification.failed, classification.busy, classification.slow):
+        npu_faults = NpuFaults(classification.table, layer, blamed)
+        leaf_paths = LeafPaths(classification, npu_faults, silent)
+        npu_faults.attribute(*leaf_paths.excuses(npu_faults.suspects))
+        path_faults = PathFaults(classification, npu_faults, leaf_paths)
+        path_faults.attribute()
+        blamed |= npu_faults.blamed
+        excused |= npu_faults.excused
+        components += npu_faults.components + path_faults.components
+        slow_once += path_faults.slow_once
+    components += [_most_of_the_fabric(classification, stratum, fast) for stratum, fast in classification.strata.fast_pairs.items() if fast.is_doubt]
+    components.sort(key=lambda component: (component.kind in ON_HOST, not component.certain))
+    return _Attribution(components, sorted(excused - blamed), slow_once)
+
+
+def _most_of_the_fabric(classification: Classification, stratum: Stratum, fast: FastPairs) -> Component:
+    """Return the component for the slower majority, where a few pairs are so much faster that the normal value is unknown."""
+    return Component(FABRIC, "most of the fabric", SLOW, list(fast.slower), [fast.link], sum(map(classification.slow.total, fast.slower)), [], certain=False,
+                     note=fast.sentence(classification.table.kinds[stratum[0]], classification.normals[stratum]))
+
+
+def _with_single_partner(classification: Classification, components: Sequence[Component]) -> list[Npu]:
+    """Return the NPUs of bad NPUs and nodes that were measured with one other host only. That host may be the cause."""
+    table = classification.table
+    partners: dict[int, set[str]] = {npu: set() for component in components if component.kind in (NPU, NODE) for npu in component.npus}
+    for cell in table.cells if partners else ():
+        for npu, other in ((cell.source, cell.target), (cell.target, cell.source)):
+            if npu in partners:
+                partners[npu].add(table.npus[other].host)
+    return [table.npus[npu] for npu, hosts in sorted(partners.items()) if len(hosts) == 1]
+
+
+def _printable(verdict: Verdict) -> Verdict:
+    """Return the verdict with all text from hosts and tools made safe for a terminal. The host name is from the inventory."""
+    return Verdict(verdict.host, verdict.verdict, printable(verdict.message, LONGEST_MESSAGE), all_printable(verdict.evidence))
+
+
+def _coverage(hosts: Sequence[str], classification: Classification) -> dict[str, int]:
+    """Return how many hosts and pairs the diagnosis rests on."""
+    counts = classification.counts
+    measured = {npu.host for number, npu in enumerate(classification.table.npus) if classification.slow.total(number)}
+    count = len(set(hosts) | measured)
+    return {
+        "hosts": len(hosts), "hosts_measured": len(measured & set(hosts)),
+        "pairs": sum(counts.values()), **{f"pairs_{state}": counts[state] for state in (GOOD, SLOW, FAILED, BUSY)},
+        "host_pairs_measured": classification.met_pairs(), "host_pairs_possible": count * (count - 1) // 2,
+    }

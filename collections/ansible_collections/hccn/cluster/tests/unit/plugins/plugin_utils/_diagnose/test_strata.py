@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: The hccn.cluster authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is no fault although it makes a difference: more switches in latency, hosts of another line rate in bandwidth."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose_records
+
+FAST, SLOW = ["f%d" % number for number in range(1, 7)], ["s%d" % number for number in range(1, 5)]
+
+
+def judged(hosts, value, devices=1, leaf_size=0, rows=False):
+    """``value``: of a pair and its NPU, microseconds, or Gbit/s and the line rate."""
+    noise, records = random.Random(1), {}
+    for number, (source, target) in enumerate(itertools.combinations(hosts, 2)):
+        source, target = (source, target) if number % 2 else (target, source)
+        for device in range(devices):
+            found, rate = value(source, target, device), None
+            if isinstance(found, tuple):
+                found, rate = found
+            shown = round(found * (1 + 0.01 * noise.gauss(0, 1)), 2)
+            sample = {"size_bytes": 65536, "bandwidth_gbit_s": shown} if rate else {"size_bytes": 2, "latency_us": {"typical": shown}}
+            made = {"id": "r/p%d.%d" % (number, device), "kind": "rdma", "status": "ok", "measure": "bandwidth" if rate else "latency",
+                    "source": {"host": source, "device": device}, "target": {"host": target, "device": device},
+                    "context": {"line_rate_gbit_s": rate} if rate else {}, "samples": [sample]}
+            if rows:
+                row = records.setdefault((source, device, rate), {
+                    **made, "id": "r/%s/%d/%s" % (source, device, rate), "kind": "matrix", "target": {"device": device}, "hosts": hosts,
+                    "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [None] * len(hosts)}]})
+                row["samples"][0]["bandwidth_gbit_s"][hosts.index(target)] = shown
+            else:
+                records[number, device] = made
+    leaves = {host: "L%d" % (place // leaf_size) if leaf_size else None for place, host in enumerate(hosts)}
+    topology = {host: {"devices": {str(device): {"rail": device, "leaf": leaf} for device in range(devices)}} for host, leaf in leaves.items()}
+    return diagnose_records(list(records.values()), plan={"topology": topology})
+
+
+def named(found):
+    return [(component["kind"], component["name"]) for component in found.components]
+
+
+def latency(leaf_size, near, far, bad=lambda source, target: 1.0):
+    hosts = ["n%02d" % number for number in range(16)]
+    leaf = {host: place // leaf_size for place, host in enumerate(hosts)}
+    return judged(hosts, lambda source, target, device: (near if leaf[source] == leaf[target] else far) * bad(leaf[source], leaf[target]), 1, leaf_size)
+
+
+@pytest.mark.parametrize("leaf_size", [4, 8])
+@pytest.mark.parametrize("near, far", [(2.0, 3.1), (1.5, 3.0), (2.0, 2.9)])
+def test_latency_between_all_leaves_is_their_way(leaf_size, near, far):
+    found = latency(leaf_size, near, far)
+    assert named(found) == []
+    assert ("so it was taken for their way" in found.detection_limit["text"]) == (far > 1.5 * near)
+
+
+def test_what_was_taken_for_a_way_is_told():
+    assert latency(4, 1.5, 3.0).detection_limit["blind"] == [
+        "pairs between leaves take 2.998 us, the nearest 1.506: all of them do, so it was taken for their way"]
+
+
+def test_one_path_that_is_longer_than_the_others_is_slow():
+    assert named(latency(4, 1.5, 3.0, lambda one, other: 2.0 if {one, other} == {0, 1} else 1.0)) == [("path", "path L0-L1")]
+
+
+def test_latency_that_no_switches_explain_is_slow():
+    assert named(latency(8, 2.0, 9.0)) == [("path", "path L0-L1")]
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("devices", [1, 2])
+def test_hosts_of_two_line_rates_are_compared_with_their_like(devices, rows):
+    def rate(source, target, device):
+        slower = 200 if set(SLOW) & {source, target} else 400
+        return slower * 0.97, slower
+
+    found = judged(FAST + SLOW, rate, devices, rows=rows)
+    assert named(found) == []
+    assert found.detection_limit["blind"][0] == "200 and 400 Gbit/s are line rates of whole hosts here: each pair was compared with its like"
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("hosts", [FAST + SLOW, FAST])
+def test_a_link_that_negotiated_down_is_slow(hosts, rows):
+    def rate(source, target, device):
+        down = "f2" in (source, target) and device == 1
+        slower = 200 if down or set(SLOW) & {source, target} else 400
+        return slower * 0.97, slower
+
+    found = judged(hosts, rate, 2, rows=rows)
+    assert named(found) == [("npu", "f2 npu 1")]
+    assert found.components[0]["message"] == "f2: npu 1 is slow with 5 of %d proven-good partners: f1, f3, f4, f5 and 1 more, 50 %% below normal" % (
+        9 if len(hosts) > 6 else 5)
+
+
+def test_one_host_of_which_all_links_negotiated_down_is_slow():
+    found = judged(FAST, lambda source, target, device: (194.0, 200) if "f2" in (source, target) else (388.0, 400), 2)
+    assert named(found) == [("node", "f2")]
+
+
+def test_two_links_that_negotiated_down_on_hosts_of_one_npu_are_slow():
+    found = judged(FAST, lambda source, target, device: (194.0, 200) if {"f2", "f3"} & {source, target} else (388.0, 400))
+    assert named(found) == [("npu", "f2 npu 0"), ("npu", "f3 npu 0")]
