@@ -18,38 +18,36 @@ import uuid
 from types import TracebackType
 from typing import Callable, List, Optional, Sequence, Type, Union
 
-from . import locks
-from .numbers import is_count
+from . import locks, procfs
 from .process import MARK
 
 _DONE = b"done"
 _SCAN_SECONDS = 5.0
 _CLEANUP_TIMEOUT = 30.0
 _LOCK_SECONDS = 3.0
-_EXEC_LOOKS = 20
+_EXEC_READS = 20
 _EXEC_SECONDS = 0.002
-_KERNEL_THREAD = 0x00200000  # PF_KTHREAD of linux/sched.h, in the flags of /proc/PID/stat
 
 Cleanup = Union[Sequence[str], Callable[[], object]]
 
 
-def _read(pid: str, name: str) -> bytes:
-    with open("/proc/%s/%s" % (pid, name), "rb") as stream:
+def _read(pid: int, name: str) -> bytes:
+    with open("/proc/%d/%s" % (pid, name), "rb") as stream:
         return stream.read()
 
 
-def _has_no_memory(pid: str) -> bool:
-    """Is it a kernel thread, or has it ended?"""
-    fields = _read(pid, "stat").rsplit(b")", 1)[1].split()
-    return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & _KERNEL_THREAD)
+def _has_no_memory(pid: int) -> bool:
+    """Return True for a kernel thread and for a process that has ended."""
+    stat = procfs.stat_of(pid)
+    return stat.ended or stat.kernel_thread
 
 
-def _environment(pid: str) -> bytes:
-    """A process's environment; read again while the kernel shows neither it nor a command line: an exec is at work then, of which Popen knows already.
+def _environment(pid: int) -> bytes:
+    """Return the environment of a process, read again while the kernel shows neither an environment nor a command line.
 
-    Raises OSError: it has ended, or this user may not look.
+    That is the state during an exec, which Popen already knows of. Raises OSError where the process has ended or this user may not read it.
     """
-    for _look in range(_EXEC_LOOKS):
+    for _attempt in range(_EXEC_READS):
         seen = _read(pid, "environ")
         if seen:
             return seen
@@ -60,15 +58,15 @@ def _environment(pid: str) -> bytes:
 
 
 def marked(mark: str) -> List[int]:
-    """Pids of the processes whose environment holds ``MARK=mark`` (of those that this user may look at)."""
+    """Return the pids of the processes whose environment holds ``MARK=mark``, of those that this user may read."""
     needle = ("%s=%s" % (MARK, mark)).encode()
     found = []
-    for name in os.listdir("/proc"):
-        if not is_count(name) or int(name) == os.getpid():
+    for pid in procfs.pids():
+        if pid == os.getpid():
             continue
         try:
-            if needle in _environment(name).split(b"\0"):
-                found.append(int(name))
+            if needle in _environment(pid).split(b"\0"):
+                found.append(pid)
         except OSError:
             continue
     return found
@@ -78,7 +76,7 @@ def is_own(pid: int) -> bool:
     """Return True for a process that this process's guard would end: a child of the same run."""
     mark = os.environ.get(MARK)
     try:
-        return mark is not None and ("%s=%s" % (MARK, mark)).encode() in _environment(str(pid)).split(b"\0")
+        return mark is not None and ("%s=%s" % (MARK, mark)).encode() in _environment(pid).split(b"\0")
     except OSError:
         return False
 

@@ -12,6 +12,7 @@ import re
 import time
 from typing import Iterable, List, NamedTuple, Sequence, Tuple
 
+from .procfs import read_text
 from .words import printable
 
 UNSEEN = "a process that cannot be seen from here: it runs in another PID namespace (a container), on another host, or has ended"
@@ -82,7 +83,6 @@ def _devices(descriptor: int, proc: str) -> Iterable[int]:
 
 def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read()
+        return read_text(path)
     except OSError:
         return ""

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts, fails
+from .._core.procfs import read_text
 from .._core.words import printable
 from . import cdi, conf_file, containers, inside
 
@@ -163,7 +164,7 @@ def _see(one: containers.Container, pid: int, host: HostFile, ends: Ends, proc: 
 def _look(one: containers.Container, pid: int, host: HostFile, ends: Ends, proc: str) -> Finding:
     """Raises FileNotFoundError or ProcessLookupError where the process has ended."""
     seen = None
-    command = printable(inside.text("%s/%d/comm" % (proc, pid)).rstrip("\n"))
+    command = printable(read_text("%s/%d/comm" % (proc, pid)).rstrip("\n"))
     try:
         seen = _see(one, pid, host, ends, proc)
         state, message, remedy = _verdict(seen, host, ends, one)

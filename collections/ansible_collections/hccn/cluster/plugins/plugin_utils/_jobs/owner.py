@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ...module_utils._core import procfs
 from ...module_utils._core.numbers import is_count
 
 PROC = Path("/proc")
-_START = 19  # of the fields of stat behind the name, which is field 2 (proc(5))
 
 
 def here(proc: Path = PROC) -> str:
@@ -24,13 +24,12 @@ def here(proc: Path = PROC) -> str:
 
 
 def started(pid: int, proc: Path = PROC) -> str | None:
-    """The start of a process that lives, in the kernel's ticks."""
+    """Return when the process started, in clock ticks since the boot; None where it is gone."""
     try:
-        text = (proc / str(pid) / "stat").read_text()
+        found = procfs.stat_of(pid, str(proc))
     except OSError:
         return None
-    state, *rest = text.rpartition(")")[2].split()
-    return None if state in "ZX" else rest[_START - 1]
+    return None if found.ended else str(found.start_ticks)
 
 
 def of_this_run() -> str:
