@@ -296,10 +296,10 @@ QUERIES: dict[str, Callable[[Result], Any]] = {
     "-link": plain(parse_network.parse_link), "-net_health": plain(parse_network.parse_health), "-tls": tls_values,
     "-optical": optical_values, "-local_lldp": neighbour_values, "-mac": plain(parse_port.parse_mac), "-mtu": plain(parse_port.parse_mtu),
     "-vnic": plain(parse_port.parse_vnic), "-link_stat": plain(parse_port.parse_link_changes), "-speed": plain(parse_port.parse_speed),
-    "-process": plain(parse_port.parse_hccp), "-prio_tc": plain(parse_qos.parse_prio_tc), "-dscp_to_tc": plain(parse_qos.parse_dscp_to_tc),
+    "-prio_tc": plain(parse_qos.parse_prio_tc), "-dscp_to_tc": plain(parse_qos.parse_dscp_to_tc),
 }
 
-ANSWERS = {"-pfc_stat", "-hw_stats", "-qp_info", "-duplex", "-bandwidth", "-status", "-send_arp", "-arp", "v2", "dscp", "status", "-h"}
+ANSWERS = {"-pfc_stat", "-hw_stats", "-qp_info", "-duplex", "-bandwidth", "-status", "-send_arp", "-arp", "-process", "v2", "dscp", "status", "-h"}
 """Queries that the product does not read (or only for one number): their first line stands for them, and that it is no failure."""
 
 

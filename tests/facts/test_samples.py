@@ -226,7 +226,6 @@ READ: dict[str, tuple[Callable[[str], Any], Any]] = {
     "hccn_tool/tls_g__old_format_with_certs": (switches, [(False, None, 60, THREE_UNKNOWN)] * 2),
     "hccn_tool/tls_g__switch_loop_off": (switches, [(False, True, 60, [])] * 8),
     "hccn_tool/udp_g__fixed": (parse_qos.parse_roce_port, 4791),
-    "hccn_tool/version_g": (parse_port.parse_versions, parse_port.Versions("1.0.4.0", "7.1.0.11.220")),
     "hccn_tool_950/g_link_stat": (parse_950.parse_link_changes, parse_950.LinkChanges(2, 2, (
         (PORT_950, "Mon Feb 9 21:45:51 2026", "up"), (PORT_950, "Mon Feb 9 21:45:47 2026", "down"),
         (PORT_950, "Mon Feb 9 21:43:04 2026", "up"), (PORT_950, "Mon Feb 9 21:42:59 2026", "down")))),
@@ -272,6 +271,7 @@ UNREAD = {
     "hccn_tool/route_g__910a_old_label": "nothing asks for routes: the gateway has a query of its own",
     "hccn_tool/route_g__a2": "nothing asks for routes: the gateway has a query of its own",
     "hccn_tool/status_g__a2": "nothing asks for it: link and speed have queries of their own",
+    "hccn_tool/version_g": "nothing asks for it: npu-smi tells the versions of driver and firmware",
     "npu-smi/info_t_common__a2": "nothing asks for it: work on an NPU shows in the process table",
     "npu-smi/info_t_topo__a2": "nothing asks for it: what belongs together follows from the ids",
     "npu-smi/info_t_topo__a3": "nothing asks for it: what belongs together follows from the ids",

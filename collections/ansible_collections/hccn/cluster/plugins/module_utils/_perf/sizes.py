@@ -19,11 +19,3 @@ def parse_size(text: str) -> int:
     if match is None:
         raise InputError("size %r is not a positive number of bytes with an optional K, M or G" % (text,), "write 64K, 2M or 65536")
     return int(match.group(1)) * _UNITS[match.group(2).upper()]
-
-
-def format_size(size: int) -> str:
-    """The shortest form that ``parse_size`` reads back: ``64K``, ``2M``, ``1000``."""
-    for unit in ("G", "M", "K"):
-        if size >= _UNITS[unit] and size % _UNITS[unit] == 0:
-            return "%d%s" % (size // _UNITS[unit], unit)
-    return "%d" % size

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.sizes import format_size, parse_size
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.sizes import parse_size
 
 
 @pytest.mark.parametrize("text, size", [("1", 1), ("64K", 65536), (" 2m ", 2097152), ("1G", 1073741824), (65536, 65536)])
@@ -18,8 +18,3 @@ def test_sizes(text, size):
 def test_what_is_no_size(text):
     with pytest.raises(InputError):
         parse_size(text)
-
-
-@pytest.mark.parametrize("size, text", [(1, "1"), (1000, "1000"), (1024, "1K"), (1536, "1536"), (2097152, "2M"), (3221225472, "3G")])
-def test_shortest_form(size, text):
-    assert format_size(size) == text
