@@ -16,6 +16,7 @@ LONGEST_NAME, LONGEST_TEXT = 64, 2000
 CUT = "..."
 """In the place of what was cut off."""
 _NUMBER = re.compile(r"([0-9]+)")
+_DEVICE_NUMBER = r"((?:\b(?:device|NPU|npu)(?: id)? |(?<![\w-])-i |tls_enable_))%d(?!\w|\.\d)"
 _BETWEEN_WORDS = re.compile(r"[\s\u3000-\u303f\uff00-\uffef]")
 """White space, and the punctuation of languages that are written without it."""
 
@@ -41,6 +42,11 @@ def npus(devices: Iterable[int]) -> str:
     """Return the name of NPUs of one host in a sentence: ``NPU 3``, ``NPUs 0-3, 7``."""
     ids = set(devices)
     return ("NPU %s" if len(ids) == 1 else "NPUs %s") % ranges(ids)
+
+
+def without_device_number(text: str, device: int) -> str:
+    """Return the text with ``N`` in place of the number of its device, so that equal errors of several devices have equal texts."""
+    return re.sub(_DEVICE_NUMBER % device, r"\g<1>N", text)
 
 
 def natural(name: str) -> List[Tuple[int, int, str]]:
