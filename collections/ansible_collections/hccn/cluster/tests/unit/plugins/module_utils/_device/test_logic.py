@@ -10,7 +10,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, declare, host, info, read, session, smi, switch, tool
+from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, declare, host, info, read, session, smi, tls, tool
 from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip, Process
 
 PRODUCT = host.Host((0, 1), "A2", "Ascend 910B4", (Chip(0, 0, 0), Chip(1, 0, 1)))
@@ -228,7 +228,7 @@ def test_certificates_that_cannot_be_read(npus):
 
 
 def set_tls(state="disabled", check_mode=False, fail_on="any", allow_busy=False, only_look=False):
-    return switch.switch({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "only_look": only_look}, check_mode)
+    return tls.set_flag({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "only_look": only_look}, check_mode)
 
 
 def test_the_switch_is_set_where_it_differs(npus):
