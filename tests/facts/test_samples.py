@@ -27,7 +27,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import (
     parse_tls,
     tool,
 )
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test_tool
 from tests.support import shared
 
 FOLDERS = ("hccn_tool", "hccn_tool_950", "hccn_conf", "npu-smi")
@@ -97,7 +97,7 @@ def conf_file(text: str) -> Any:
 def roce(text: str) -> Any:
     """Rows as (bytes, iterations, Gbit/s)."""
     try:
-        return [(row.size_bytes, row.iterations, round(row.bandwidth_gbit_s, 3)) for row in roce_test.rows(ran(text))]
+        return [(row.size_bytes, row.iterations, round(row.bandwidth_gbit_s, 3)) for row in roce_test_tool.rows(ran(text))]
     except HccnError as error:
         return error.code
 

@@ -20,7 +20,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf import listenin
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.iperf3 import Iperf3
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest import Perftest
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_end import End, find_end
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import RdmaDevice, find_device
 from tests.roce.machines import Machine
 from tests.support import COLLECTION, ROOT
 
@@ -67,10 +67,10 @@ def look(machine: Machine) -> dict[str, Any]:
     return python(machine, "import json; from utils._device import rdma_checks; print(json.dumps(rdma_checks.look({'root': '/', 'fail_on': 'never'})))")
 
 
-def end_of(machine: Machine) -> End:
+def end_of(machine: Machine) -> RdmaDevice:
     """The machine's device and the GID of its address, found there by the product."""
     ports = [Port(**{**entry, "gids": tuple(Gid(**gid) for gid in entry["gids"])}) for entry in look(machine)["rdma_devices"]]
-    return find_end(ports, machine.address)
+    return find_device(ports, machine.address)
 
 
 class Running:
@@ -143,7 +143,7 @@ class Pair:
             return self.client(timeout).result(), server.result()
 
 
-def perftest_pair(source: Machine, target: Machine, ends: dict[str, End], options: Options, other: Options | None = None) -> Pair:
+def perftest_pair(source: Machine, target: Machine, ends: dict[str, RdmaDevice], options: Options, other: Options | None = None) -> Pair:
     """``other``: the server's options where they are to differ."""
     return Pair(source, target, Perftest(other or options, {DEVICE: ends[target.name]}), Perftest(options, {DEVICE: ends[source.name]}))
 

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from .errors import ParseError
+import re
+
+from .errors import InputError, ParseError
 
 MOST_DIGITS = 20
 """Of a counter of 64 bits."""
@@ -21,3 +23,15 @@ def count_of(text: str) -> int:
     if len(text) > MOST_DIGITS:
         raise ParseError("a number of %d digits: %s..." % (len(text), text[:8]))
     return int(text)
+
+
+_SIZE = re.compile(r"([1-9][0-9]{0,17})([KMG]?)", re.IGNORECASE)
+_UNITS = {"": 1, "K": 1024, "M": 1024 ** 2, "G": 1024 ** 3}
+
+
+def parse_size(text: str) -> int:
+    """``64K``, ``2M``, ``1G`` or plain bytes, in bytes. Raises InputError; leading zeros are refused, hccl_test reads them as octal."""
+    match = _SIZE.fullmatch(str(text).strip())
+    if match is None:
+        raise InputError("size %r is not a positive number of bytes with an optional K, M or G" % (text,), "write 64K, 2M or 65536")
+    return int(match.group(1)) * _UNITS[match.group(2).upper()]

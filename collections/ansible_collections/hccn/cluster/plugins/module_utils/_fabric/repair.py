@@ -17,7 +17,7 @@ from .._device.busy import processes_by_device
 from .._device.smi import NpuSmi
 from .._device.tool import HccnTool
 from .._perf import governor
-from .._perf.roce_test import Options, RoceTest
+from .._perf.roce_test_tool import Options, RoceTest
 from . import journal as journals
 from . import reports
 from .journal import Snapshot

@@ -18,7 +18,7 @@ from .._core.errors import HccnError
 from .._core.guard import Cleanup, Guard
 from .._core.record import record, utc
 from .._device.busy import NOT_IDLE, BusyProbe
-from .._perf.roce_test import ADDRESS_CHANGED
+from .._perf.roce_test_tool import ADDRESS_CHANGED
 from . import journal as journals
 from .bench import ANSWER_SECONDS, CONNECT_SECONDS, Bench, Settings
 from .channel import NAMES_A_LINE, Body, Channel, call

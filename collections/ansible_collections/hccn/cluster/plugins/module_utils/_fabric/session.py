@@ -18,8 +18,8 @@ from .._device import busy, host
 from .._device.host import expand
 from .._device.smi import NpuSmi
 from .._device.tool import find_program
-from .._perf import governor, iperf3, perftest_options, roce_test
-from .._perf.sizes import parse_size
+from .._perf import governor, iperf3, perftest_options, roce_test_tool
+from .._core.numbers import parse_size
 from . import journal as journals
 from . import context, host_lock, repair, reports, results, resume, tools
 from .bench import Settings
@@ -253,7 +253,7 @@ def _cleaned(params: Params, snapshot: Snapshot) -> Dict[int, HccnError]:
     """What the runner left is put right, and its journal is closed. Returns the NPUs that could not be reset."""
     def reset(device: int) -> None:
         if "hccn_tool" in snapshot.start:
-            roce_test.RoceTest(tools.hccn_tool(params), roce_test.Options()).reset(device)
+            roce_test_tool.RoceTest(tools.hccn_tool(params), roce_test_tool.Options()).reset(device)
 
     failed = repair.put_right(params["state_dir"], params["run_id"], snapshot, reset, params["root"])
     journals.end_dead(params["state_dir"], params["run_id"], HccnError("run_cancelled", "the run was ended by rdma_perf with state: absent"))

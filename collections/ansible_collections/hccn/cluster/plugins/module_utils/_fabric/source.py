@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .._core.errors import HccnError
 from .._core.process import Child, Result
-from .._perf.roce_test import ADDRESS_CHANGED
+from .._perf.roce_test_tool import ADDRESS_CHANGED
 from .bench import ANSWER_SECONDS, CLAIM_SECONDS, CONNECT_SECONDS, IN_USE, POLL_SECONDS, Bench
 from .channel import Body, Channel, call
 from .left_out import silent_host

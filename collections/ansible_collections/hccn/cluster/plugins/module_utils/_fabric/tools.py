@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which tool measures the pairs of this host, made from the options of rdma_perf. What each brings: ``_perf.roce_test.RoceTest``."""
+"""Which tool measures the pairs of this host, made from the options of rdma_perf. What each brings: ``_perf.roce_test_tool.RoceTest``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any, Dict, Mapping, Union
 from .._core import process
 from .._core.errors import HccnError, InputError
 from .._device.tool import DRIVER_TOOLS, HccnTool, find_program
-from .._perf import iperf3, packages, perftest_preflight
+from .._perf import iperf3, packages, preflight
 from .._perf.iperf3 import Iperf3
 from .._perf.perftest import Perftest
 from .._perf.perftest_options import Options
-from .._perf.roce_test import RoceTest
-from .._perf.sizes import parse_size
+from .._perf.roce_test_tool import RoceTest
+from .._core.numbers import parse_size
 from .plan import Plan
 
 ROCE_TEST, PERFTEST, IPERF3 = "roce_test", "perftest", "iperf3"
@@ -59,7 +59,7 @@ def _perftest(params: Params, plan: Plan, options: Options) -> Perftest:
     addresses = {pair.end(plan.host).device: pair.end(plan.host).address for pair in plan.pairs}
     name = str(params["rdma_device"])
     names: Dict[int, str] = {} if name == AUTO else dict.fromkeys(addresses, name)
-    tool, problems = perftest_preflight.prepare(options, addresses, names, params["root"])
+    tool, problems = preflight.prepare(options, addresses, names, params["root"])
     if problems:
         raise HccnError(problems[0].rule, problems[0].message, problems[0].hint or "")
     return tool
@@ -68,4 +68,4 @@ def _perftest(params: Params, plan: Plan, options: Options) -> Perftest:
 def _iperf3_version() -> str:
     if shutil.which("iperf3") is None:
         raise HccnError("tool_missing", "iperf3 is not in PATH", packages.hint(packages.IPERF3))
-    return iperf3.parse_version(process.run(("iperf3", "--version"), perftest_preflight.VERSION_SECONDS).stdout)
+    return iperf3.parse_version(process.run(("iperf3", "--version"), preflight.VERSION_SECONDS).stdout)

@@ -28,7 +28,7 @@ from ...module_utils._device.host import MAX_DEVICE_ID
 from .planned import Planned
 
 BUSY_CODES = frozenset({"address_changed", "device_busy", "busy_unknown", "roce_test_running", "tool_busy"})
-"""An NPU that does other work, or may do so, or is changed by another run; see module_utils/_device/busy.py and failures.py, and _perf/roce_test.py."""
+"""An NPU that does other work, or may do so, or is changed by another run; see module_utils/_device/busy.py and failures.py, and _perf/roce_test_tool.py."""
 
 INFERRED_CODES = frozenset({"peer_unreachable", "peer_lost", "peer_silent", "no_record"})
 """Errors that one end tells of the other, and may be the cause of itself; the last is made in missing.py."""

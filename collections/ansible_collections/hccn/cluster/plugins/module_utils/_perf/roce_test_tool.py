@@ -112,7 +112,7 @@ def _device_error(output: Output) -> Optional[HccnError]:
                      "look at both ends: link, TLS and addresses; see /var/log/hccn_tool/hccn.log")
 
 
-def rows(result: Result) -> Tuple[perftest_text.Row, ...]:
+def rows(result: Result) -> Tuple[perftest_text.PerftestRow, ...]:
     """The rows of a finished client. Raises HccnError."""
     report = report_of(result)
     found = perftest_text.parse_rows(report)
