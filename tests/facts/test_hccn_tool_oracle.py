@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import failures, parse_network, parse_port, parse_qos, parse_tls, tool
+from ansible_collections.hccn.cluster.plugins.module_utils._device import failures, hccn_tool, parse_network, parse_port, parse_qos, parse_tls
 from tests.support import shared
 
 # A string is an error code, "done" a set that the tool confirmed; anything else is the value that the query gives:
@@ -269,7 +269,7 @@ def address_values(result: Result) -> tuple[str, str]:
 
 
 def ping_values(result: Result) -> tuple[Any, ...]:
-    ping = tool.ping_of(result)
+    ping = hccn_tool.ping_of(result)
     return ping.target, ping.sent, ping.received, ping.times_ms
 
 

@@ -271,7 +271,7 @@ def test_the_device_of_a_real_machine(cases: dict[str, dict[str, Any]], tmp_path
     parts = re.split(r"(?m)^== (\S+)\n", cases["info/sysfs"]["client.stdout"])[1:]
     files = {f"rxe0/{name}": text for name, text in zip(parts[::2], parts[1::2]) if text}
     (port,) = rdma_sysfs.read_ports(str(tree(tmp_path, files)))
-    assert port == rdma_sysfs.Port(
+    assert port == rdma_sysfs.RdmaPort(
         "rxe0", 1, "eth0", "ACTIVE", "LinkUp", "2.5 Gb/sec (1X SDR)", 2.5, "Ethernet",
         (rdma_sysfs.Gid(0, "fe80:0000:0000:0000:5054:00ff:fe07:0002", "RoCE v2", None, "eth0"),
          rdma_sysfs.Gid(1, "0000:0000:0000:0000:0000:ffff:0a63:070c", "RoCE v2", "10.99.7.12", "eth0")),

@@ -158,7 +158,7 @@ OPTICAL = {
     "rx_los_flag": "0xff", "tx_lol_flag": "0x0", "rx_lol_flag": "0xff", "host_snr_lane0": None, "host_snr_lane1": None, "host_snr_lane2": None,
     "host_snr_lane3": None, "media_snr_lane0_db": 23.1211, "media_snr_lane1_db": 22.6289, "media_snr_lane2_db": 22.1875, "media_snr_lane3_db": 23.2969,
 }
-PORT_950 = parse_950.Port(0, 0, 4)
+PORT_950 = parse_950.Port950(0, 0, 4)
 PORT_INFO_950 = parse_950.PortInfo(
     4,
     {"target_speed": "LANE_400G_X4", "speed_ability": "400Gbps", "lane_num": "X4", "fec": "FEC RS", "sds_rate": "unset", "port_usage": "used",
@@ -226,7 +226,7 @@ READ: dict[str, tuple[Callable[[str], Any], Any]] = {
     "hccn_tool/tls_g__old_format_with_certs": (switches, [(False, None, 60, THREE_UNKNOWN)] * 2),
     "hccn_tool/tls_g__switch_loop_off": (switches, [(False, True, 60, [])] * 8),
     "hccn_tool/udp_g__fixed": (parse_qos.parse_roce_port, 4791),
-    "hccn_tool_950/g_link_stat": (parse_950.parse_link_changes, parse_950.LinkChanges(2, 2, (
+    "hccn_tool_950/g_link_stat": (parse_950.parse_link_changes, parse_950.LinkChanges950(2, 2, (
         (PORT_950, "Mon Feb 9 21:45:51 2026", "up"), (PORT_950, "Mon Feb 9 21:45:47 2026", "down"),
         (PORT_950, "Mon Feb 9 21:43:04 2026", "up"), (PORT_950, "Mon Feb 9 21:42:59 2026", "down")))),
     "hccn_tool_950/g_port_info": (parse_950.parse_port_info, PORT_INFO_950),

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Child, Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, Port
+from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, RdmaPort
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import listening
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.iperf3 import Iperf3
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest import Perftest
@@ -64,12 +64,12 @@ def python(machine: Machine, code: str) -> Any:
 
 def look(machine: Machine) -> dict[str, Any]:
     """What rdma_info returns there."""
-    return python(machine, "import json; from utils._device import rdma_checks; print(json.dumps(rdma_checks.look({'root': '/', 'fail_on': 'never'})))")
+    return python(machine, "import json; from utils._device import rdma_checks; print(json.dumps(rdma_checks.probe({'root': '/', 'fail_on': 'never'})))")
 
 
 def end_of(machine: Machine) -> RdmaDevice:
     """The machine's device and the GID of its address, found there by the product."""
-    ports = [Port(**{**entry, "gids": tuple(Gid(**gid) for gid in entry["gids"])}) for entry in look(machine)["rdma_devices"]]
+    ports = [RdmaPort(**{**entry, "gids": tuple(Gid(**gid) for gid in entry["gids"])}) for entry in look(machine)["rdma_devices"]]
     return find_device(ports, machine.address)
 
 

@@ -21,11 +21,11 @@ from .._core.guard import is_own
 from .._core.numbers import count_of
 from .containers import place_of
 from .host import Host, has_device_files
-from .host import look as look_at
+from .host import probe as probe_host
 from .parse_npu_smi import Process
 from .read import MAX_PARALLEL
-from .smi import NpuSmi
-from .tool import HccnTool
+from .npu_smi import NpuSmi
+from .hccn_tool import HccnTool
 
 BUSY_HINT = "wait for the job to end, or set allow_busy: true"
 
@@ -89,7 +89,7 @@ def refuse_work_here(smi: NpuSmi, devices: int, dev: str = "/dev") -> None:
     npu-smi says.
     """
     try:
-        seen = look_at(smi)
+        seen = probe_host(smi)
     except HccnError as error:
         if error.code != "no_device":
             raise
@@ -118,7 +118,7 @@ def _queue_pairs(tool: HccnTool, device: int) -> Optional[int]:
         return None
 
 
-def look(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Dict[int, Work]:
+def probe(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Dict[int, Work]:
     """The work of each device. Raises HccnError ``busy_unknown`` where npu-smi cannot tell: not knowing is not idle."""
     if not devices:
         return {}
@@ -136,7 +136,7 @@ def refusals(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int], al
     if allow_busy:
         return {}
     try:
-        work = look(tool, smi, host, devices)
+        work = probe(tool, smi, host, devices)
     except HccnError as error:
         return {device: error.as_dict() for device in devices}
     return {

@@ -209,11 +209,11 @@ class _Finder:
             pass  # Then what shares this process's namespace is the host, and the rest is looked at.
         return own
 
-    def look(self, pid: int) -> None:
+    def probe(self, pid: int) -> None:
         """Raises nothing for a process that ends meanwhile."""
         process = "%s/%d" % (self._proc, pid)
         try:
-            self._look(pid, process)
+            self._probe(pid, process)
         except _GONE:
             if _is_headless(pid, self._proc):
                 self.unseen.append(pid)
@@ -222,7 +222,7 @@ class _Finder:
             if pid != 1 and not _is_kernel_thread(pid, self._proc):
                 self.unseen.append(pid)
 
-    def _look(self, pid: int, process: str) -> None:
+    def _probe(self, pid: int, process: str) -> None:
         namespace = os.readlink(process + "/ns/mnt")
         if namespace in self._own or _is_kernel_thread(pid, self._proc):
             return
@@ -253,5 +253,5 @@ def scan(proc: str = "/proc", dev: str = "/dev") -> Scan:
     finder = _Finder(proc, host_npus(dev))
     pids = procfs.pids(proc)
     for pid in pids:
-        finder.look(pid)
+        finder.probe(pid)
     return Scan(tuple(finder.containers()), len(pids), tuple(finder.unseen), 1 not in pids)

@@ -14,7 +14,7 @@ from .._core.problems import Problem, as_dicts
 from . import conf, conf_check, conf_file, host, previous, recover, session
 from .device_errors import failed, sentence
 from .host import MAX_DEVICE_ID, expand
-from .smi import NpuSmi
+from .npu_smi import NpuSmi
 
 _NUMBERED = re.compile(r"_\d+$")
 
@@ -72,7 +72,7 @@ def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[in
     """The devices that ``settings`` is for, and those of the host (None where it cannot be known and nobody asks for all)."""
     present: Optional[Sequence[int]]
     try:
-        present = host.look(NpuSmi(params["npu_smi"])).devices
+        present = host.probe(NpuSmi(params["npu_smi"])).devices
     except HccnError:
         if params["settings"] and [word.strip() for word in params["devices"]] == ["all"]:
             raise

@@ -148,7 +148,7 @@ def _content(place: int, limit: int) -> bytes:
         return stream.read(limit + 1)
 
 
-def see(process: str, own: str, root: int, path: str, identity: Tuple[int, int], size: int) -> Seen:
+def inspect(process: str, own: str, root: int, path: str, identity: Tuple[int, int], size: int) -> Seen:
     """``path`` below ``root`` as the process sees it; ``identity`` (device and inode) and ``size`` are those of the host's file.
 
     Raises FileNotFoundError or NotADirectoryError where nothing is there, and OSError.

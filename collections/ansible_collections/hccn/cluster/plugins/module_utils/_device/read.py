@@ -21,8 +21,8 @@ from .parse_network import parse_address, parse_gateway, parse_health, parse_lin
 from .parse_port import parse_counters, parse_link_changes, parse_mac, parse_mtu, parse_neighbour, parse_optical, parse_speed, parse_vnic
 from .parse_npu_smi import Chip
 from .parse_tls import parse_tls
-from .smi import NpuSmi
-from .tool import HccnTool
+from .npu_smi import NpuSmi
+from .hccn_tool import HccnTool
 from .._core.numbers import is_count
 from .._core.words import printable
 from .parse_network import UNSET_ADDRESSES

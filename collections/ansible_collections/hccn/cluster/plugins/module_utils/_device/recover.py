@@ -56,7 +56,7 @@ def _compare(values: Dict[str, str], found: Dict[str, Any]) -> Comparison:
     return Comparison([{"key": key, "file": values[key], "device": seen[key]} for key in values if seen[key] != wanted[key]], found["errors"])
 
 
-def look(here: Session, devices: Sequence[int], text: str) -> Dict[int, Comparison]:
+def compare(here: Session, devices: Sequence[int], text: str) -> Dict[int, Comparison]:
     """Each device beside ``text``, which need not be written yet: keys that it does not have are not compared."""
     values = {device: _file_values(text, device) for device in devices}
 
@@ -95,7 +95,7 @@ def _result(device: int, changed: bool, before: Comparison, after: Sequence[Diff
 
 def _apply(here: Session, device: int, before: Comparison) -> Dict[str, Any]:
     errors = _recover(here, device)
-    after = look(here, [device], here.conf_text() or "")[device]
+    after = compare(here, [device], here.conf_text() or "")[device]
     errors += after.errors
     if not errors and after.differences:
         keys = ", ".join(one["key"] for one in after.differences)
@@ -106,12 +106,12 @@ def _apply(here: Session, device: int, before: Comparison) -> Dict[str, Any]:
 
 def recover(here: Session, text: str, problems: Sequence[Problem], allow_busy: bool, check_mode: bool) -> List[Dict[str, Any]]:
     """A result for each device of ``here``; ``text`` is hccn.conf as it is, or in check mode as it would be."""
-    looks = look(here, here.devices, text)
-    for device, seen in looks.items():
+    comparisons = compare(here, here.devices, text)
+    for device, seen in comparisons.items():
         hindrance = _hindrance(problems, device) if seen.differences and not seen.errors else None
         seen.errors += [hindrance] if hindrance else []
     results = []
-    for device, seen in looks.items():
+    for device, seen in comparisons.items():
         if seen.differences and not seen.errors:  # asked right before the device's turn: a recovery takes seconds
             seen.errors += here.refusals([device], allow_busy).values()
         if seen.errors or not seen.differences:

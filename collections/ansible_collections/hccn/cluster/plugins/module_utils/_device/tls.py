@@ -12,7 +12,7 @@ from .._core.errors import HccnError
 from . import conf
 from .failures import NOT_PERSISTED
 from .read import TlsReader
-from .tool import HccnTool
+from .hccn_tool import HccnTool
 from . import conf_file, session
 from .device_errors import failed, sentence
 from .read import side_effects

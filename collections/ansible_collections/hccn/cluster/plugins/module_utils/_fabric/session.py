@@ -16,8 +16,8 @@ from .._core.guard import Guard
 from .._core.record import record
 from .._device import busy, host
 from .._device.host import expand
-from .._device.smi import NpuSmi
-from .._device.tool import find_program
+from .._device.npu_smi import NpuSmi
+from .._device.hccn_tool import find_program
 from .._perf import governor, iperf3, perftest_options, roce_test_tool
 from .._core.numbers import parse_size
 from . import journal as journals
@@ -155,7 +155,7 @@ def busy_probe(params: Params, devices: Sequence[int]) -> Optional[busy.BusyProb
         return None
     smi = NpuSmi(params["npu_smi"], find=lambda name, folders: os.path.abspath(find_program(name, folders)))  # as tools.hccn_tool
     with Guard():
-        seen = host.look(smi)
+        seen = host.probe(smi)
     seen.refuse_950()
     return busy.BusyProbe(tools.hccn_tool(params), smi, seen)
 

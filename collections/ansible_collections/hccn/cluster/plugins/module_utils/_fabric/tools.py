@@ -11,7 +11,7 @@ from typing import Any, Dict, Mapping, Union
 
 from .._core import process
 from .._core.errors import HccnError, InputError
-from .._device.tool import DRIVER_TOOLS, HccnTool, find_program
+from .._device.hccn_tool import DRIVER_TOOLS, HccnTool, find_program
 from .._perf import iperf3, packages, preflight
 from .._perf.iperf3 import Iperf3
 from .._perf.perftest import Perftest

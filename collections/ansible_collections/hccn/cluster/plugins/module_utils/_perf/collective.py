@@ -17,7 +17,7 @@ from .._core.errors import HccnError, InputError
 from .._core.guard import Guard
 from .._core.record import record, utc
 from . import collective_hosts, mpirun
-from .collective_hosts import LOOK_SECONDS, NotPlaced
+from .collective_hosts import PROBE_SECONDS, NotPlaced
 from .collective_plan import KNOWN_HOSTS, VERSION_SECONDS, Plan, Request, find_launcher, find_program, plan, validate
 from .collective_tool import Ending, Judged
 from .._core.numbers import parse_size
@@ -62,7 +62,7 @@ class Attempt:
         if made.placement_argv:
             self._check_hosts()
         # A run that hangs is looked at while its ranks still stand: only then does the launcher end them.
-        more = LOOK_SECONDS if made.login else 0
+        more = PROBE_SECONDS if made.login else 0
         return self._launch(made.argv, request.timeout, more)
 
     def _check_hosts(self) -> None:
@@ -79,10 +79,10 @@ class Attempt:
         folder = self._plan.folder if os.path.isdir(self._plan.folder) else "/"
         self._begun = True
         child = process.Child(argv, seconds + more + GRACE_SECONDS, env=environment, cwd=folder)
-        return collective_hosts.watch(child, seconds, self._look if more else lambda: None)
+        return collective_hosts.watch(child, seconds, self._find_late if more else lambda: None)
 
-    def _look(self) -> None:
-        self._late = collective_hosts.look(self._plan.login, self.placed, self.mark)
+    def _find_late(self) -> None:
+        self._late = collective_hosts.find_suspects(self._plan.login, self.placed, self.mark)
 
     def over(self, error: Optional[HccnError]) -> None:
         """A good run leaves nothing: nobody needs to look."""
@@ -154,7 +154,7 @@ def run(request: Request) -> Outcome:
             raise
         return _outcome(request, None, error, "not_run", started)
     attempt = Attempt(request, made, path)
-    limit = request.timeout + PLACEMENT_SECONDS + 2 * GRACE_SECONDS + 2 * LOOK_SECONDS + VERSION_SECONDS
+    limit = request.timeout + PLACEMENT_SECONDS + 2 * GRACE_SECONDS + 2 * PROBE_SECONDS + VERSION_SECONDS
     guard = Guard(cleanup=[attempt.clear, files], deadline=limit + GRACE_SECONDS)
     attempt.mark = guard.mark
     try:

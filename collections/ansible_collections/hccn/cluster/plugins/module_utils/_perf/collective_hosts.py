@@ -59,7 +59,7 @@ def limits_warning(answers: Mapping[str, str], name_of: Mapping[str, str]) -> Op
         WANTED_LIMIT, "; ".join("%s has %s" % (some(names, _NAMED), limits) for limits, names in sorted(hosts.items())))
 
 
-LOOK_SECONDS = 8
+PROBE_SECONDS = 8
 """Between the end of the time and the launcher's own limit: so long the ranks still stand, and all hosts are asked about them."""
 _FIRST_POLL, _LAST_POLL = 0.005, 0.1
 
@@ -148,11 +148,11 @@ def watch(child: process.Child, seconds: float, late: Callable[[], None]) -> pro
         raise
 
 
-def look(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
+def find_suspects(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
     """Who holds up the run that is at work."""
     if login is None:
         return Suspects()
-    seen = ranks.look(login, placed.addresses, mark)
+    seen = ranks.probe(login, placed.addresses, mark)
     return ranks.suspects(seen, placed.ranks, placed.addresses, placed.host_of, placed.name_of)
 
 
@@ -161,7 +161,7 @@ def clear(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
     if login is None:
         return Suspects()
     seen = ranks.end(login, placed.addresses, mark)
-    return ranks.suspects(ranks.Seen({}, seen.silent), placed.ranks, placed.addresses, placed.host_of, placed.name_of)
+    return ranks.suspects(ranks.RankStates({}, seen.silent), placed.ranks, placed.addresses, placed.host_of, placed.name_of)
 
 
 VAGUE = ("no_table", "rows_missing", "exit_status", "tool_failed", "mpi_init_failed")

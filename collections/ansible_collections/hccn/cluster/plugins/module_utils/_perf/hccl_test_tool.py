@@ -25,7 +25,7 @@ from .collective_tool import CollectiveOptions, check_numbers
 from .._core.numbers import parse_size
 from .tool_output import incomplete, rounded
 from .._device import busy
-from .._device.smi import NpuSmi
+from .._device.npu_smi import NpuSmi
 from .collective_tool import Ending, Judged, Tool
 
 

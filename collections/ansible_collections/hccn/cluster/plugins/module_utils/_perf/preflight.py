@@ -14,7 +14,7 @@ from .._core.errors import HccnError
 from .._core.guard import Guard
 from .._core.problems import Problem
 from .._device.rdma_checks import read_memlock
-from .._device.rdma_sysfs import Port, read_ports
+from .._device.rdma_sysfs import RdmaPort, read_ports
 from . import iperf3, mpirun, packages, perftest_report
 from .perftest_options import MEASURES, OPERATIONS, Options
 from .rdma_device import blockers, find_device
@@ -33,7 +33,7 @@ VERSION_SECONDS = 15.0
 Runner = Callable[[Sequence[str], float], process.Result]
 
 
-def look(params: Mapping[str, Any]) -> Dict[str, Any]:
+def probe(params: Mapping[str, Any]) -> Dict[str, Any]:
     """perf_tools_info as a whole. Starts each tool once, with ``--version``."""
     with Guard():
         return found_here(params, process.run)
@@ -59,7 +59,7 @@ def found_here(params: Mapping[str, Any], run: Runner) -> Dict[str, Any]:
 
 def _tool(name: str, root: str, run: Runner) -> Dict[str, Any]:
     """``name``, ``found``, ``path`` and ``version``; ``lacks``: what of it is not there."""
-    path, version, lacks = _LOOKS[name](name, root, run)
+    path, version, lacks = _PROBES[name](name, root, run)
     return {"name": name, "found": not lacks, "path": path, "version": version, "lacks": lacks}
 
 
@@ -99,7 +99,7 @@ def _rdma(name: str, root: str, run: Runner) -> Probed:
     return (folder, None, []) if drivers else (None, None, ["drivers of libibverbs (/%s)" % PROVIDERS])
 
 
-_LOOKS: Dict[str, Callable[[str, str, Runner], Probed]] = {
+_PROBES: Dict[str, Callable[[str, str, Runner], Probed]] = {
     packages.PERFTEST: _perftest, packages.IPERF3: _iperf3, packages.MPICH: _mpi, packages.OPENMPI: _mpi, packages.RDMA: _rdma}
 
 
@@ -124,7 +124,7 @@ def _devices(addresses: Sequence[str], rdma: bool, root: str, found: Sequence[Pr
             for number, address in enumerate(addresses)]
 
 
-def _rdma_errors(ports: Sequence[Port], address: str, root: str) -> List[Dict[str, Any]]:
+def _rdma_errors(ports: Sequence[RdmaPort], address: str, root: str) -> List[Dict[str, Any]]:
     try:
         bad = blockers(find_device(ports, address), read_memlock(root), Options())
     except HccnError as error:

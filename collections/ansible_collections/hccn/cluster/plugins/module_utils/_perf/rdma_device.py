@@ -15,7 +15,7 @@ from .._core.errors import HccnError
 from .._core.problems import Problem
 from .._core.words import some
 from .._device.rdma_checks import Memlock, memlock_problems, port_problems
-from .._device.rdma_sysfs import ACTIVE, ETHERNET, ROCE_V2, Gid, Port
+from .._device.rdma_sysfs import ACTIVE, ETHERNET, ROCE_V2, Gid, RdmaPort
 from .perftest_options import ALL_SIZES, Options
 
 MAX_GID_INDEX = 64
@@ -29,7 +29,7 @@ _BUFFER = 4096
 class RdmaDevice:
     """``gid_index`` None on InfiniBand, which needs none."""
 
-    port: Port
+    port: RdmaPort
     gid_index: Optional[int]
 
     @property
@@ -38,7 +38,7 @@ class RdmaDevice:
         return "Ethernet" if self.port.link_layer == ETHERNET else "IB"
 
 
-def find_device(ports: Sequence[Port], address: str, device: Optional[str] = None, number: Optional[int] = None, netdev: Optional[str] = None,
+def find_device(ports: Sequence[RdmaPort], address: str, device: Optional[str] = None, number: Optional[int] = None, netdev: Optional[str] = None,
              gid_index: Optional[int] = None) -> RdmaDevice:
     """The port that holds ``address``, among those of ``device``, ``number`` and ``netdev`` where these are given.
 
@@ -61,7 +61,7 @@ def find_device(ports: Sequence[Port], address: str, device: Optional[str] = Non
     return RdmaDevice(port, gid.index)
 
 
-def _chosen(ports: Sequence[Port], device: Optional[str], number: Optional[int]) -> List[Port]:
+def _chosen(ports: Sequence[RdmaPort], device: Optional[str], number: Optional[int]) -> List[RdmaPort]:
     if not ports:
         raise HccnError("no_rdma_device", "this host has no RDMA device", "is the driver loaded? see hccn.cluster.rdma_info")
     of_device = [port for port in ports if device in (None, port.device)]
@@ -73,7 +73,7 @@ def _chosen(ports: Sequence[Port], device: Optional[str], number: Optional[int])
     return found
 
 
-def _by_index(ports: Sequence[Port], address: str, index: int) -> RdmaDevice:
+def _by_index(ports: Sequence[RdmaPort], address: str, index: int) -> RdmaDevice:
     """The GID that was asked for; of several ports that which holds the address."""
     found = [port for port in ports if any(gid.index == index for gid in port.gids)]
     if len(found) > 1:
@@ -83,8 +83,8 @@ def _by_index(ports: Sequence[Port], address: str, index: int) -> RdmaDevice:
     return RdmaDevice(found[0], index)
 
 
-def _there(ports: Sequence[Port]) -> str:
-    def words(port: Port, gid: Gid) -> str:
+def _there(ports: Sequence[RdmaPort]) -> str:
+    def words(port: RdmaPort, gid: Gid) -> str:
         return "%s GID %d (%s, %s)" % (port, gid.index, gid.type, gid.address)
 
     found = [words(port, gid) for port in ports for gid in port.gids if gid.address]

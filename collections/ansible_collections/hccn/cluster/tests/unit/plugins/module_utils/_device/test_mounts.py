@@ -402,11 +402,11 @@ def test_the_next_process_tells_where_the_first_has_ended(machine):
     machine.process(101, "mnt:[100]", root)
     scan = machine.scan()
     (machine.proc / "100/comm").unlink()
-    host, ends = mounts.host_file(str(machine.path)), mounts.Ends(str(machine.path), "/etc/hccn.conf")
-    assert mounts.look(scan.containers[0], host, ends, str(machine.proc)).pid == 101
+    host, ends = mounts.host_file(str(machine.path)), mounts.MountPaths(str(machine.path), "/etc/hccn.conf")
+    assert mounts.probe(scan.containers[0], host, ends, str(machine.proc)).pid == 101
     (machine.proc / "101/ns/mnt").unlink()
     (machine.proc / "101/ns/mnt").symlink_to("mnt:[7]")  # the number was given to another process
-    assert mounts.look(scan.containers[0], host, ends, str(machine.proc)) is None
+    assert mounts.probe(scan.containers[0], host, ends, str(machine.proc)) is None
 
 
 def test_a_container_that_ends_during_the_look_is_not_a_result(machine):

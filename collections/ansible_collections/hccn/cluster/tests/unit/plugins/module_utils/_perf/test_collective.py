@@ -190,7 +190,7 @@ def test_a_key_and_known_hosts_of_this_run(fake: Fake) -> None:
 def test_who_holds_up_a_run_is_seen_while_it_hangs(fake: Fake) -> None:
     """Two hosts, two ranks each; while mpirun waits, the second host tells that one of its ranks is stopped."""
     fake.ssh.write_text("#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift 2; done\n[ \"$1\" = n1 ] && echo 'rank 0 S'\n"
-                        "case \"$1$2\" in n1*) echo 'rank 1 S' ;; *look*) echo 'rank 2 S'; echo 'rank 3 T' ;; esac\n")
+                        "case \"$1$2\" in n1*) echo 'rank 1 S' ;; *probe*) echo 'rank 2 S'; echo 'rank 3 T' ;; esac\n")
     fake.path.write_text(SCRIPT.replace("cat output\n", "cat output; sleep 2; echo '[mpiexec@n1] APPLICATION TIMED OUT, TIMEOUT = 9s' >&2\n"))
     fake.write(output=BANNER, status="255")
     record = collective.run(fake.request(hosts=("n1", "n2"), names=("a", "b"), timeout=1)).record

@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, Port
+from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, RdmaPort
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest, perftest_report
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest import Perftest
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
@@ -26,7 +26,7 @@ LAT_TABLE = (
     " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] \n"
     " 2       1000          1.70           13.20        1.83     \t       1.82        \t0.20   \t\t1.91    \t\t13.20  \n"
 )
-END = RdmaDevice(Port("mlx5_2", 1, "ens4f0", "ACTIVE", "LinkUp", None, 200.0, "Ethernet", (Gid(3, "x", "RoCE v2", "10.0.0.11", "ens4f0"),),
+END = RdmaDevice(RdmaPort("mlx5_2", 1, "ens4f0", "ACTIVE", "LinkUp", None, 200.0, "Ethernet", (Gid(3, "x", "RoCE v2", "10.0.0.11", "ens4f0"),),
                None, None, None, None, "/dev/infiniband/uverbs0"), 3)
 ASKED = Asked(Options("write", size_bytes=65536, iterations=1000), "mlx5_2", 3, "Ethernet")
 LOST_PEER = "ethernet_read_keys: Couldn't read remote address\n Unable to read to socket/rdma_cm\n "

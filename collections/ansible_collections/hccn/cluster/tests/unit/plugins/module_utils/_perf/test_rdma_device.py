@@ -8,14 +8,14 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
 from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_checks import Memlock
-from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, Port
+from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, RdmaPort
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import preflight
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import blockers, find_device, pinned
 
 
 def make_port(device="mlx5_0", number=1, gids=(), state="ACTIVE", layer="Ethernet", verbs="/dev/infiniband/uverbs0"):
-    return Port(device, number, "ens1", state, "LinkUp" if state == "ACTIVE" else "Disabled", None, 200.0, layer,
+    return RdmaPort(device, number, "ens1", state, "LinkUp" if state == "ACTIVE" else "Disabled", None, 200.0, layer,
                 tuple(Gid(*gid) for gid in gids), None, None, None, None, verbs)
 
 

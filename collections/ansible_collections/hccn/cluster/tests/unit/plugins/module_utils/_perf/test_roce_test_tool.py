@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device.tool import HccnTool
+from ansible_collections.hccn.cluster.plugins.module_utils._device.hccn_tool import HccnTool
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest_text, roce_test_tool
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.roce_test_tool import Options, Output
 
