@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Waiting for the flock of a file, and who holds it. /proc/locks does not show locks of processes outside of this PID namespace, or shows them with pid 0."""
+"""Wait for the flock of a file, and find out who holds it.
+
+/proc/locks omits the locks of processes outside this PID namespace, or shows them with pid 0.
+"""
 
 from __future__ import annotations
 
