@@ -12,7 +12,7 @@ import shlex
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_test
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_test_tool
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_errors import find_errors
 from tests.lib.project import shared
 
@@ -76,9 +76,9 @@ def _expected(command: list[str]) -> list[int]:
     ranks = int(command[command.index("-n") + 1])
     factor = arguments.get("-f")
     try:
-        return hccl_test.expected_sizes(
-            command[program].split("/")[-1][:-len("_test")], ranks, hccl_test.parse_size(arguments.get("-b", "64M")),
-            hccl_test.parse_size(arguments.get("-e", "64M")), factor=float(factor) if factor else None)
+        return hccl_test_tool.expected_sizes(
+            command[program].split("/")[-1][:-len("_test")], ranks, hccl_test_tool.parse_size(arguments.get("-b", "64M")),
+            hccl_test_tool.parse_size(arguments.get("-e", "64M")), factor=float(factor) if factor else None)
     except (InputError, ValueError):
         return []
 
@@ -86,9 +86,9 @@ def _expected(command: list[str]) -> list[int]:
 def _verdict(run: dict) -> tuple[str | None, int]:
     command = shlex.split(run["command"])
     stopped = run["exit"].startswith("stopped")
-    report = hccl_test.parse(run.get("stdout", ""), run.get("stderr", ""))
+    report = hccl_test_tool.parse(run.get("stdout", ""), run.get("stderr", ""))
     check = "-c 0" not in run["command"]
-    error = hccl_test.judge(report, _expected(command), check, None if stopped else int(run["exit"]), stopped)
+    error = hccl_test_tool.judge(report, _expected(command), check, None if stopped else int(run["exit"]), stopped)
     return (error.code if error else None, len(report.rows))
 
 
@@ -105,7 +105,7 @@ def test_recorded_figures() -> None:
     found = {}
     for line in shared("oracle/hccl_test.jsonl").read_text().splitlines():
         run = json.loads(line)
-        rows = hccl_test.parse(run.get("stdout", ""), run.get("stderr", "")).rows
+        rows = hccl_test_tool.parse(run.get("stdout", ""), run.get("stderr", "")).rows
         if rows and run["id"] in VERDICTS:
             found[run["id"]] = (rows[-1].size_bytes, rows[-1].time_us if math.isfinite(rows[-1].time_us) else None, rows[-1].check)
     assert found == FIGURES
@@ -114,8 +114,8 @@ def test_recorded_figures() -> None:
 def test_all_programs_were_recorded_and_are_known() -> None:
     commands = [json.loads(line)["command"] for line in shared("oracle/hccl_test.jsonl").read_text().splitlines()]
     recorded = {match.group(1) for command in commands for match in re.finditer(r"bin/(\w+)_test", command)}
-    assert recorded - set(hccl_test.OPERATIONS) == set()
-    assert len(hccl_test.OPERATIONS) == 11
+    assert recorded - set(hccl_test_tool.OPERATIONS) == set()
+    assert len(hccl_test_tool.OPERATIONS) == 11
 
 
 def test_exit_status_alone_would_have_been_wrong() -> None:
@@ -130,7 +130,7 @@ def test_printed_bandwidth_is_size_over_time() -> None:
     ratios = []
     for line in shared("oracle/hccl_test.jsonl").read_text().splitlines():
         run = json.loads(line)
-        report = hccl_test.parse(run.get("stdout", ""))
+        report = hccl_test_tool.parse(run.get("stdout", ""))
         ratios += [row.printed_gbyte_s * 1000 * row.time_us / row.size_bytes for row in report.rows if row.size_bytes >= 8192 and row.time_us > 0]
     assert len(ratios) == 68
     assert min(ratios) > 0.999
@@ -139,8 +139,8 @@ def test_printed_bandwidth_is_size_over_time() -> None:
 
 @pytest.mark.parametrize("name", sorted(LOGS))
 def test_published_logs(name: str) -> None:
-    report = hccl_test.parse(shared(f"samples/hccl_test/{name}").read_text())
-    error = hccl_test.judge(report, hccl_test.sizes_of_log(report), rc=None)
+    report = hccl_test_tool.parse(shared(f"samples/hccl_test/{name}").read_text())
+    error = hccl_test_tool.judge(report, hccl_test_tool.sizes_of_log(report), rc=None)
     assert (error.code if error else None, len(report.rows)) == LOGS[name]
 
 
@@ -153,8 +153,8 @@ def test_published_bandwidths() -> None:
     """The manual's table is in GiB/s, the source's in GB/s; computed anew both say the same."""
     found = []
     for name in ("all_reduce_8dev__doc.txt", "all_reduce_8dev__exact_format.txt"):
-        report = hccl_test.parse(shared(f"samples/hccl_test/{name}").read_text())
-        found.append((report.rows[-1].printed_gbyte_s, hccl_test.samples(report, "all_reduce", 8, 20)[-1]))
+        report = hccl_test_tool.parse(shared(f"samples/hccl_test/{name}").read_text())
+        found.append((report.rows[-1].printed_gbyte_s, hccl_test_tool.samples(report, "all_reduce", 8, 20)[-1]))
     sample = {"size_bytes": 67108864, "iterations": 20, "check": "success", "time_us": 2630.2, "algbw_gbyte_s": 25.5147, "busbw_gbyte_s": 44.6508}
     assert found == [(23.76245, sample), (25.51474, sample)]
 
@@ -180,4 +180,4 @@ def test_good_launches_say_no_failure() -> None:
     cases = [json.loads(line) for line in shared("samples/mpi-real.jsonl").read_text().splitlines()]
     good = [case for case in cases if case["exit_status"] == 0]
     assert len(good) == 10
-    assert [hccl_test.parse(case["stdout"], case["stderr"]).failures for case in good] == [()] * 10
+    assert [hccl_test_tool.parse(case["stdout"], case["stderr"]).failures for case in good] == [()] * 10

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import failures, parse_network, parse_port, parse_qos, parse_tls, tool
+from ansible_collections.hccn.cluster.plugins.module_utils._device import failures, hccn_tool, parse_network, parse_port, parse_qos, parse_tls
 from tests.lib.project import shared
 
 # A string is an error code, "done" a set that the tool confirmed; anything else is the value that the query gives:
@@ -269,7 +269,7 @@ def address_values(result: Result) -> tuple[str, str]:
 
 
 def ping_values(result: Result) -> tuple[Any, ...]:
-    ping = tool.ping_of(result)
+    ping = hccn_tool.ping_of(result)
     return ping.target, ping.sent, ping.received, ping.times_ms
 
 
@@ -296,10 +296,10 @@ QUERIES: dict[str, Callable[[Result], Any]] = {
     "-link": plain(parse_network.parse_link), "-net_health": plain(parse_network.parse_health), "-tls": tls_values,
     "-optical": optical_values, "-local_lldp": neighbour_values, "-mac": plain(parse_port.parse_mac), "-mtu": plain(parse_port.parse_mtu),
     "-vnic": plain(parse_port.parse_vnic), "-link_stat": plain(parse_port.parse_link_changes), "-speed": plain(parse_port.parse_speed),
-    "-process": plain(parse_port.parse_hccp), "-prio_tc": plain(parse_qos.parse_prio_tc), "-dscp_to_tc": plain(parse_qos.parse_dscp_to_tc),
+    "-prio_tc": plain(parse_qos.parse_prio_tc), "-dscp_to_tc": plain(parse_qos.parse_dscp_to_tc),
 }
 
-ANSWERS = {"-pfc_stat", "-hw_stats", "-qp_info", "-duplex", "-bandwidth", "-status", "-send_arp", "-arp", "v2", "dscp", "status", "-h"}
+ANSWERS = {"-pfc_stat", "-hw_stats", "-qp_info", "-duplex", "-bandwidth", "-status", "-send_arp", "-arp", "-process", "v2", "dscp", "status", "-h"}
 """Queries that the product does not read (or only for one number): their first line stands for them, and that it is no failure."""
 
 

@@ -9,8 +9,8 @@ import json
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_collective import NCCL_TESTS
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests import NcclOptions
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NCCL_TESTS
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NcclOptions
 from tests.contract.reference.test_hccl_oracle import LAUNCHERS
 from tests.lib.project import shared
 

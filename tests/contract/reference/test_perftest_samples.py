@@ -18,7 +18,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import rdma_c
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest, perftest_report, perftest_text
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import Asked
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_end import find_end
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import find_device
 from tests.lib.project import shared
 
 # By case: what the client's report and the server's are worth. Rows are (bytes, iterations, Gbit/s, or typical and average microseconds); of several
@@ -142,7 +142,7 @@ def measured(result: Result, asked: Asked) -> Any:
     return rows[0] if len(rows) == 1 else [rows[0], rows[-1], len(rows)]
 
 
-def values(row: perftest_text.Row) -> tuple[Any, ...]:
+def values(row: perftest_text.PerftestRow) -> tuple[Any, ...]:
     latency = row.latency_us or {}
     figures = (row.bandwidth_gbit_s,) if latency == {} else tuple(latency[name] for name in ("typical", "avg") if name in latency)
     return row.size_bytes, row.iterations, *figures
@@ -271,12 +271,12 @@ def test_the_device_of_a_real_machine(cases: dict[str, dict[str, Any]], tmp_path
     parts = re.split(r"(?m)^== (\S+)\n", cases["info/sysfs"]["client.stdout"])[1:]
     files = {f"rxe0/{name}": text for name, text in zip(parts[::2], parts[1::2]) if text}
     (port,) = rdma_sysfs.read_ports(str(tree(tmp_path, files)))
-    assert port == rdma_sysfs.Port(
+    assert port == rdma_sysfs.RdmaPort(
         "rxe0", 1, "eth0", "ACTIVE", "LinkUp", "2.5 Gb/sec (1X SDR)", 2.5, "Ethernet",
         (rdma_sysfs.Gid(0, "fe80:0000:0000:0000:5054:00ff:fe07:0002", "RoCE v2", None, "eth0"),
          rdma_sysfs.Gid(1, "0000:0000:0000:0000:0000:ffff:0a63:070c", "RoCE v2", "10.99.7.12", "eth0")),
         None, None, None, None, None)
-    assert find_end([port], "10.99.7.12").gid_index == 1
+    assert find_device([port], "10.99.7.12").gid_index == 1
 
     listed = cases["info/sysfs-list"]["client.stdout"]
     names = {place.rstrip(":"): set(rest.split()) for place, _, rest in (part.partition("\n") for part in listed.split("\n\n"))}
@@ -298,7 +298,7 @@ def test_tables_of_gids(tmp_path: Path, name: str, wanted: str, device: str, ind
                       f"{port}gid_attrs/types/{row[2]}": {"v1": "IB/RoCE v1", "v2": "RoCE v2"}[row[-2]]})
     ports = rdma_sysfs.read_ports(str(tree(tmp_path, files)))
     assert (sum(len(port.gids) for port in ports), f"n_gids_found={len(rows)}" in text) == (len(rows), True)
-    end = find_end(ports, wanted)
+    end = find_device(ports, wanted)
     assert (end.port.device, end.gid_index) == (device, index)
 
 
@@ -326,7 +326,7 @@ def test_a_port_of_infiniband(tmp_path: Path) -> None:
              f"{told['hca_id']}/ports/{told['port']}/link_layer": told["link_layer"], f"{told['hca_id']}/fw_ver": told["fw_ver"]}
     (port,) = rdma_sysfs.read_ports(str(tree(tmp_path, files)))
     assert (port.device, port.state, port.link_layer, port.firmware) == ("mlx5_13", "ACTIVE", "InfiniBand", "28.39.2048")
-    end = find_end([port], "10.0.0.1")
+    end = find_device([port], "10.0.0.1")
     assert (end.gid_index, end.link_type) == (None, "IB")
 
 

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
 from ansible_collections.hccn.cluster.plugins.module_utils._device.failures import set_failure_of
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test_tool
 from tests.lib.project import shared
 
 # A list: (bytes, iterations, Gbit/s) of the first and the last row, and the number of rows; a string: the error's code.
@@ -67,7 +67,7 @@ def runs() -> dict[str, Result]:
 
 def judged(result: Result) -> Any:
     try:
-        rows = [(row.size_bytes, row.iterations, row.bandwidth_gbit_s) for row in roce_test.rows(result)]
+        rows = [(row.size_bytes, row.iterations, row.bandwidth_gbit_s) for row in roce_test_tool.rows(result)]
     except HccnError as error:
         return error.code
     return [rows[0], rows[-1], len(rows)]
@@ -86,12 +86,12 @@ def test_every_reset_is_judged(runs: dict[str, Result]) -> None:
 
 
 def test_our_command_line_is_the_recorded_one(runs: dict[str, Result]) -> None:
-    options = roce_test.Options("send", size_bytes=2097152, iterations=1000, traffic_class=132)
-    assert ("hccn_tool", "-i", "0", *roce_test.arguments(options, "10.0.0.11", client=True)) == runs["210"].argv
-    everything = roce_test.Options("write", all_sizes=True)
-    assert ("hccn_tool", "-i", "0", *roce_test.arguments(everything, "10.0.0.11", client=True)) == runs["214"].argv
-    six = roce_test.Options("write")
-    assert ("hccn_tool", "-i", "0", *roce_test.arguments(six, "fd00::11", client=True)) == runs["258"].argv
+    options = roce_test_tool.Options("send", size_bytes=2097152, iterations=1000, traffic_class=132)
+    assert ("hccn_tool", "-i", "0", *roce_test_tool.arguments(options, "10.0.0.11", client=True)) == runs["210"].argv
+    everything = roce_test_tool.Options("write", all_sizes=True)
+    assert ("hccn_tool", "-i", "0", *roce_test_tool.arguments(everything, "10.0.0.11", client=True)) == runs["214"].argv
+    six = roce_test_tool.Options("write")
+    assert ("hccn_tool", "-i", "0", *roce_test_tool.arguments(six, "fd00::11", client=True)) == runs["258"].argv
 
 
 @pytest.mark.parametrize("name", sorted(LOGS))
@@ -99,7 +99,7 @@ def test_published_logs(name: str) -> None:
     text = shared(f"samples/hccn_tool/roce_test__{name}.txt").read_text()
     result = Result(("hccn_tool",), 0, text, "", False, 0.0, 1.0)
     try:
-        found: Any = [(row.size_bytes, row.iterations, row.bandwidth_gbit_s) for row in roce_test.rows(result)]
+        found: Any = [(row.size_bytes, row.iterations, row.bandwidth_gbit_s) for row in roce_test_tool.rows(result)]
     except HccnError as error:
         found = error.code
     assert found == LOGS[name]
@@ -115,5 +115,5 @@ def test_every_published_log_is_read() -> None:
 def test_what_the_logs_tell(name: str, message: str) -> None:
     text = shared(f"samples/hccn_tool/roce_test__{name}.txt").read_text()
     with pytest.raises(HccnError) as raised:
-        roce_test.rows(Result(("hccn_tool",), 0, text, "", False, 0.0, 1.0))
+        roce_test_tool.rows(Result(("hccn_tool",), 0, text, "", False, 0.0, 1.0))
     assert raised.value.message.startswith(message)

@@ -19,15 +19,14 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import (
     failures,
     host,
     parse_950,
-    parse_hccs_ping,
     parse_network,
     parse_npu_smi,
     parse_port,
     parse_qos,
     parse_tls,
-    tool,
+    hccn_tool,
 )
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test_tool
 from tests.lib.project import shared
 
 FOLDERS = ("hccn_tool", "hccn_tool_950", "hccn_conf", "npu-smi")
@@ -97,13 +96,13 @@ def conf_file(text: str) -> Any:
 def roce(text: str) -> Any:
     """Rows as (bytes, iterations, Gbit/s)."""
     try:
-        return [(row.size_bytes, row.iterations, round(row.bandwidth_gbit_s, 3)) for row in roce_test.rows(ran(text))]
+        return [(row.size_bytes, row.iterations, round(row.bandwidth_gbit_s, 3)) for row in roce_test_tool.rows(ran(text))]
     except HccnError as error:
         return error.code
 
 
 def ping(text: str) -> Any:
-    found = tool.ping_of(ran(text, 1))
+    found = hccn_tool.ping_of(ran(text, 1))
     return found.target, found.sent, found.received, found.times_ms, found.reasons
 
 
@@ -158,7 +157,7 @@ OPTICAL = {
     "rx_los_flag": "0xff", "tx_lol_flag": "0x0", "rx_lol_flag": "0xff", "host_snr_lane0": None, "host_snr_lane1": None, "host_snr_lane2": None,
     "host_snr_lane3": None, "media_snr_lane0_db": 23.1211, "media_snr_lane1_db": 22.6289, "media_snr_lane2_db": 22.1875, "media_snr_lane3_db": 23.2969,
 }
-PORT_950 = parse_950.Port(0, 0, 4)
+PORT_950 = parse_950.Port950(0, 0, 4)
 PORT_INFO_950 = parse_950.PortInfo(
     4,
     {"target_speed": "LANE_400G_X4", "speed_ability": "400Gbps", "lane_num": "X4", "fec": "FEC RS", "sds_rate": "unset", "port_usage": "used",
@@ -187,7 +186,7 @@ READ: dict[str, tuple[Callable[[str], Any], Any]] = {
     "hccn_tool/error__vm": (failure, "unsupported_in_vm"),
     "hccn_tool/gateway_g__8dev": (each(parse_network.parse_gateway, "default gateway"), ["11.12.165.1"] * 8),
     "hccn_tool/gateway_g__ipv6": (parse_network.parse_gateway, "fec0::1"),
-    "hccn_tool/hccs_ping_g__a3": (parse_hccs_ping.parse_hccs_ping, parse_hccs_ping.HccsPing(
+    "hccn_tool/hccs_ping_g__a3": (parse_network.parse_hccs_ping, parse_network.HccsPing(
         "192.2.3.199", 3, 3, 21.66, 22.553, 24.13, 24.13, 0, ())),
     "hccn_tool/ip_g__8dev_loop": (each(address, "ipaddr"), [(f"11.12.165.{80 + device}", "255.255.255.0") for device in range(8)]),
     "hccn_tool/ip_g__a2": (address, ("29.1.112.213", "255.255.0.0")),
@@ -226,8 +225,7 @@ READ: dict[str, tuple[Callable[[str], Any], Any]] = {
     "hccn_tool/tls_g__old_format_with_certs": (switches, [(False, None, 60, THREE_UNKNOWN)] * 2),
     "hccn_tool/tls_g__switch_loop_off": (switches, [(False, True, 60, [])] * 8),
     "hccn_tool/udp_g__fixed": (parse_qos.parse_roce_port, 4791),
-    "hccn_tool/version_g": (parse_port.parse_versions, parse_port.Versions("1.0.4.0", "7.1.0.11.220")),
-    "hccn_tool_950/g_link_stat": (parse_950.parse_link_changes, parse_950.LinkChanges(2, 2, (
+    "hccn_tool_950/g_link_stat": (parse_950.parse_link_changes, parse_950.LinkChanges950(2, 2, (
         (PORT_950, "Mon Feb 9 21:45:51 2026", "up"), (PORT_950, "Mon Feb 9 21:45:47 2026", "down"),
         (PORT_950, "Mon Feb 9 21:43:04 2026", "up"), (PORT_950, "Mon Feb 9 21:42:59 2026", "down")))),
     "hccn_tool_950/g_port_info": (parse_950.parse_port_info, PORT_INFO_950),
@@ -272,6 +270,7 @@ UNREAD = {
     "hccn_tool/route_g__910a_old_label": "nothing asks for routes: the gateway has a query of its own",
     "hccn_tool/route_g__a2": "nothing asks for routes: the gateway has a query of its own",
     "hccn_tool/status_g__a2": "nothing asks for it: link and speed have queries of their own",
+    "hccn_tool/version_g": "nothing asks for it: npu-smi tells the versions of driver and firmware",
     "npu-smi/info_t_common__a2": "nothing asks for it: work on an NPU shows in the process table",
     "npu-smi/info_t_topo__a2": "nothing asks for it: what belongs together follows from the ids",
     "npu-smi/info_t_topo__a3": "nothing asks for it: what belongs together follows from the ids",

@@ -16,11 +16,11 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import H
 from ansible_collections.hccn.cluster.plugins.module_utils._datadist import worker
 from ansible_collections.hccn.cluster.plugins.module_utils._device import cdi, conf_file
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective_attempt, ssh_trust
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective, ssh_trust
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_plan import Plan, Request
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.mpirun import Launcher
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_collective import NCCL_TESTS
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests import NcclOptions
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NCCL_TESTS
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NcclOptions
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history import files, reader
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.format import HistoryError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import staging
@@ -92,7 +92,7 @@ def test_a_link_where_the_hosts_keys_go(tmp_path: Path, victim: Path, monkeypatc
     hostfile.write_text("")
     Path(f"{hostfile}-known").symlink_to(victim)
     request = Request(NcclOptions(), hosts=("a", "b"), known_hosts=("a " + KEY,), tool=NCCL_TESTS, allow_busy=True)
-    attempt = collective_attempt.Attempt(request, Plan(Launcher("/nowhere", "mpich", "4"), (), "a:1\n", "/", {}), str(hostfile))
+    attempt = collective.Attempt(request, Plan(Launcher("/nowhere", "mpich", "4"), (), "a:1\n", "/", {}), str(hostfile))
     with pytest.raises(FileExistsError):
         attempt.run()
     assert victim.read_text() == SECRET

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.module_utils._device.machine import PATHS as MACHINE_IDS
+from ansible_collections.hccn.cluster.plugins.module_utils._device.info import MACHINE_ID_PATHS
 
 from tests.lib.hosts import node, set_state, tools
 from tests.lib.playbook import ansible_environment, run_playbook
@@ -287,7 +287,7 @@ def test_a_machine_that_is_listed_twice(tmp_path: Path) -> None:
     (cluster / "hosts").write_text("".join([inventory[0], first.replace("n1 ", "n9 ", 1), *inventory[1:]]))
     done = ended(cluster, {})
     # A machine that has neither id tells itself by its NPUs.
-    why = "the id of the machine" if any(Path(path).exists() for path in MACHINE_IDS) else "the serial numbers of all NPUs"
+    why = "the id of the machine" if any(Path(path).exists() for path in MACHINE_ID_PATHS) else "the serial numbers of all NPUs"
     assert (done.code, done.recap) == (2, {**JOB_FAILED, "n9": (0, 0)}), done.output
     assert done.screen == ["Result: failed. 3 hosts: 2 failed, 1 good.", f"failed n1, n9: they are one machine by {why}"
                            " -> Remove one of n1,n9 from the inventory"]

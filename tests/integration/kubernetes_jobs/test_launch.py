@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.filter.mpi_job import mpi_job
 from ansible_collections.hccn.cluster.plugins.filter.volcano_job import volcano_job
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_tool import CollectiveOptions
 from tests.integration.check_collective.mpi import CALL_SECONDS, mpirun, programs
 from tests.integration.kubernetes_jobs.container import HOSTS, here
 
@@ -37,7 +37,7 @@ def run(folder: Path, container: dict[str, Any], **environment: str) -> subproce
 
 
 def judged(job: dict[str, Any], done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    options = Options(ranks_per_host=2, begin="8K", end="16K")
+    options = CollectiveOptions(ranks_per_host=2, begin="8K", end="16K")
     return collective.judge_log(collective.Request(options, hosts=HOSTS, names=("node-a", "node-b")), done.stdout + done.stderr, sizes_given=True).record
 
 

@@ -187,7 +187,7 @@ def test_the_right_to_read_is_what_the_kernel_says(host: Host, powerless: bool, 
     container = host.start_mapped(powerless=powerless)
     content = mounts.host_file(str(host.path))
     host.path.chmod(mode)
-    finding = mounts.look(one_of(host, container), content, mounts.Ends(str(host.path), "/etc/hccn.conf"), "/proc")
+    finding = mounts.probe(one_of(host, container), content, mounts.MountPaths(str(host.path), "/etc/hccn.conf"), "/proc")
     assert finding is not None
     assert (finding.state, container.reads()) == (state, reads)
 

@@ -27,15 +27,15 @@ def test_what_is_fuzzed() -> None:
     """Parsers that are found by their names: one that is renamed would no longer be fuzzed."""
     names = set(run.names())
     assert len(names) >= 60
-    assert {"_device.parse_tls.parse_tls", "_device.parse_npu_smi.parse_processes", "_perf.hccl_test.parse", "_perf.perftest_report.parse",
-            "_perf.roce_test.parse",
+    assert {"_device.parse_tls.parse_tls", "_device.parse_npu_smi.parse_processes", "_perf.hccl_test_tool.parse", "_perf.perftest_report.parse",
+            "_perf.roce_test_tool.parse",
             "_rank_table.document.parse", "rank_table_check", "parse_plan", "pair_plan", "diagnose", "collective job"} <= names
 
 
 def test_the_texts_are_not_all_refused() -> None:
     """Mutations that no parser understands would test the first line of each only."""
     tally = run.Tally()
-    for name in ("_device.parse_tls.parse_tls", "_perf.hccl_test.parse", "_device.parse_npu_smi.parse_chips", "_rank_table.document.parse"):
+    for name in ("_device.parse_tls.parse_tls", "_perf.hccl_test_tool.parse", "_device.parse_npu_smi.parse_chips", "_rank_table.document.parse"):
         assert list(run.fuzz(name, INPUTS, SEED, tally)) == []
     assert 0.1 < tally.refused / tally.inputs < 0.9
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_end import End
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import RdmaDevice
 from tests.lab.roce.machines import Machine, machines
 from tests.lab.roce.pairs import RELEASES, end_of, install
 from tests.lib.project import skip
@@ -31,7 +31,7 @@ def four() -> Iterator[list[Machine]]:
 
 
 @pytest.fixture(scope="session")
-def ends(four: list[Machine]) -> dict[str, End]:
+def ends(four: list[Machine]) -> dict[str, RdmaDevice]:
     return {machine.name: end_of(machine) for machine in four}
 
 

@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Child, Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, Port
+from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, RdmaPort
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import listening
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.iperf3 import Iperf3
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest import Perftest
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_end import End, find_end
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import RdmaDevice, find_device
 from tests.lab.roce.machines import Machine
 from tests.lib.project import COLLECTION, ROOT
 
@@ -64,13 +64,13 @@ def python(machine: Machine, code: str) -> Any:
 
 def look(machine: Machine) -> dict[str, Any]:
     """What rdma_info returns there."""
-    return python(machine, "import json; from utils._device import rdma_checks; print(json.dumps(rdma_checks.look({'root': '/', 'fail_on': 'never'})))")
+    return python(machine, "import json; from utils._device import rdma_checks; print(json.dumps(rdma_checks.probe({'root': '/', 'fail_on': 'never'})))")
 
 
-def end_of(machine: Machine) -> End:
+def end_of(machine: Machine) -> RdmaDevice:
     """The machine's device and the GID of its address, found there by the product."""
-    ports = [Port(**{**entry, "gids": tuple(Gid(**gid) for gid in entry["gids"])}) for entry in look(machine)["rdma_devices"]]
-    return find_end(ports, machine.address)
+    ports = [RdmaPort(**{**entry, "gids": tuple(Gid(**gid) for gid in entry["gids"])}) for entry in look(machine)["rdma_devices"]]
+    return find_device(ports, machine.address)
 
 
 class Running:
@@ -143,7 +143,7 @@ class Pair:
             return self.client(timeout).result(), server.result()
 
 
-def perftest_pair(source: Machine, target: Machine, ends: dict[str, End], options: Options, other: Options | None = None) -> Pair:
+def perftest_pair(source: Machine, target: Machine, ends: dict[str, RdmaDevice], options: Options, other: Options | None = None) -> Pair:
     """``other``: the server's options where they are to differ."""
     return Pair(source, target, Perftest(other or options, {DEVICE: ends[target.name]}), Perftest(options, {DEVICE: ends[source.name]}))
 

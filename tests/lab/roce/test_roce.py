@@ -17,7 +17,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf import iperf3, 
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.iperf3 import Iperf3
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import Asked
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_end import End, pinned
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import RdmaDevice, pinned
 from tests.lab.roce.images import PERFTEST
 from tests.lab.roce.machines import Machine
 from tests.lab.roce.pairs import DEVICE, RELEASES, Pair, Running, look, perftest_pair, wait_for_traffic
@@ -39,7 +39,7 @@ os.execvp(sys.argv[2], sys.argv[2:])
 """
 
 
-def test_the_machines_as_rdma_info_sees_them(four: list[Machine], ends: dict[str, End]) -> None:
+def test_the_machines_as_rdma_info_sees_them(four: list[Machine], ends: dict[str, RdmaDevice]) -> None:
     for machine, release in zip(four, RELEASES):
         found = look(machine)
         (device,) = found["rdma_devices"]
@@ -54,7 +54,7 @@ def test_the_machines_as_rdma_info_sees_them(four: list[Machine], ends: dict[str
 @pytest.mark.parametrize("measure", [BANDWIDTH, LATENCY], ids=["bandwidth", "latency"])
 @pytest.mark.parametrize("operation", ["write", "read", "send"])
 @pytest.mark.parametrize("pair", sorted(PAIRS))
-def test_all_programs_between_all_releases(four: list[Machine], ends: dict[str, End], pair: str, operation: str, measure: dict) -> None:
+def test_all_programs_between_all_releases(four: list[Machine], ends: dict[str, RdmaDevice], pair: str, operation: str, measure: dict) -> None:
     source, target = (four[number - 1] for number in PAIRS[pair])
     test = perftest_pair(source, target, ends, Options(operation, **measure))
     client, server = test.run()
@@ -74,7 +74,7 @@ def test_all_programs_between_all_releases(four: list[Machine], ends: dict[str, 
     Options(size_bytes=8192, iterations=20, qps=4, mtu=1024), Options("send", size_bytes=8192, iterations=20, bidirectional=True),
     Options(size_bytes=8192, duration_s=2), Options("send", "latency", duration_s=2),
 ], ids=["qps-mtu", "both-directions", "duration", "latency-duration"])
-def test_what_was_asked_for_is_what_ran(four: list[Machine], ends: dict[str, End], options: Options) -> None:
+def test_what_was_asked_for_is_what_ran(four: list[Machine], ends: dict[str, RdmaDevice], options: Options) -> None:
     test = perftest_pair(four[2], four[1], ends, options)
     client, server = test.run()
     (sample,) = test.client_tool.samples(client, DEVICE)
@@ -85,7 +85,7 @@ def test_what_was_asked_for_is_what_ran(four: list[Machine], ends: dict[str, End
 
 
 @pytest.mark.parametrize("pair", ["old", "new"])
-def test_differing_options_that_end_with_0(four: list[Machine], ends: dict[str, End], pair: str) -> None:
+def test_differing_options_that_end_with_0(four: list[Machine], ends: dict[str, RdmaDevice], pair: str) -> None:
     source, target = (four[number - 1] for number in PAIRS[pair])
     wanted = Options(size_bytes=65536, iterations=40)
     test = perftest_pair(source, target, ends, Options(size_bytes=8192, iterations=20), wanted)
@@ -96,7 +96,7 @@ def test_differing_options_that_end_with_0(four: list[Machine], ends: dict[str, 
 
 
 @pytest.mark.parametrize("pair", ["old", "new"])
-def test_a_server_killed_in_mid_run(four: list[Machine], ends: dict[str, End], pair: str) -> None:
+def test_a_server_killed_in_mid_run(four: list[Machine], ends: dict[str, RdmaDevice], pair: str) -> None:
     source, target = (four[number - 1] for number in PAIRS[pair])
     test = perftest_pair(source, target, ends, ENDLESS)
     with test.serving() as server:
@@ -112,7 +112,7 @@ def test_a_server_killed_in_mid_run(four: list[Machine], ends: dict[str, End], p
 
 
 @pytest.mark.parametrize("pair", ["old", "new"])
-def test_a_client_killed_in_mid_run(four: list[Machine], ends: dict[str, End], pair: str) -> None:
+def test_a_client_killed_in_mid_run(four: list[Machine], ends: dict[str, RdmaDevice], pair: str) -> None:
     source, target = (four[number - 1] for number in PAIRS[pair])
     test = perftest_pair(source, target, ends, ENDLESS)
     with test.serving() as server:
@@ -124,7 +124,7 @@ def test_a_client_killed_in_mid_run(four: list[Machine], ends: dict[str, End], p
     assert (told.code, test.server_tool.of_one_end(told)) == ("peer_ended", False)
 
 
-def test_a_machine_that_is_paused(four: list[Machine], ends: dict[str, End]) -> None:
+def test_a_machine_that_is_paused(four: list[Machine], ends: dict[str, RdmaDevice]) -> None:
     test = perftest_pair(four[2], four[3], ends, ENDLESS)
     with test.serving() as server:
         client = test.client(HANG_SECONDS)
@@ -139,7 +139,7 @@ def test_a_machine_that_is_paused(four: list[Machine], ends: dict[str, End]) -> 
 
 
 @pytest.mark.parametrize("number", [1, 3], ids=["old", "new"])
-def test_failures_told_by_the_real_tool(four: list[Machine], ends: dict[str, End], number: int) -> None:
+def test_failures_told_by_the_real_tool(four: list[Machine], ends: dict[str, RdmaDevice], number: int) -> None:
     machine, other = four[number - 1], four[number]
     options = Options(size_bytes=8192, iterations=20)
     test = perftest_pair(machine, other, ends, options)
@@ -161,7 +161,7 @@ def test_failures_told_by_the_real_tool(four: list[Machine], ends: dict[str, End
     with test.serving():
         assert fails("python3", "-c", POOR, str(pinned(options)), *client) == "none"
     with test.serving() as server:
-        link_local = perftest_pair(machine, other, {**ends, machine.name: End(ends[machine.name].port, 0)}, options)
+        link_local = perftest_pair(machine, other, {**ends, machine.name: RdmaDevice(ends[machine.name].port, 0)}, options)
         assert link_local.client_tool.failure(link_local.client(60).result()).code == "gid_mismatch"
         assert link_local.server_tool.failure(server.result()).code == "gid_mismatch"
 

@@ -129,7 +129,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import session, switch
+from ansible_collections.hccn.cluster.plugins.module_utils._device import session, tls
 
 
 def main() -> None:
@@ -139,7 +139,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
         with Guard(written=module.params["hccn_conf"]):
-            result = switch.switch(module.params, module.check_mode)
+            result = tls.set_flag(module.params, module.check_mode)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), state=module.params["state"], devices=[])
     if not module._diff:

@@ -337,8 +337,8 @@ output:
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective, collective_call
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test import DATA_TYPES, OPERATIONS, REDUCTIONS
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test_tool import DATA_TYPES, OPERATIONS, REDUCTIONS
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_tool import CollectiveOptions
 
 
 def argument_spec() -> dict:
@@ -350,7 +350,7 @@ def argument_spec() -> dict:
 
 def request(params: dict) -> collective.Request:
     return collective.Request(
-        options=Options(**collective_call.tool_options(params)), folder=params["hccl_test_dir"] or "", smi=params["npu_smi"],
+        options=CollectiveOptions(**collective_call.tool_options(params)), folder=params["hccl_test_dir"] or "", smi=params["npu_smi"],
         **collective_call.request_fields(params))
 
 

@@ -174,7 +174,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        module.exit_json(**preflight.look(module.params))
+        module.exit_json(**preflight.probe(module.params))
     except InputError as error:
         module.fail_json(msg=error.sentence())
 

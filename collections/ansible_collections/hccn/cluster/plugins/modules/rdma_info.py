@@ -161,7 +161,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    module.exit_json(**rdma_checks.look(module.params))
+    module.exit_json(**rdma_checks.probe(module.params))
 
 
 if __name__ == "__main__":

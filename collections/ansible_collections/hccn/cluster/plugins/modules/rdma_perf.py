@@ -371,7 +371,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import H
 from ansible_collections.hccn.cluster.plugins.module_utils._device.session import ALLOW_BUSY, options
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import request, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test_tool
 
 
 def main() -> None:
@@ -392,17 +392,17 @@ def main() -> None:
             "product": {"type": "str"}, "driver": {"type": "str"}, "firmware": {"type": "str"}, "leaf": {"type": "raw"},
             "line_rate_gbit_s": {"type": "raw"}}},
         root={"type": "path", "default": "/"},
-        operation={"type": "str", "choices": list(roce_test.OPERATIONS), "default": "write"},
-        measure={"type": "str", "choices": list(roce_test.MEASURES), "default": "bandwidth"},
+        operation={"type": "str", "choices": list(roce_test_tool.OPERATIONS), "default": "write"},
+        measure={"type": "str", "choices": list(roce_test_tool.MEASURES), "default": "bandwidth"},
         size={"type": "str"},
         iterations={"type": "int"},
         duration={"type": "int"},
         qps={"type": "int"},
-        mtu={"type": "int", "choices": list(roce_test.MTUS)},
+        mtu={"type": "int", "choices": list(roce_test_tool.MTUS)},
         gid_index={"type": "int"},
         traffic_class={"type": "int"},
         parallel={"type": "str", "choices": ["rails", "none"], "default": "rails"},
-        server_start_delay={"type": "float", "default": roce_test.SERVER_START_SECONDS},
+        server_start_delay={"type": "float", "default": roce_test_tool.SERVER_START_SECONDS},
         pair_timeout={"type": "float", "default": 60},
         meeting_timeout={"type": "float", "default": 120},
         wait={"type": "bool", "default": True},

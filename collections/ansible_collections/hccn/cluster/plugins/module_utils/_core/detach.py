@@ -1,8 +1,11 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A process that goes on when the module has returned. It forks and never executes: the module's archive, and so all code that is not
-imported yet, is gone by then. Ansible waits for the end of the module's streams, so none of them stays open."""
+"""Run a process in the background that outlives the module.
+
+It forks and never executes: once the module returns, its archive is deleted, and with it all code that is not imported yet. Ansible waits until the
+streams of the module are closed, so the process keeps none of them open.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Work = Callable[[Callable[[], None]], None]
 
 
 def detach(work: Work, keep: Sequence[int]) -> None:
-    """Runs ``work(ready)`` in a process of its own session with no stream of ours; returns when it has called ``ready``.
+    """Run ``work(ready)`` in a process with a session of its own and none of this process's streams; return once it has called ``ready``.
 
     Descriptors other than ``keep`` become /dev/null. Raises HccnError ``not_started``.
     """
@@ -35,7 +38,7 @@ def detach(work: Work, keep: Sequence[int]) -> None:
 
 
 def _become_daemon(work: Work, keep: Sequence[int], writing: int) -> None:
-    """Never returns into the caller's code."""
+    """Become the background process. Never returns to the caller."""
     def ready() -> None:
         os.write(writing, b"1")
         os.close(writing)
@@ -51,7 +54,7 @@ def _become_daemon(work: Work, keep: Sequence[int], writing: int) -> None:
 
 
 def _leave_streams(keep: Sequence[int]) -> None:
-    """Puts /dev/null over what is inherited, instead of closing it: objects of Python may close these numbers later."""
+    """Replace inherited descriptors by /dev/null instead of closing them, since Python objects may close these numbers later."""
     null = os.open(os.devnull, os.O_RDWR)
     for name in os.listdir("/proc/self/fd"):
         number = int(name)

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The errors that leave a layer: a code for machines, a sentence for people, a hint what to do."""
+"""The errors that a layer raises: a code for programs, a message for people, and a hint what to do."""
 
 from __future__ import annotations
 
 
 class HccnError(Exception):
-    """One failure of a tool, a file or an input.
+    """A failure of a tool, a file or an input.
 
-    ``code`` is a stable lower_snake_case word, ``message`` what was wrong and where, ``hint`` what to do (may be empty).
+    ``code`` is a stable word in lower_snake_case, ``message`` says what is wrong and where, ``hint`` what to do (it may be empty).
     """
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
@@ -19,11 +19,11 @@ class HccnError(Exception):
         self.hint = hint
 
     def sentence(self) -> str:
-        """Message and hint as one line for people."""
+        """Return message and hint as one line for people."""
         return "%s (%s)" % (self.message, self.hint) if self.hint else self.message
 
     def as_dict(self) -> dict:
-        """``{code, message, hint}``; ``hint`` absent where there is none."""
+        """Return ``code``, ``message`` and, unless it is empty, ``hint``."""
         fields = {"code": self.code, "message": self.message}
         if self.hint:
             fields["hint"] = self.hint
@@ -31,14 +31,14 @@ class HccnError(Exception):
 
 
 class InputError(HccnError):
-    """An option or a file of the user is wrong; nothing was run."""
+    """An option or a file of the user is wrong; no command was run."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__("invalid_input", message, hint)
 
 
 class ParseError(HccnError):
-    """A tool printed something that its parser does not know."""
+    """A tool printed text that its parser does not recognise."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__("unexpected_output", message, hint)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Text that a host, a tool or a neighbour of a switch chose: what must never reach a template engine."""
+"""Texts that come from a host, a tool or an LLDP neighbour and must never reach a template engine."""
 
 from __future__ import annotations
 

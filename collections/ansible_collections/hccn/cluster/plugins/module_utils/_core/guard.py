@@ -3,8 +3,8 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """The guard: a process forked before any side effect, which cleans up when the worker dies, also by SIGKILL.
 
-It holds the read end of a pipe. The worker writes "done" there when all is put back; end of file without it means that the worker
-is gone. Then every process that carries this run's mark in its environment is killed by its pid, and the cleanup commands are run.
+It holds the read end of a pipe. The worker writes "done" when everything is restored; an end of file without it means that the worker has died.
+Then the guard kills, by pid, every process that carries the mark of this run in its environment, and runs the cleanup commands.
 """
 
 from __future__ import annotations
@@ -18,38 +18,36 @@ import uuid
 from types import TracebackType
 from typing import Callable, List, Optional, Sequence, Type, Union
 
-from . import locks
-from .numbers import is_count
+from . import locks, procfs
 from .process import MARK
 
 _DONE = b"done"
 _SCAN_SECONDS = 5.0
 _CLEANUP_TIMEOUT = 30.0
 _LOCK_SECONDS = 3.0
-_EXEC_LOOKS = 20
+_EXEC_READS = 20
 _EXEC_SECONDS = 0.002
-_KERNEL_THREAD = 0x00200000  # PF_KTHREAD of linux/sched.h, in the flags of /proc/PID/stat
 
 Cleanup = Union[Sequence[str], Callable[[], object]]
 
 
-def _read(pid: str, name: str) -> bytes:
-    with open("/proc/%s/%s" % (pid, name), "rb") as stream:
+def _read(pid: int, name: str) -> bytes:
+    with open("/proc/%d/%s" % (pid, name), "rb") as stream:
         return stream.read()
 
 
-def _has_no_memory(pid: str) -> bool:
-    """Is it a kernel thread, or has it ended?"""
-    fields = _read(pid, "stat").rsplit(b")", 1)[1].split()
-    return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & _KERNEL_THREAD)
+def _has_no_memory(pid: int) -> bool:
+    """Return True for a kernel thread and for a process that has ended."""
+    stat = procfs.stat_of(pid)
+    return stat.ended or stat.kernel_thread
 
 
-def _environment(pid: str) -> bytes:
-    """A process's environment; read again while the kernel shows neither it nor a command line: an exec is at work then, of which Popen knows already.
+def _environment(pid: int) -> bytes:
+    """Return the environment of a process, read again while the kernel shows neither an environment nor a command line.
 
-    Raises OSError: it has ended, or this user may not look.
+    That is the state during an exec, which Popen already knows of. Raises OSError where the process has ended or this user may not read it.
     """
-    for _look in range(_EXEC_LOOKS):
+    for _attempt in range(_EXEC_READS):
         seen = _read(pid, "environ")
         if seen:
             return seen
@@ -60,34 +58,34 @@ def _environment(pid: str) -> bytes:
 
 
 def marked(mark: str) -> List[int]:
-    """Pids of the processes whose environment holds ``MARK=mark`` (of those that this user may look at)."""
+    """Return the pids of the processes whose environment holds ``MARK=mark``, of those that this user may read."""
     needle = ("%s=%s" % (MARK, mark)).encode()
     found = []
-    for name in os.listdir("/proc"):
-        if not is_count(name) or int(name) == os.getpid():
+    for pid in procfs.pids():
+        if pid == os.getpid():
             continue
         try:
-            if needle in _environment(name).split(b"\0"):
-                found.append(int(name))
+            if needle in _environment(pid).split(b"\0"):
+                found.append(pid)
         except OSError:
             continue
     return found
 
 
 def is_own(pid: int) -> bool:
-    """Return True for a process that this process's guard would end: a child of the same run."""
+    """Return True if the guard of this process would end the process: it is a child of the same run."""
     mark = os.environ.get(MARK)
     try:
-        return mark is not None and ("%s=%s" % (MARK, mark)).encode() in _environment(str(pid)).split(b"\0")
+        return mark is not None and ("%s=%s" % (MARK, mark)).encode() in _environment(pid).split(b"\0")
     except OSError:
         return False
 
 
 def end_marked(mark: str, written: Optional[str] = None) -> None:
-    """Kills what carries the mark until two looks in a row find nothing: a child may be between fork and exec at the first.
+    """Kill the processes with the mark until two scans in a row find none: at the first, a child may be between fork and exec.
 
-    ``written``: a file that the children rewrite in place while they hold its flock. The flock is taken first, so that none is killed between emptying
-    and writing; a child that holds it longer than _LOCK_SECONDS hangs, and is killed all the same.
+    ``written``: a file that the children rewrite in place while they hold its flock. The flock is taken first, so that none is killed between truncating
+    and writing. A child that holds it longer than _LOCK_SECONDS hangs, and is killed nevertheless.
     """
     held = _locked(written)
     try:
@@ -98,7 +96,7 @@ def end_marked(mark: str, written: Optional[str] = None) -> None:
 
 
 def _locked(path: Optional[str]) -> Optional[int]:
-    """A descriptor that holds the flock of a file; None where it cannot be had, or in that time."""
+    """Return a descriptor that holds the flock of a file; None where the file cannot be locked, or not in that time."""
     try:
         found = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK) if path else None
     except (OSError, ValueError):
@@ -109,7 +107,7 @@ def _locked(path: Optional[str]) -> Optional[int]:
         if locks.take(found, _LOCK_SECONDS):
             return found
     except OSError:
-        pass  # of a file system without locks
+        pass  # the file system has no locks
     os.close(found)
     return None
 
@@ -130,7 +128,7 @@ def _kill_marked(mark: str) -> None:
 
 
 def run_quietly(argv: Sequence[str]) -> None:
-    """Run a cleanup command, with its own deadline and without temporary files. Whether it succeeds is not known."""
+    """Run a cleanup command, with a deadline of its own and without temporary files, and ignore whether it succeeds."""
     try:
         subprocess.run(list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=_CLEANUP_TIMEOUT, check=False)
     except (OSError, ValueError, subprocess.SubprocessError):
@@ -140,9 +138,9 @@ def run_quietly(argv: Sequence[str]) -> None:
 class Guard:
     """``with Guard(cleanup=[argv, ...], deadline=seconds):`` around everything that starts children or changes a setting.
 
-    Leaving the block, by whatever way that still runs Python, ends marked children and runs the cleanup here; if this process is
-    killed, or ``deadline`` passes, the guard does it. ``cleanup`` are argv lists, each with its own deadline, or functions that end by themselves
-    and import nothing: the guard is forked with them. ``written``: see end_marked.
+    Leaving the block, also by an exception, ends the marked children and runs the cleanup in this process. If this process is killed or ``deadline``
+    passes, the guard does so. ``cleanup``: argv lists, each with a deadline of its own, or functions that return by themselves and import nothing, since
+    they run in the forked guard. ``written``: see end_marked.
     """
 
     def __init__(self, cleanup: Sequence[Cleanup] = (), deadline: float = 3600.0, written: Optional[str] = None) -> None:
@@ -156,7 +154,7 @@ class Guard:
 
     @property
     def pid(self) -> int:
-        """The process that watches."""
+        """The pid of the guard."""
         return self._pid
 
     def __enter__(self) -> "Guard":
@@ -182,7 +180,7 @@ class Guard:
             try:
                 os.write(self._pipe, _DONE)
             except BrokenPipeError:
-                pass  # its deadline has passed: it cleaned up and is gone
+                pass  # the deadline has passed, and the guard has cleaned up and ended
             os.close(self._pipe)
             os.waitpid(self._pid, 0)
 
@@ -197,7 +195,7 @@ class Guard:
                 continue
 
     def _watch(self, reading: int, writing: int) -> None:
-        """The guard's whole life; never returns into the caller's code."""
+        """Run the guard. Never returns to the caller."""
         try:
             os.close(writing)
             os.setsid()
@@ -212,7 +210,7 @@ class Guard:
 
     @staticmethod
     def _leave_streams(keep: int) -> None:
-        """The caller's pipes must not stay open here: Ansible waits for their end."""
+        """Close the pipes of the caller: Ansible waits until they are closed."""
         null = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(null, stream)

@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Waiting for the flock of a file, and who holds it. /proc/locks does not show locks of processes outside of this PID namespace, or shows them with pid 0."""
+"""Wait for the flock of a file, and find out who holds it.
+
+/proc/locks omits the locks of processes outside this PID namespace, or shows them with pid 0.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import re
 import time
 from typing import Iterable, List, NamedTuple, Sequence, Tuple
 
+from .procfs import read_text
 from .words import printable
 
 UNSEEN = "a process that cannot be seen from here: it runs in another PID namespace (a container), on another host, or has ended"
@@ -82,7 +86,6 @@ def _devices(descriptor: int, proc: str) -> Iterable[int]:
 
 def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read()
+        return read_text(path)
     except OSError:
         return ""

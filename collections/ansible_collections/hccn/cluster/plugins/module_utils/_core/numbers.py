@@ -1,23 +1,40 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Numbers in texts of others."""
+"""Numbers and sizes in texts that tools and people wrote."""
 
 from __future__ import annotations
 
-from .errors import ParseError
+import re
+
+from .errors import InputError, ParseError
 
 MOST_DIGITS = 20
-"""Of a counter of 64 bits."""
+"""Digits of the largest counter of 64 bits."""
 
 
 def is_count(text: str) -> bool:
-    """Is it a number of ASCII digits that int() reads for sure? It refuses some texts that isdigit() likes (``²``), and thousands of digits."""
+    """Return True for ASCII digits that int() accepts. int() refuses some texts for which isdigit() is true (``²``), and thousands of digits."""
     return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
 
 
 def count_of(text: str) -> int:
-    """Of digits that a pattern has found. Raises ParseError for more of them than any tool prints."""
+    """Return the number that the digits found by a pattern stand for. Raises ParseError for more digits than any tool prints."""
     if len(text) > MOST_DIGITS:
         raise ParseError("a number of %d digits: %s..." % (len(text), text[:8]))
     return int(text)
+
+
+_SIZE = re.compile(r"([1-9][0-9]{0,17})([KMG]?)", re.IGNORECASE)
+_UNITS = {"": 1, "K": 1024, "M": 1024 ** 2, "G": 1024 ** 3}
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of ``64K``, ``2M``, ``1G`` or a plain number; K, M and G are powers of 1024, as in all these tools.
+
+    Raises InputError. Leading zeros are refused, since hccl_test reads them as octal.
+    """
+    match = _SIZE.fullmatch(str(text).strip())
+    if match is None:
+        raise InputError("size %r is not a positive number of bytes with an optional K, M or G" % (text,), "write 64K, 2M or 65536")
+    return int(match.group(1)) * _UNITS[match.group(2).upper()]

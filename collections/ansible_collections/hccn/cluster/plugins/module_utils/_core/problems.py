@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A problem: one finding about a file, a table or a device, in the one shape that every module returns."""
+"""A problem of a file, a table or a device, in the form in which every module returns it."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Problem:
     error_code: Optional[str] = None
 
     def as_dict(self) -> dict:
-        """The keys that apply; the others are absent."""
+        """Return the fields that are set."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 def as_dicts(problems: Iterable[Problem]) -> List[dict]:
-    """Problems as module results, in the order given."""
+    """Return problems as module results, in the order given."""
     return [problem.as_dict() for problem in problems]
 
 
 def fails(problems: Iterable[Problem], fail_on: str) -> bool:
-    """Does a check with ``fail_on: error|warning|never`` fail on these problems?"""
+    """Return True if a check with ``fail_on: error|warning|never`` fails on these problems."""
     if fail_on == "never":
         return False
     failing = ("error",) if fail_on == "error" else SEVERITIES

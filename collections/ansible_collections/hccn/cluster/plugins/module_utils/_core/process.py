@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Child processes: argv lists only, the C locale, a deadline, a process group of their own.
 
-A child that outlives this process is the guard's business (``_core.guard``): every child carries ``MARK`` in its environment.
+The guard (``_core.guard``) ends children that outlive this process: every child carries ``MARK`` in its environment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import IO, Dict, Mapping, Optional, Sequence, Tuple
 from .errors import HccnError
 
 MARK = "HCCN_CLUSTER_GUARD"
-"""Environment variable by which the guard finds the children of one run, also those that left their group."""
+"""Environment variable by which the guard finds the children of a run, also those that left their process group."""
 
 OUTPUT_LIMIT = 10 * 1024 * 1024
 """Bytes of each stream that are kept; roce_test's report buffer is 90 kB, the largest table of hccl_test far below 1 MB."""
@@ -29,7 +29,7 @@ OUTPUT_LIMIT = 10 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Result:
-    """What a finished child left. ``rc`` is negative for a signal, as in subprocess; ``timed_out``: it was killed at its deadline."""
+    """The result of a finished child. ``rc`` is negative for a signal, as in subprocess; ``timed_out``: it was killed at its deadline."""
 
     argv: Tuple[str, ...]
     rc: int
@@ -48,22 +48,22 @@ def _environment(extra: Optional[Mapping[str, str]]) -> Dict[str, str]:
 
 
 _EXHAUSTED = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-"""Of fork and pipe: the host's limits, not the program's fault."""
+"""Errors of fork and pipe when a limit of the host is reached."""
 
 _REAP_SECONDS = 0.05
-"""How long after its files were closed a process that ends may take until it can be reaped."""
+"""How long it may take until a process can be reaped, after its files were closed."""
 
 
 class Child:
-    """A started child. Its output goes to unlinked files, so a child that prints without end cannot block or fill memory.
+    """A started child. Its output goes to unlinked files, so a child that prints without end can neither block nor fill the memory.
 
-    It also holds a pipe whose end tells at once that it has ended, so that ``listen`` need not ask again and again.
+    It also holds a pipe, which is closed when it ends, so that ``listen`` need not poll.
     """
 
     def __init__(self, argv: Sequence[str], timeout: float, env: Optional[Mapping[str, str]] = None, cwd: Optional[str] = None) -> None:
-        """Starts ``argv`` with nothing on standard input; it is killed ``timeout`` seconds from now.
+        """Start ``argv`` with an empty standard input, to be killed after ``timeout`` seconds.
 
-        Raises HccnError ``tool_missing``, ``tool_not_executable``, or ``cannot_start`` where the host has no more of something.
+        Raises HccnError ``tool_missing``, ``tool_not_executable``, or ``cannot_start`` where a limit of the host is reached.
         """
         self.argv = tuple(argv)
         self.started_at = time.time()
@@ -107,7 +107,7 @@ class Child:
         return self._popen.pid
 
     def poll(self) -> bool:
-        """Has it ended? A child past its deadline is killed first."""
+        """Return True if the child has ended. A child past its deadline is killed first."""
         if self._popen.poll() is not None:
             return True
         if time.monotonic() >= self._deadline:
@@ -117,7 +117,7 @@ class Child:
         return False
 
     def listen(self, seconds: float, other: Optional[int] = None) -> bool:
-        """Waits until the descriptor ``other`` can be read (True), the child has ended, or ``seconds`` are over."""
+        """Wait until the descriptor ``other`` can be read (True), the child has ended, or ``seconds`` are over."""
         waiting = select.poll()
         for descriptor in (other, self._end):
             if descriptor is not None:
@@ -128,7 +128,7 @@ class Child:
             try:
                 self._popen.wait(_REAP_SECONDS)
             except subprocess.TimeoutExpired:
-                pass  # it closed what it did not know and goes on: from now on only time tells
+                pass  # it closed descriptors that it did not open, and goes on: from now on it is polled
         return other is not None and other in ready
 
     def _forget_end(self) -> None:
@@ -137,7 +137,7 @@ class Child:
             self._end = None
 
     def kill(self) -> None:
-        """SIGKILL to its whole group, then reaped. Nothing where it has ended: its number may be another's by now."""
+        """Send SIGKILL to the process group and reap the child. Do nothing if it has ended: another process may have its pid by now."""
         self._forget_end()
         if self._popen.poll() is not None:
             return
@@ -148,7 +148,7 @@ class Child:
         self._popen.wait()
 
     def wait(self) -> Result:
-        """Its result, at the latest at its deadline. Once only: the output is closed then."""
+        """Return the result, at the latest at the deadline. May be called once only, since it closes the output."""
         try:
             self._popen.wait(max(0.0, self._deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -169,7 +169,7 @@ def _text(stream: IO[bytes]) -> str:
 
 
 def run(argv: Sequence[str], timeout: float, env: Optional[Mapping[str, str]] = None, cwd: Optional[str] = None) -> Result:
-    """Runs ``argv`` to its end or its deadline. An interrupt of this process takes the child along."""
+    """Run ``argv`` until it ends or its deadline passes. An exception in this process, such as an interrupt, kills the child."""
     child = Child(argv, timeout, env, cwd)
     try:
         return child.wait()

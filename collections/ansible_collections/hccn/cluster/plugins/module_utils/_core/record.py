@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The one record of everything that is kept: measurements, device states, verdicts."""
+"""The record format of everything that is kept: measurements, device states, verdicts."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ STATUSES = ("ok", "failed", "not_run")
 
 
 def utc(moment: Optional[float] = None) -> str:
-    """RFC 3339 in UTC with milliseconds, of seconds since the epoch (default: now)."""
+    """Return a time in seconds since the epoch (default: now) as RFC 3339 in UTC with milliseconds."""
     stamp = datetime.datetime.fromtimestamp(time.time() if moment is None else moment, datetime.timezone.utc)
     return stamp.strftime("%Y-%m-%dT%H:%M:%S.") + "%03dZ" % (stamp.microsecond // 1000)
 
 
 def record(kind: str, record_id: str, status: str = "ok", **fields: Any) -> Dict[str, Any]:
-    """A record of ``kind``; ``fields`` that are None are left out (keys that do not apply are absent).
+    """Return a record of ``kind``; ``fields`` that are None are left out.
 
-    Fields known to readers: tool operation measure source target hosts ranks options context samples error command
-    started_at duration_s. Raises ValueError for an unknown kind or status: that is a mistake of the caller.
+    Fields that readers know: tool operation measure source target hosts ranks options context samples error command
+    started_at duration_s. Raises ValueError for an unknown kind or status: that is an error of the caller.
     """
     if kind not in KINDS or status not in STATUSES:
         raise ValueError("unknown kind %r or status %r" % (kind, status))

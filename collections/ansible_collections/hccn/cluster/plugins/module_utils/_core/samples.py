@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The samples of a record: ``size_bytes`` with ``bandwidth_gbit_s`` or ``latency_us``, and what of them counts."""
+"""The samples of a record, ``size_bytes`` with ``bandwidth_gbit_s`` or ``latency_us``, and the value by which records are compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GBIT, MICROSECONDS = "Gbit/s", "us"
 
 
 class Worth(NamedTuple):
-    """What counts of a record: the bandwidth of its largest message, or the typical latency of its smallest."""
+    """The value by which records are compared: the bandwidth of the largest message, or the typical latency of the smallest."""
 
     value: float
     unit: str
@@ -19,7 +19,7 @@ class Worth(NamedTuple):
 
 
 def worth(samples: Sequence[Mapping[str, Any]]) -> Optional[Worth]:
-    """None where nothing was measured; zero is nothing. Raises ValueError or TypeError for what is no number."""
+    """Return the value of a record, None where nothing was measured or the value is zero. Raises ValueError or TypeError for values that are not numbers."""
     widths = [sample for sample in samples if sample.get("bandwidth_gbit_s")]
     if widths:
         largest = max(widths, key=lambda sample: sample.get("size_bytes") or 0)
@@ -32,5 +32,5 @@ def worth(samples: Sequence[Mapping[str, Any]]) -> Optional[Worth]:
 
 
 def typical(latency: Mapping[str, Any]) -> Any:
-    """Of ``latency_us``; perftest tells it, tools that do not tell the mean."""
+    """Return the typical latency of ``latency_us`` as perftest reports it, or the mean of tools that report no typical one."""
     return latency.get("typical", latency.get("avg"))

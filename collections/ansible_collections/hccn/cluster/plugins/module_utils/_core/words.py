@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Names and texts: lists of names, their order and how a sentence has them, and what others chose, made fit to be shown or quoted."""
+"""Format names and texts for sentences, sort names, and make texts from outside safe to show or quote."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from .numbers import is_count
 
 SHOWN = 8
 LONGEST_NAME, LONGEST_TEXT = 64, 2000
-"""Characters of a name, and of a sentence, that others chose and that is shown."""
+"""Most characters that are shown of a name, and of a sentence, from outside."""
 CUT = "..."
-"""In the place of what was cut off."""
+"""Stands for the part of a text that was cut off."""
 _NUMBER = re.compile(r"([0-9]+)")
+_DEVICE_NUMBER = r"((?:\b(?:device|NPU|npu)(?: id)? |(?<![\w-])-i |tls_enable_))%d(?!\w|\.\d)"
 _BETWEEN_WORDS = re.compile(r"[\s\u3000-\u303f\uff00-\uffef]")
-"""White space, and the punctuation of languages that are written without it."""
+"""White space, and the punctuation of languages that are written without white space."""
 
 
 def some(names: Sequence[str], shown: int = SHOWN, count: Optional[int] = None) -> str:
-    """``a, b and 3 more``: the first ``shown`` names. ``count``: how many there are in all, where ``names`` are only the first of them."""
+    """Return the first ``shown`` names, as in ``a, b and 3 more``. ``count``: how many names there are, if ``names`` is only the first part."""
     more = (len(names) if count is None else count) - len(names[:shown])
     return ", ".join(names[:shown]) + (" and %d more" % more if more > 0 else "")
 
@@ -43,13 +44,18 @@ def npus(devices: Iterable[int]) -> str:
     return ("NPU %s" if len(ids) == 1 else "NPUs %s") % ranges(ids)
 
 
+def without_device_number(text: str, device: int) -> str:
+    """Return the text with ``N`` in place of the number of its device, so that equal errors of several devices have equal texts."""
+    return re.sub(_DEVICE_NUMBER % device, r"\g<1>N", text)
+
+
 def natural(name: str) -> List[Tuple[int, int, str]]:
-    """A key by which n2 comes before n10, and numbers before letters."""
+    """Return a sort key by which n2 comes before n10, and numbers before letters."""
     return [(0, int(part), "") if is_count(part) else (1, 0, part) for part in _NUMBER.split(name) if part]
 
 
 def printable(text: Any, most: int = LONGEST_NAME) -> str:
-    """Return what others chose (a host, a switch, a process) as one line that a terminal shows as it is, of ``most`` characters at most.
+    """Return a text from outside (a host, a switch, a process) as one line of at most ``most`` characters that is safe to show on a terminal.
 
     Control characters, line ends, escape sequences and the marks that turn the direction of writing become ``?``. A text that is cut ends with a word.
     """
@@ -61,7 +67,7 @@ def printable(text: Any, most: int = LONGEST_NAME) -> str:
 
 
 def all_printable(value: Any, most: int = LONGEST_TEXT) -> Any:
-    """The value with every text in its lists and dictionaries made ``printable``."""
+    """Return the value with every text in its lists and dictionaries made ``printable``."""
     if isinstance(value, str):
         return printable(value, most)
     if isinstance(value, dict):

@@ -15,6 +15,7 @@ import signal
 import time
 from typing import Any, Dict, List, Mapping, Optional
 
+from .._core import procfs
 from .._core.detach import detach
 from .._core.errors import HccnError
 from .endpoint import Endpoint
@@ -34,11 +35,10 @@ def _stop(*_: Any) -> None:
 def started(pid: int) -> Optional[int]:
     """Return when a process started, in clock ticks; None if it does not run."""
     try:
-        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stream:
-            fields = stream.read().rpartition(")")[2].split()
+        found = procfs.stat_of(pid)
     except OSError:
         return None
-    return None if fields[0] == "Z" else int(fields[19])
+    return None if found.ended else found.start_ticks
 
 
 def write(path: str, content: Mapping[str, Any]) -> None:

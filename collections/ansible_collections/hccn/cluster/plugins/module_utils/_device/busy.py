@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Is a device at work? Asked before every set and before test traffic: a busy device is left alone unless the user says otherwise.
+"""Find out whether devices are at work, before every set and before test traffic: a busy device is left alone unless the user allows it.
 
-Two witnesses: the process table of npu-smi, and the queue pairs on the device (``-qp_info -g``), since npu-smi does not see every container.
+Two sources: the process table of npu-smi, and the queue pairs of the device (``-qp_info -g``), since npu-smi does not see every container.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from .._core.guard import is_own
 from .._core.numbers import count_of
 from .containers import place_of
 from .host import Host, has_device_files
-from .host import look as look_at
+from .host import probe as probe_host
 from .parse_npu_smi import Process
 from .read import MAX_PARALLEL
-from .smi import NpuSmi
-from .tool import HccnTool
+from .npu_smi import NpuSmi
+from .hccn_tool import HccnTool
 
 BUSY_HINT = "wait for the job to end, or set allow_busy: true"
 
 NOT_IDLE = frozenset({"device_busy", "busy_unknown"})
-"""Codes of the errors with which a device is left alone."""
+"""Error codes of devices that are left alone."""
 
 MAX_AGE_S = 1.0
-"""How old an answer of BusyProbe may be. All devices of a host share one call of npu-smi, so a run of thousands of pairs makes at most one a second."""
+"""Maximum age of an answer of BusyProbe. All devices of a host share a call of npu-smi, so a run of thousands of pairs makes at most one a second."""
 
 PROBE_TIMEOUT_S = 10.0
-"""Between two tests npu-smi has less time than elsewhere: the other end of the pair waits."""
+"""Deadline of npu-smi between two tests. It is shorter than elsewhere, since the other host of the pair waits."""
 
 SETTLE_S = 2.0
 _SETTLE_PAUSE_S = 0.2
@@ -44,8 +44,8 @@ _SETTLE_PAUSE_S = 0.2
 _QP_COUNT = re.compile(r"^total_qp_count:\s*(\d+)", re.MULTILINE)
 
 
-def _told(one: Process) -> str:
-    """A process by its pid, its name, and the pod or container that it belongs to, as far as they can be seen."""
+def _process_name(one: Process) -> str:
+    """Return the pid of a process, with its name and its pod or container as far as they are visible."""
     place = place_of(one.pid)
     where = None
     if place is not None:
@@ -56,22 +56,22 @@ def _told(one: Process) -> str:
 
 @dataclass(frozen=True)
 class Work:
-    """What a device does: its processes, and its queue pairs (None where the tool cannot tell)."""
+    """The work of a device: its processes, and the number of its queue pairs (None where the tool does not report it)."""
 
     processes: Tuple[Process, ...]
     queue_pairs: Optional[int]
 
     @property
     def sentence(self) -> str:
-        """Empty for an idle device."""
-        parts = [_told(one) for one in self.processes]
+        """Describe the work; empty for an idle device."""
+        parts = [_process_name(one) for one in self.processes]
         if not parts and self.queue_pairs:
             parts = ["%d queue pairs" % self.queue_pairs]
         return ", ".join(parts)
 
 
 def processes_by_device(host: Host, processes: Sequence[Process]) -> Dict[int, List[Process]]:
-    """npu-smi's (NPU, chip) as physical ids; a process on a chip that is not known is an error of its own, never dropped."""
+    """Return the processes by physical device id. A process on an unknown chip raises HccnError ``busy_unknown``, it is never dropped."""
     names = {(chip.npu, chip.chip): chip.device for chip in host.chips}
     found: Dict[int, List[Process]] = {}
     for one in processes:
@@ -83,13 +83,13 @@ def processes_by_device(host: Host, processes: Sequence[Process]) -> Dict[int, L
 
 
 def refuse_work_here(smi: NpuSmi, devices: int, dev: str = "/dev") -> None:
-    """Raises HccnError where one of the first ``devices`` NPUs of this host has a process (``device_busy``) or npu-smi cannot tell.
+    """Raise HccnError ``device_busy`` if one of the first ``devices`` NPUs of this host has a process, ``busy_unknown`` if npu-smi does not report it.
 
-    For tools that take the NPUs by number without hccn_tool. A host without NPUs has nothing to disturb; one with their device files has, whatever
-    npu-smi says.
+    For tools that use the NPUs by number without hccn_tool. A host without NPUs is idle, but a host with device files of NPUs has NPUs whatever npu-smi
+    reports.
     """
     try:
-        seen = look_at(smi)
+        seen = probe_host(smi)
     except HccnError as error:
         if error.code != "no_device":
             raise
@@ -118,8 +118,8 @@ def _queue_pairs(tool: HccnTool, device: int) -> Optional[int]:
         return None
 
 
-def look(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Dict[int, Work]:
-    """The work of each device. Raises HccnError ``busy_unknown`` where npu-smi cannot tell: not knowing is not idle."""
+def probe(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Dict[int, Work]:
+    """Return the work of each device. Raises HccnError ``busy_unknown`` where npu-smi does not report it, since unknown does not mean idle."""
     if not devices:
         return {}
     try:
@@ -132,11 +132,11 @@ def look(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int]) -> Dic
 
 
 def refusals(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int], allow_busy: bool) -> Dict[int, Dict[str, Any]]:
-    """The error of each device that must be left alone; empty with ``allow_busy``, and then nothing is asked."""
+    """Return the error of each device that must be left alone. With ``allow_busy`` nothing is probed and the result is empty."""
     if allow_busy:
         return {}
     try:
-        work = look(tool, smi, host, devices)
+        work = probe(tool, smi, host, devices)
     except HccnError as error:
         return {device: error.as_dict() for device in devices}
     return {
@@ -146,7 +146,7 @@ def refusals(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int], al
 
 
 class _Recent:
-    """The answer to one question, an error too, kept for MAX_AGE_S after it came. Threads that ask meanwhile wait for it and share it."""
+    """Caches the result of a call, or its error, for MAX_AGE_S. Threads that ask during the call wait for it and share the result."""
 
     def __init__(self, ask: Callable[[], Any], now: Callable[[], float]) -> None:
         self._ask = ask
@@ -172,7 +172,7 @@ class _Recent:
 
 
 class BusyProbe:
-    """Tells a run again and again whether its devices have other work. Used by several threads; ``now`` and ``sleep`` are replaced in tests."""
+    """Checks during a run whether devices have other work. Safe for several threads; tests replace ``now`` and ``sleep``."""
 
     def __init__(self, tool: HccnTool, smi: NpuSmi, host: Host, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep) -> None:
         self._tool = tool
@@ -208,7 +208,7 @@ class BusyProbe:
             raise HccnError("device_busy", "device %d is at work: %s" % (device, work.sentence), BUSY_HINT)
 
     def _queue_pairs(self, device: int) -> Optional[int]:
-        """Those that stay: after a reset the device may need a moment to give up the queue pairs of the test before."""
+        """Return the queue pairs that persist: after a reset, the device may need a moment to release those of the previous test."""
         recent = self._pairs.setdefault(device, _Recent(lambda: _queue_pairs(self._tool, device), self._now))
         found: Optional[int] = recent.get()
         end = self._now() + SETTLE_S

@@ -13,15 +13,15 @@ from typing import Any, Dict, Optional
 from .._core.errors import HccnError
 
 FILE = "hccn-cluster-hccn-conf.json"
-"""Runtimes read every *.json and *.yaml of the folder, so the name only has to be nobody else's."""
+"""Runtimes read every *.json and *.yaml of the folder, so the name only has to be unique."""
 
 KIND = "hccn.cluster/conf"
 DEVICE = "hccn-conf"
 NAME = "%s=%s" % (KIND, DEVICE)
-"""What ``--device`` of docker and podman takes."""
+"""The value of ``--device`` for docker and podman."""
 
 VERSION = "0.3.0"
-"""The first released version of the specification; newer runtimes read it, and nothing here needs more (SPEC.md, released versions)."""
+"""The first released version of the specification. Newer runtimes read it, and no later feature is used (SPEC.md, released versions)."""
 
 _MODE = 0o644
 _FOLDER_MODE = 0o755
@@ -29,18 +29,18 @@ _MAX_BYTES = 1024 * 1024
 
 
 def document(path: str, container_path: str) -> Dict[str, Any]:
-    """The spec. Version 0.3.0 knows no ``type`` of a mount: the option ``bind`` makes it one."""
+    """Return the spec. Version 0.3.0 has no ``type`` of a mount, so the option ``bind`` makes it a bind mount."""
     mount = {"hostPath": path, "containerPath": container_path, "options": ["ro", "nosuid", "nodev", "bind"]}
     return {"cdiVersion": VERSION, "kind": KIND, "devices": [{"name": DEVICE, "containerEdits": {"mounts": [mount]}}]}
 
 
 def text(path: str, container_path: str) -> str:
-    """The spec as it is written."""
+    """Return the content of the spec file."""
     return json.dumps(document(path, container_path), indent=2) + "\n"
 
 
 def read(spec: str) -> Optional[str]:
-    """The file as it is, None where there is none. Raises HccnError ``cdi_unreadable``."""
+    """Return the content of the file, None if it does not exist. Raises HccnError ``cdi_unreadable``."""
     try:
         with open(spec, "rb") as stream:
             return stream.read(_MAX_BYTES).decode("utf-8", "replace")
@@ -51,7 +51,7 @@ def read(spec: str) -> Optional[str]:
 
 
 def write(spec: str, content: str) -> None:
-    """The whole file or, on any failure, the old one. Makes the folder. Raises HccnError ``cdi_unwritable``."""
+    """Write the file atomically, and create its folder. Raises HccnError ``cdi_unwritable``."""
     try:
         _make_folder(os.path.dirname(spec))
         _replace(spec, content)
@@ -66,7 +66,7 @@ def _make_folder(folder: str) -> None:
 
 
 def _replace(spec: str, content: str) -> None:
-    # No ending of a spec: a runtime that watches the folder must not read half a file.
+    # The temporary name has no suffix of a spec: a runtime that watches the folder must not read half a file.
     descriptor, temporary = tempfile.mkstemp(prefix=".hccn-conf-", dir=os.path.dirname(spec))
     try:
         with os.fdopen(descriptor, "w") as stream:
@@ -81,7 +81,7 @@ def _replace(spec: str, content: str) -> None:
 
 
 def remove(spec: str) -> None:
-    """The file only, never its folder. Raises HccnError ``cdi_unwritable``."""
+    """Remove the file, but not its folder. Raises HccnError ``cdi_unwritable``."""
     try:
         os.unlink(spec)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""hccn.conf as data: pure functions from text to settings, and from text and wishes to new text.
+"""hccn.conf as data: pure functions from text to settings, and from text and wanted values to new text.
 
 Grammar (source: hicann/driver cfg.c, tool.c, tool_recovery.c): a line ``key_<physical id>=value``, no blanks around ``=``, exact key;
 lines that start with # or are shorter than 3 characters are ignored; the first line of a key wins.
@@ -14,23 +14,23 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 REPEATABLE_KEYS = ("arp", "ip_rule", "ip_route", "IPv6neigh", "IPv6route_address")
-"""Keys that may stand on several lines; all others count once, first line wins."""
+"""Keys that may be repeated; of all others the first line wins."""
 
 NUL_BYTES = "nul_bytes"
-"""Code of what a write leaves that was cut off: the file is as long as its new text, and NUL bytes fill what was not written."""
+"""Error code of a file after an interrupted write: it has the length of the new text, and NUL bytes fill the part that was not written."""
 
 _NULS = re.compile(r"\0+\n?")
 _NULS_FIRST = re.compile(r"^\0+\n?", re.MULTILINE)
 
 MIN_LINE = 3
-"""Shorter lines are ignored by the tool."""
+"""The tool ignores shorter lines."""
 
 _LINE = re.compile(r"^([^=\s]+)_(\d{1,9})=(.*)$")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One line: ``key`` without the device, ``line`` counted from 1."""
+    """A line: ``key`` without the device, ``line`` counted from 1."""
 
     device: int
     key: str
@@ -43,12 +43,12 @@ class Setting:
 
 
 def lines_of(text: str) -> List[str]:
-    """Lines with their ends, as the tool sees them: cut at LF only."""
+    """Return the lines with their line ends. Like the tool, split at LF only."""
     return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
 def parse_line(line: str, number: int = 0) -> Optional[Setting]:
-    """A setting, or None for a comment, a blank or a line that the tool would ignore. A NUL byte ends it: the tool takes lines as C strings."""
+    """Return the setting of a line, None for a comment, a blank line and a line that the tool ignores. A NUL byte ends a line, as in C strings."""
     content = line.partition("\0")[0].rstrip("\r\n")
     if content.startswith("#") or len(content) < MIN_LINE:
         return None
@@ -59,13 +59,13 @@ def parse_line(line: str, number: int = 0) -> Optional[Setting]:
 
 
 def settings(text: str) -> List[Setting]:
-    """All settings in the order of the file."""
+    """Return all settings in the order of the file."""
     parsed = (parse_line(line, number) for number, line in enumerate(lines_of(text), 1))
     return [setting for setting in parsed if setting is not None]
 
 
 def value_of(text: str, device: int, key: str) -> Optional[str]:
-    """The value that the tool reads: that of the first line."""
+    """Return the value that the tool reads, that of the first line of the key."""
     for setting in settings(text):
         if setting.device == device and setting.key == key:
             return setting.value
@@ -73,7 +73,7 @@ def value_of(text: str, device: int, key: str) -> Optional[str]:
 
 
 def values_by_device(text: str) -> Dict[int, Dict[str, str]]:
-    """The values that the tool reads, each that of the first line of its key, by device and key."""
+    """Return the values that the tool reads, those of the first line of each key, by device and key."""
     found: Dict[int, Dict[str, str]] = {}
     for setting in settings(text):
         found.setdefault(setting.device, {}).setdefault(setting.key, setting.value)
@@ -81,7 +81,7 @@ def values_by_device(text: str) -> Dict[int, Dict[str, str]]:
 
 
 def ends_well(text: str) -> bool:
-    """Does the last line end in a newline? If not, the tool glues the next key to it."""
+    """Return True if the last line ends in a newline. Otherwise the tool appends the next key to that line."""
     return not text or text.endswith("\n")
 
 
@@ -93,7 +93,7 @@ def end_fault(text: str) -> Optional[str]:
 
 
 def without_nuls(text: str) -> str:
-    """Return the text without NUL bytes. In mid-line they become the end of the line: the last line may have had none when it was written behind."""
+    """Return the text without NUL bytes. Within a line they become a line end, which the last line may have lacked."""
     return _NULS.sub("\n", _NULS_FIRST.sub("", text)) if "\0" in text else text
 
 
@@ -102,9 +102,9 @@ Wishes = Mapping[Tuple[int, str], Sequence[str]]
 
 
 def edit(text: str, wishes: Wishes) -> str:
-    """The text with exactly these values for these keys; everything else stays as it is, byte for byte, but NUL bytes, which go.
+    """Return the text with exactly these values for these keys. Everything else stays byte for byte, except that NUL bytes are removed.
 
-    A key keeps the place of its first line, further lines of it go; new keys come at the end. The result ends in a newline.
+    A key keeps the position of its first line and loses further lines; new keys are appended. The result ends in a newline.
     """
     lines = lines_of(without_nuls(text))
     if lines and not ends_well(lines[-1]):

@@ -13,12 +13,17 @@ import difflib
 import ipaddress
 import re
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Mapping
 
 from .._core.numbers import is_count
 from .._core.problems import Problem
 from .._core.words import beginning
 from .conf import MIN_LINE, NUL_BYTES, REPEATABLE_KEYS, Setting, ends_well, lines_of, settings, without_nuls
 from .network_config import MTU
+from . import conf
+from .network_config import network_of
+from .network_items import AUTO_PORT, ITEMS
+
 
 MAX_LINE = 384
 """Characters of a line that the tool reads (hicann/driver cfg.c)."""
@@ -100,7 +105,7 @@ def _prefix(value: str) -> Optional[str]:
     return None if is_count(value) and int(value) <= 128 else "%r is not a prefix length of 0 to 128" % value
 
 
-def _switch(value: str) -> Optional[str]:
+def _flag(value: str) -> Optional[str]:
     return None if value in ("0", "1") else "%r is neither 0 nor 1" % value
 
 
@@ -110,7 +115,7 @@ def _mtu(value: str) -> Optional[str]:
 
 VALUE_RULES: Dict[str, Callable[[str], Optional[str]]] = {
     "address": _address, "netmask": _netmask, "gateway": _address, "netdetect": _address, "IPv6address": _address6, "IPv6netmask": _prefix,
-    "IPv6gateway": _address6, "IPv6netdetect": _address6, "tls_enable": _switch, "send_arp_status": _switch, "mtu": _mtu,
+    "IPv6gateway": _address6, "IPv6netdetect": _address6, "tls_enable": _flag, "send_arp_status": _flag, "mtu": _mtu,
 }
 
 
@@ -210,3 +215,53 @@ def check(text: str, present: Optional[Sequence[int]] = None) -> List[Problem]:
     if present is not None:
         problems += list(_absent_devices(found, present))
     return problems
+
+
+def _values(entry: Mapping[str, Any]) -> Dict[str, str]:
+    """The keys of hccn.conf that an entry of ``config`` of device_network sets, by their names without the device."""
+    found: Dict[str, str] = {}
+    for item in ITEMS:
+        for option, key in zip(item.options, item.keys):
+            value = entry.get(option)
+            if isinstance(value, (str, int)) and not isinstance(value, bool):
+                found[key] = AUTO_PORT if key == "roce_port" and value == "auto" else str(value)
+    return found
+
+
+def _loses_gateway(text: str, device: int, values: Mapping[str, str]) -> bool:
+    """Will an address that is not yet in the file take away the file's gateway, which lies outside of its network?"""
+    old = {key: conf.value_of(text, device, key) for key in ("address", "netmask", "gateway")}
+    if old["gateway"] is None or "gateway" in values or not {"address", "netmask"} <= set(values):
+        return False
+    if (old["address"], old["netmask"]) == (values["address"], values["netmask"]):
+        return False  # then there may be nothing to set
+    try:
+        return ipaddress.ip_address(old["gateway"]) not in network_of(values["address"], values["netmask"])
+    except ValueError:
+        return True
+
+
+def foreseen(text: str, config: Sequence[Mapping[str, Any]]) -> str:
+    """Return the text as device_network with ``config`` will leave it, as far as conf_check reads it."""
+    wishes: Dict[Tuple[int, str], List[str]] = {}
+    for entry in config:
+        device = entry.get("id")
+        if isinstance(device, int) and not isinstance(device, bool):
+            values = _values(entry)
+            wishes.update({(device, key): [value] for key, value in values.items()})
+            if _loses_gateway(text, device, values):
+                wishes[(device, "gateway")] = []
+    return conf.edit(text, wishes)
+
+
+def _identity(problem: Problem) -> Tuple[str, Optional[int], str]:
+    """Lines move when others go."""
+    return problem.rule, problem.device, problem.message
+
+
+def pending(problems: Sequence[Problem], text: str, config: Sequence[Mapping[str, Any]]) -> List[Problem]:
+    """Return those of the ``problems`` of ``text`` that are gone when ``config`` is set."""
+    if not problems or not config:
+        return []
+    left = {_identity(problem) for problem in check(foreseen(text, config))}
+    return [problem for problem in problems if _identity(problem) not in left]

@@ -17,11 +17,11 @@ from .._core.errors import HccnError
 from . import conf
 
 MAX_BYTES = 1024 * 1024
-"""About what the tool takes (hicann/driver cfg.c)."""
+"""About the size that the tool accepts (hicann/driver cfg.c)."""
 
 
 def read(path: str) -> Optional[str]:
-    """The text, None where there is no file. Raises HccnError ``conf_unreadable``."""
+    """Return the text, None if the file does not exist. Raises HccnError ``conf_unreadable``."""
     try:
         with open(path, "rb") as stream:
             return _decode(stream.read(MAX_BYTES + 1), path)
@@ -32,7 +32,7 @@ def read(path: str) -> Optional[str]:
 
 
 def bad_end(path: str, text: str, consequence: str) -> HccnError:
-    """Return the error of a text that does not end well: hccn_tool glues the next key to its last line."""
+    """Return the error of a text without a proper end: hccn_tool would append the next key to its last line."""
     if conf.end_fault(text) == conf.NUL_BYTES:
         return HccnError(conf.NUL_BYTES, "%s ends in NUL bytes, left by a write that was cut off: %s" % (path, consequence),
                          "hccn.cluster.hccn_conf removes them")
@@ -40,7 +40,7 @@ def bad_end(path: str, text: str, consequence: str) -> HccnError:
 
 
 def require_end(path: str, text: Optional[str]) -> None:
-    """Can hccn_tool write down what it sets? Raises HccnError ``conf_missing``, ``no_final_newline``, ``nul_bytes`` or ``conf_unwritable``."""
+    """Require that hccn_tool can write the file. Raises HccnError ``conf_missing``, ``no_final_newline``, ``nul_bytes`` or ``conf_unwritable``."""
     if text is None:
         raise _missing(path)
     if not conf.ends_well(text):
@@ -93,9 +93,9 @@ def _write(descriptor: int, content: bytes, offset: int) -> None:
 
 
 def _overwrite(descriptor: int, before: bytes, after: bytes) -> None:
-    """Write the new text over the old one, so that between two system calls the file is one of both, but for empty lines, which the tool ignores.
+    """Overwrite the old text, so that after each system call the file contains the old or the new text, except for empty lines, which the tool ignores.
 
-    A file that grows gets empty lines first: there the disk may be full. One that shrinks gets them at the end of its text, and is cut last.
+    A file that grows is first extended by empty lines, where a full disk shows. A file that shrinks is filled with empty lines and truncated last.
     """
     same = len(os.path.commonprefix([before, after]))
     try:
@@ -114,7 +114,7 @@ def _put_back(descriptor: int, before: bytes) -> None:
         os.ftruncate(descriptor, len(before))
         os.fsync(descriptor)
     except OSError:
-        pass  # what the file holds then is read and reported
+        pass  # the caller reads and reports the content of the file
 
 
 def _failure(descriptor: int, path: str, before: bytes, error: OSError) -> HccnError:
@@ -126,7 +126,7 @@ def _failure(descriptor: int, path: str, before: bytes, error: OSError) -> HccnE
 
 
 def change(path: str, edit: Callable[[str], str], timeout: float, before_write: Optional[Callable[[str], None]] = None) -> bool:
-    """Reads, edits and writes the file under one lock; was it changed? ``before_write`` is given the old text (for a backup).
+    """Read, edit and write the file under one lock; return True if it changed. ``before_write`` receives the old text (for a backup).
 
     Raises HccnError ``conf_missing``, ``conf_locked``, ``conf_unwritable`` (the file holds the old text then), ``conf_damaged`` or ``conf_too_large``.
     """
@@ -147,7 +147,7 @@ def change(path: str, edit: Callable[[str], str], timeout: float, before_write: 
 
 
 def create(path: str, mode: int = 0o644) -> None:
-    """An empty file as the driver's installer makes it, root:root 0644 whatever the umask, never behind a link; one that is there stays as it is.
+    """Create an empty file like the driver's installer, root:root 0644 whatever the umask, never through a link. An existing file stays as it is.
 
     Raises HccnError ``conf_unwritable``.
     """

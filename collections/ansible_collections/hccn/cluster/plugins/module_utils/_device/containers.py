@@ -11,8 +11,8 @@ import stat
 from dataclasses import dataclass
 from typing import Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
+from .._core import procfs
 from .._core.errors import HccnError, ParseError
-from .._core.numbers import is_count
 from . import inside
 
 _ID = "([0-9a-f]{64})"
@@ -26,9 +26,6 @@ _BARE = re.compile("^%s$" % _ID)
 _LXC = re.compile(r"^lxc\.payload\.(.+)$")
 # Static pods have the hash of their manifest in place of a UUID; systemd does not allow "-" within a name's part.
 _POD = re.compile(r"pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?(?:$|[:/])")
-
-_KERNEL_THREAD = 0x00200000
-"""PF_KTHREAD (include/linux/sched.h), a bit of the field ``flags`` of /proc/PID/stat."""
 
 _GONE = (FileNotFoundError, ProcessLookupError)
 _NPU_NAME = re.compile("^davinci[0-9]+$")
@@ -168,30 +165,20 @@ def _visible_npus(process: str) -> Set[int]:
         os.close(directory)
 
 
-@dataclass(frozen=True)
-class Stat:
-    """``headless``: its first thread has ended and others run on, so that /proc/PID shows neither its files nor its root."""
-
-    kernel_thread: bool
-    headless: bool
-
-
-def parse_stat(text: str) -> Stat:
-    """/proc/PID/stat; the command in it may hold blanks and brackets. Raises ParseError."""
-    fields = text.rpartition(")")[2].split()
+def _is_kernel_thread(pid: int, proc: str) -> bool:
+    """Return False also where the process cannot be read."""
     try:
-        state, flags, threads = fields[0], int(fields[6]), int(fields[17])
-    except (IndexError, ValueError) as error:
-        raise inside.unlike_proc("stat", text) from error
-    return Stat(bool(flags & _KERNEL_THREAD), state == "Z" and threads > 1)
-
-
-def _stat(process: str) -> Stat:
-    """Neither of both where nothing can be told."""
-    try:
-        return parse_stat(inside.text(process + "/stat"))
+        return procfs.stat_of(pid, proc).kernel_thread
     except (OSError, ParseError):
-        return Stat(False, False)
+        return False
+
+
+def _is_headless(pid: int, proc: str) -> bool:
+    """Return False also where the process cannot be read."""
+    try:
+        return procfs.stat_of(pid, proc).headless
+    except (OSError, ParseError):
+        return False
 
 
 def _same_root(proc: str, process: str) -> bool:
@@ -222,24 +209,24 @@ class _Finder:
             pass  # Then what shares this process's namespace is the host, and the rest is looked at.
         return own
 
-    def look(self, pid: int) -> None:
+    def probe(self, pid: int) -> None:
         """Raises nothing for a process that ends meanwhile."""
         process = "%s/%d" % (self._proc, pid)
         try:
-            self._look(pid, process)
+            self._probe(pid, process)
         except _GONE:
-            if _stat(process).headless:
+            if _is_headless(pid, self._proc):
                 self.unseen.append(pid)
         except OSError:
             # The first process is the host's own by definition.
-            if pid != 1 and not _stat(process).kernel_thread:
+            if pid != 1 and not _is_kernel_thread(pid, self._proc):
                 self.unseen.append(pid)
 
-    def _look(self, pid: int, process: str) -> None:
+    def _probe(self, pid: int, process: str) -> None:
         namespace = os.readlink(process + "/ns/mnt")
-        if namespace in self._own or _stat(process).kernel_thread:
+        if namespace in self._own or _is_kernel_thread(pid, self._proc):
             return
-        key = (namespace, parse_cgroup(inside.text(process + "/cgroup")))
+        key = (namespace, parse_cgroup(procfs.read_text(process + "/cgroup")))
         held = ids(_open_npus(process), self._host)
         if key not in self._visible:
             # Services of the host with mounts of their own (PrivateTmp= of systemd) see the host's whole /dev and are no containers.
@@ -261,14 +248,10 @@ class _Finder:
         return sorted(found, key=lambda one: min(one.pids))
 
 
-def _pids(proc: str) -> Iterable[int]:
-    return sorted(int(name) for name in os.listdir(proc) if is_count(name))
-
-
 def scan(proc: str = "/proc", dev: str = "/dev") -> Scan:
     """The running containers that hold NPUs of the host open or have them in their /dev. Only reads. Raises HccnError ``proc_unreadable``."""
     finder = _Finder(proc, host_npus(dev))
-    pids = list(_pids(proc))
+    pids = procfs.pids(proc)
     for pid in pids:
-        finder.look(pid)
+        finder.probe(pid)
     return Scan(tuple(finder.containers()), len(pids), tuple(finder.unseen), 1 not in pids)

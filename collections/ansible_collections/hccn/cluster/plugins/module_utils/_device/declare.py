@@ -11,10 +11,10 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts
-from . import conf, conf_check, conf_file, conf_pending, host, previous, recover, session
+from . import conf, conf_check, conf_file, host, previous, recover, session
 from .device_errors import failed, sentence
 from .host import MAX_DEVICE_ID, expand
-from .smi import NpuSmi
+from .npu_smi import NpuSmi
 
 _NUMBERED = re.compile(r"_\d+$")
 
@@ -72,7 +72,7 @@ def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[in
     """The devices that ``settings`` is for, and those of the host (None where it cannot be known and nobody asks for all)."""
     present: Optional[Sequence[int]]
     try:
-        present = host.look(NpuSmi(params["npu_smi"])).devices
+        present = host.probe(NpuSmi(params["npu_smi"])).devices
     except HccnError:
         if params["settings"] and [word.strip() for word in params["devices"]] == ["all"]:
             raise
@@ -123,7 +123,7 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
         result["recovered"] = recover.recover(here, after, conf_check.check(after, present), params["allow_busy"], check_mode)
         after = after if check_mode else _text(path, False) or ""
     problems = conf_check.check(after, present)
-    pending = conf_pending.pending(problems, after, params["pending_network"])
+    pending = conf_check.pending(problems, after, params["pending_network"])
     result.update(
         pending=as_dicts(pending),
         changed=after != before or missing or any(one["changed"] for one in result.get("recovered", ())), problems=as_dicts(problems),

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from .._core.words import npus
+from .._core.words import npus, without_device_number
+from .._core.errors import HccnError
+from .._core.foreign_text import without_templates
+
 
 NO_SUCH_DEVICE = "no_such_device"
 TOOL_MISSING = "tool_missing"
@@ -27,12 +29,8 @@ def shared(said: Sequence[Tuple[int, str]]) -> List[Tuple[List[int], str]]:
     """
     found: Dict[str, List[Tuple[int, str]]] = {}
     for device, text in said:
-        found.setdefault(_general(device, text), []).append((device, text))
+        found.setdefault(without_device_number(text, device), []).append((device, text))
     return [([device for device, _text in own], own[0][1] if len(own) == 1 else general) for general, own in found.items()]
-
-
-def _general(device: int, text: str) -> str:
-    return re.sub(r"(-i |device |NPU |tls_enable_)%d(?!\w|\.\d)" % device, r"\g<1>N", text)
 
 
 def text_of(error: Mapping[str, Any]) -> str:
@@ -63,3 +61,27 @@ def unusable(results: Sequence[Mapping[str, Any]], present: Sequence[int], unrel
                 having = [one["id"] for one in results if any(other["message"] == error["message"] for other in one["errors"])]
                 return {**{key: error[key] for key in ("code", "message", "hint") if key in error}, "devices": having}
     return None
+
+
+TEMPLATE_IN_NAME = "template_in_name"
+_NO_TOPICS = ("id", "errors")
+"""Keys of a device that are no topic. Messages of errors quote tools, and are only printed."""
+
+
+def refuse_templates(device: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return a device as device_info returns it, with None for each text that holds a template, and an entry of ``errors`` for its topic."""
+    made = dict(device)
+    errors: List[Dict[str, Any]] = []
+    for topic, value in device.items():
+        if topic not in _NO_TOPICS:
+            made[topic], places = without_templates(value, where=str(topic))
+            if places:
+                errors.append(dict(_template_error(places).as_dict(), topic=topic))
+    if errors:
+        made["errors"] = [*(device.get("errors") or ()), *errors]
+    return made
+
+
+def _template_error(places: List[str]) -> HccnError:
+    return HccnError(TEMPLATE_IN_NAME, "%s holds {{, {%% or {#, which Ansible could run as code, and is not used" % ", ".join(places[:3]),
+                     "rename it where it comes from: for lldp, the switch")

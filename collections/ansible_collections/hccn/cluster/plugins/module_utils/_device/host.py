@@ -13,7 +13,7 @@ from typing import Iterable, List, Optional, Sequence, Tuple
 from .._core.errors import HccnError, InputError
 from .._core.words import ranges
 from .parse_npu_smi import Chip
-from .smi import NpuSmi
+from .npu_smi import NpuSmi
 
 MAX_DEVICE_ID = 63
 """The largest physical id that any reader of rank tables takes (MindIE-LLM, ranktable_config.cpp)."""
@@ -96,7 +96,7 @@ def parse_device_files(names: Iterable[str]) -> Host:
     return Host(tuple(ids), None, None)
 
 
-def look(smi: NpuSmi, dev: str = "/dev") -> Host:
+def probe(smi: NpuSmi, dev: str = "/dev") -> Host:
     """The devices of this host, by npu-smi, else by the device files. Raises HccnError."""
     try:
         seen = smi.chips()

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import time
 from typing import Any, Dict, List, Mapping, Optional
+import hashlib
+from typing import Sequence
 
 from .._core.errors import HccnError
 from .._core.words import npus
-from . import conf_devices, device_errors, foreign_names, read, read_950, session
-from .machine import machine_id
+from . import device_errors, read, read_950, session
 
 
 def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
@@ -35,7 +36,7 @@ def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
         if "tls" in topics:
             after = here.conf_text()
             effects = read.side_effects(here.path, before, after)
-    if conf_devices.CONCERNED.intersection(topics):
+    if read.TOPICS_IN_CONF.intersection(topics):
         _add_conf(devices, after)
     found = {device["id"]: device for device in devices}
     everything = [found.get(device) or _absent(here, device) for device in here.devices]
@@ -49,7 +50,7 @@ def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
 
 def _text(here: session.Session, topics: List[str]) -> Optional[str]:
     """hccn.conf for the comparison alone, without which the devices can be read as well."""
-    if not conf_devices.CONCERNED.intersection(topics):
+    if not read.TOPICS_IN_CONF.intersection(topics):
         return None
     try:
         return here.conf_text()
@@ -58,9 +59,9 @@ def _text(here: session.Session, topics: List[str]) -> Optional[str]:
 
 
 def _add_conf(devices: List[Dict[str, Any]], text: Optional[str]) -> None:
-    said = conf_devices.described(text, [device["id"] for device in devices])
+    said = read.values_in_conf(text, [device["id"] for device in devices])
     for device in devices:
-        device.update(foreign_names.refused({"conf": said[device["id"]], "errors": device["errors"]}))
+        device.update(device_errors.refuse_templates({"conf": said[device["id"]], "errors": device["errors"]}))
 
 
 def _absent(here: session.Session, device: int) -> Dict[str, Any]:
@@ -78,3 +79,30 @@ def _judge(result: Dict[str, Any], here: session.Session, fail_on: Optional[str]
             result.update(failed=True, error=error, msg=HccnError(error["code"], error["message"], error.get("hint", "")).sentence())
     elif device_errors.failed(devices, fail_on):
         result.update(failed=True, msg=device_errors.sentence(devices))
+
+
+MACHINE_ID_PATHS = ("/etc/machine-id", "/sys/class/dmi/id/product_uuid")
+"""Both count where both can be read: machines that were installed from one image may share the first. Only root reads the second."""
+
+_MAX_BYTES = 256
+_ID_DIGITS = 16
+
+
+def _content(path: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(_MAX_BYTES).decode("ascii", "replace").strip()
+    except OSError:
+        return ""
+
+
+def machine_id(conf: str, paths: Sequence[str] = MACHINE_ID_PATHS) -> Optional[str]:
+    """Return an id of the machine that stays over reboots, None where nothing tells it.
+
+    The path of hccn.conf belongs to it: a host whose NPUs have a file of their own, as a simulated one, is no other host of the same machine.
+    """
+    told = [_content(path) for path in paths]
+    if not any(told):
+        return None
+    whole = "\n".join(told + [os.path.realpath(conf)])
+    return hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:_ID_DIGITS]

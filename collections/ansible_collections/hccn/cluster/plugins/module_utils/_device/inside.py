@@ -15,20 +15,13 @@ import stat
 from dataclasses import dataclass
 from typing import FrozenSet, List, Optional, Tuple
 
-from .._core.errors import ParseError
-from .._core.words import beginning
+from .._core.procfs import read_text, unlike_proc
 
 _MAX_LINKS = 40
 """As the kernel's own limit (MAXSYMLINKS, include/linux/namei.h)."""
 
 _IGNORES_READ_RIGHTS = 1 << 1 | 1 << 2
 """CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH (include/uapi/linux/capability.h)."""
-
-
-def text(path: str) -> str:
-    """A file of /proc. Raises OSError."""
-    with open(path, "rb") as stream:
-        return stream.read().decode("utf-8", "replace")
 
 
 def walk(root: int, path: str) -> int:
@@ -73,11 +66,6 @@ class User:
 EVERYONE = ((0, 2 ** 32),)
 
 
-def unlike_proc(name: str, content: str) -> ParseError:
-    """For a file of /proc/PID that is not as proc(5) describes it."""
-    return ParseError("/proc/PID/%s is not as proc(5) says: %r" % (name, beginning(content, 120)))
-
-
 def parse_status(status: str, uids: Tuple[Tuple[int, int], ...] = EVERYONE, gids: Tuple[Tuple[int, int], ...] = EVERYONE) -> User:
     """/proc/PID/status: file-system uid and gid (the fourth of each line), further groups, effective capabilities. Raises ParseError."""
     fields = {key: value.split() for key, _colon, value in (line.partition(":") for line in status.splitlines())}
@@ -99,14 +87,14 @@ def parse_id_map(lines: str) -> Tuple[Tuple[int, int], ...]:
 
 def _id_map(process: str, name: str) -> Tuple[Tuple[int, int], ...]:
     try:
-        return parse_id_map(text("%s/%s" % (process, name)))
+        return parse_id_map(read_text("%s/%s" % (process, name)))
     except FileNotFoundError:
         return EVERYONE  # a kernel without user namespaces
 
 
 def user(process: str, own: str) -> User:
     """The user of ``process`` (/proc/PID); ``own`` is /proc/self. Raises OSError."""
-    status = text(process + "/status")
+    status = read_text(process + "/status")
     if os.readlink(process + "/ns/user") == os.readlink(own + "/ns/user"):
         return parse_status(status)  # its map tells of the namespace around both
     return parse_status(status, _id_map(process, "uid_map"), _id_map(process, "gid_map"))
@@ -160,13 +148,13 @@ def _content(place: int, limit: int) -> bytes:
         return stream.read(limit + 1)
 
 
-def see(process: str, own: str, root: int, path: str, identity: Tuple[int, int], size: int) -> Seen:
+def inspect(process: str, own: str, root: int, path: str, identity: Tuple[int, int], size: int) -> Seen:
     """``path`` below ``root`` as the process sees it; ``identity`` (device and inode) and ``size`` are those of the host's file.
 
     Raises FileNotFoundError or NotADirectoryError where nothing is there, and OSError.
     """
     who = user(process, own)
-    mounts = parse_mountinfo(text(process + "/mountinfo"))
+    mounts = parse_mountinfo(read_text(process + "/mountinfo"))
     place = walk(root, path)
     try:
         entry = os.fstat(place)

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts, fails
+from .._core.procfs import read_text
 from .._core.words import printable
 from . import cdi, conf_file, containers, inside
 
@@ -55,8 +56,8 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Ends:
-    """The two ends: the host's path and the container's."""
+class MountPaths:
+    """The two paths: the host's path and the container's."""
 
     path: str
     container_path: str
@@ -119,32 +120,32 @@ def _where(one: containers.Container, pid: int, command: str) -> str:
     return "container %s%s pid %d (%s)" % (name, pod, pid, command)
 
 
-def _verdict(seen: Optional[inside.Seen], host: HostFile, ends: Ends, one: containers.Container) -> Tuple[str, str, str]:
+def _verdict(seen: Optional[inside.Seen], host: HostFile, paths: MountPaths, one: containers.Container) -> Tuple[str, str, str]:
     """State, message and remedy; the latter two are empty where all is well."""
-    path = ends.container_path
+    path = paths.container_path
     if seen is None:
-        return "missing", "%s is not there: %s" % (path, _NO_RUNTIME_MOUNTS), ends.recreate(one)
+        return "missing", "%s is not there: %s" % (path, _NO_RUNTIME_MOUNTS), paths.recreate(one)
     same = host.missing is None and (seen.device, seen.inode) == host.identity
     if not seen.regular:
-        return "unreadable", "%s is no regular file; docker -v makes a folder where the host has no file" % path, ends.recreate(one)
+        return "unreadable", "%s is no regular file; docker -v makes a folder where the host has no file" % path, paths.recreate(one)
     if not seen.readable:
-        remedy = "let every user read the host's file: chmod 0644 %s" % ends.path if same else ends.recreate(one)
+        remedy = "let every user read the host's file: chmod 0644 %s" % paths.path if same else paths.recreate(one)
         return "unreadable", "the user of the process has no right to read %s" % path, remedy
     if same:
         return "mapped", "", ""
     if host.missing is None and seen.content == host.content:
-        return "copy", "%s is a copy of the host's file and will not follow its changes" % path, ends.recreate(one)
+        return "copy", "%s is a copy of the host's file and will not follow its changes" % path, paths.recreate(one)
     if seen.mounted or not seen.links:
-        message = "%s is an older file: the host's %s was replaced (by rename) or removed after the container had started" % (path, ends.path)
-        return "stale", message, ends.restart(one)
-    return "stale", "%s is a file of the container with other content than the host's %s" % (path, ends.path), ends.recreate(one)
+        message = "%s is an older file: the host's %s was replaced (by rename) or removed after the container had started" % (path, paths.path)
+        return "stale", message, paths.restart(one)
+    return "stale", "%s is a file of the container with other content than the host's %s" % (path, paths.path), paths.recreate(one)
 
 
 _RULES = {"missing": ("conf_not_mapped", "error"), "copy": ("conf_copied", "warning"), "stale": ("conf_stale", "error"),
           "unreadable": ("conf_unreadable", "error")}
 
 
-def _see(one: containers.Container, pid: int, host: HostFile, ends: Ends, proc: str) -> Optional[inside.Seen]:
+def _inspect(one: containers.Container, pid: int, host: HostFile, paths: MountPaths, proc: str) -> Optional[inside.Seen]:
     """None where nothing is at the path. Raises FileNotFoundError or ProcessLookupError where the process has ended, and OSError."""
     process = "%s/%d" % (proc, pid)
     root = os.open(process + "/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -152,7 +153,7 @@ def _see(one: containers.Container, pid: int, host: HostFile, ends: Ends, proc: 
         if os.readlink(process + "/ns/mnt") != one.namespace:
             raise ProcessLookupError  # another process with this number by now
         try:
-            return inside.see(process, proc + "/self", root, ends.container_path, host.identity, len(host.content))
+            return inside.inspect(process, proc + "/self", root, paths.container_path, host.identity, len(host.content))
         except (FileNotFoundError, NotADirectoryError):
             os.readlink(process + "/ns/mnt")  # nothing at the path, or no process any more?
             return None
@@ -160,17 +161,17 @@ def _see(one: containers.Container, pid: int, host: HostFile, ends: Ends, proc: 
         os.close(root)
 
 
-def _look(one: containers.Container, pid: int, host: HostFile, ends: Ends, proc: str) -> Finding:
+def _probe_process(one: containers.Container, pid: int, host: HostFile, paths: MountPaths, proc: str) -> Finding:
     """Raises FileNotFoundError or ProcessLookupError where the process has ended."""
     seen = None
-    command = printable(inside.text("%s/%d/comm" % (proc, pid)).rstrip("\n"))
+    command = printable(read_text("%s/%d/comm" % (proc, pid)).rstrip("\n"))
     try:
-        seen = _see(one, pid, host, ends, proc)
-        state, message, remedy = _verdict(seen, host, ends, one)
+        seen = _inspect(one, pid, host, paths, proc)
+        state, message, remedy = _verdict(seen, host, paths, one)
     except _GONE:
         raise
     except OSError as error:
-        state, message = "unreadable", "%s could not be looked at: %s" % (ends.container_path, error.strerror)
+        state, message = "unreadable", "%s could not be looked at: %s" % (paths.container_path, error.strerror)
         remedy = "run as root (become: true)" if isinstance(error, PermissionError) else "see what is mounted there"
     problem = None
     if state in _RULES:
@@ -179,11 +180,11 @@ def _look(one: containers.Container, pid: int, host: HostFile, ends: Ends, proc:
     return Finding(one, pid, command, state, seen.read_only if seen else None, remedy or None, problem)
 
 
-def look(one: containers.Container, host: HostFile, ends: Ends, proc: str) -> Optional[Finding]:
+def probe(one: containers.Container, host: HostFile, paths: MountPaths, proc: str) -> Optional[Finding]:
     """What the container sees, by the first of its processes that is still there; None where it has ended."""
     for pid in one.pids:
         try:
-            return _look(one, pid, host, ends, proc)
+            return _probe_process(one, pid, host, paths, proc)
         except _GONE:
             continue
     return None
@@ -201,11 +202,11 @@ def _unseen(scan: containers.Scan) -> List[Problem]:
     return [Problem("processes_unseen", "warning", message, where="/proc", hint="run as root (become: true)")]
 
 
-def _declare(params: Mapping[str, Any], ends: Ends, check_mode: bool) -> Dict[str, Any]:
+def _declare(params: Mapping[str, Any], paths: MountPaths, check_mode: bool) -> Dict[str, Any]:
     """Writes or removes the CDI spec where that is asked for: ``changed``, ``cdi_spec``, ``diff``."""
     spec = os.path.join(_checked("cdi_dir", params["cdi_dir"]), cdi.FILE)
     before = cdi.read(spec)
-    after = {"present": cdi.text(ends.path, ends.container_path), "absent": None}.get(params["state"], before)
+    after = {"present": cdi.text(paths.path, paths.container_path), "absent": None}.get(params["state"], before)
     if after != before and not check_mode:
         if after is None:
             cdi.remove(spec)
@@ -222,18 +223,18 @@ def _sentence(problems: Sequence[Problem]) -> str:
 
 def manage(params: Mapping[str, Any], check_mode: bool, proc: str = "/proc", dev: str = "/dev") -> Dict[str, Any]:
     """The return values of hccn_conf_mount, ``failed`` and ``msg`` among them where ``fail_on`` says so. Raises HccnError."""
-    ends = Ends(_checked("path", params["path"]), _checked("container_path", params["container_path"]))
-    host = host_file(ends.path)
+    paths = MountPaths(_checked("path", params["path"]), _checked("container_path", params["container_path"]))
+    host = host_file(paths.path)
     scan = containers.scan(proc, dev)
-    looked = (look(one, host, ends, proc) for one in scan.containers)
-    findings = [finding for finding in looked if finding is not None]
+    probed = (probe(one, host, paths, proc) for one in scan.containers)
+    findings = [finding for finding in probed if finding is not None]
     problems = [host.missing] if host.missing else []
     problems += [finding.problem for finding in findings if finding.problem]
     problems += _unseen(scan)
-    result = _declare(params, ends, check_mode)
+    result = _declare(params, paths, check_mode)
     result.update(
         containers=[finding.as_dict() for finding in findings], problems=as_dicts(problems),
-        docker_args=ends.docker_args, pod_volume=ends.pod_volume, cdi_device=cdi.NAME,
+        docker_args=paths.docker_args, pod_volume=paths.pod_volume, cdi_device=cdi.NAME,
     )
     if fails(problems, params["fail_on"]):
         result.update(failed=True, msg=_sentence(problems))

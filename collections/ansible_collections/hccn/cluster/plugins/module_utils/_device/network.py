@@ -17,11 +17,11 @@ from .network_forecast import Forecast, forecast
 from .network_items import BOUND, Item, Values, items_of, part
 from .read import MAX_PARALLEL
 from .session import Session
-from .tool import HccnTool
+from .hccn_tool import HccnTool
 
 
 @dataclass
-class Port:
+class DeviceNetwork:
     """One device on its way. ``now`` is what it says, ``kept`` what hccn.conf makes of it at the next boot; ``was`` and ``was_kept`` at first.
 
     ``foreseen`` is there where it needs something and nothing hinders it.
@@ -80,7 +80,7 @@ def _kept(items: Sequence[Item], text: Optional[str], device: int) -> Values:
     return found
 
 
-def _read(tool: HccnTool, port: Port) -> None:
+def _read(tool: HccnTool, port: DeviceNetwork) -> None:
     """What the device says now. What cannot be read is its error."""
     for item in port.items:
         try:
@@ -90,9 +90,9 @@ def _read(tool: HccnTool, port: Port) -> None:
             port.fail(error, item.options[0])
 
 
-def look(tool: HccnTool, wanted: Mapping[int, Values], text: Optional[str]) -> List[Port]:
+def probe(tool: HccnTool, wanted: Mapping[int, Values], text: Optional[str]) -> List[DeviceNetwork]:
     """Every device as it is, in the order given."""
-    ports = [Port(device, values, items_of(list(values)), {}, {}) for device, values in wanted.items()]
+    ports = [DeviceNetwork(device, values, items_of(list(values)), {}, {}) for device, values in wanted.items()]
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
         list(pool.map(lambda port: _read(tool, port), ports))
     for port in ports:
@@ -101,7 +101,7 @@ def look(tool: HccnTool, wanted: Mapping[int, Values], text: Optional[str]) -> L
     return ports
 
 
-def plan(ports: Sequence[Port], path: str, text: Optional[str]) -> None:
+def plan(ports: Sequence[DeviceNetwork], path: str, text: Optional[str]) -> None:
     """What each device needs, or why it is left alone."""
     for port in ports:
         if port.errors:
@@ -115,7 +115,7 @@ def plan(ports: Sequence[Port], path: str, text: Optional[str]) -> None:
             port.errors.append(error.as_dict())
 
 
-def spare_busy(here: Session, ports: Sequence[Port], allow_busy: bool) -> None:
+def spare_busy(here: Session, ports: Sequence[DeviceNetwork], allow_busy: bool) -> None:
     """Devices at work stay as they are; that is their error."""
     refusals = here.refusals([port.device for port in ports if port.foreseen], allow_busy)
     for port in ports:
@@ -124,7 +124,7 @@ def spare_busy(here: Session, ports: Sequence[Port], allow_busy: bool) -> None:
             port.foreseen = None
 
 
-def save_previous(here: Session, ports: Sequence[Port]) -> None:
+def save_previous(here: Session, ports: Sequence[DeviceNetwork]) -> None:
     """What the devices have is saved before any of them is set. Where that fails, they stay as they are; that is their error."""
     try:
         here.save_previous(network=[port.had(port.foreseen.items) for port in ports if port.foreseen])
@@ -135,7 +135,7 @@ def save_previous(here: Session, ports: Sequence[Port]) -> None:
                 port.foreseen = None
 
 
-def predict(tool: HccnTool, ports: Sequence[Port]) -> List[List[str]]:
+def predict(tool: HccnTool, ports: Sequence[DeviceNetwork]) -> List[List[str]]:
     """Check mode: the devices as they would be, and the sets that would be run."""
     commands: List[List[str]] = []
     for port in ports:
@@ -154,7 +154,7 @@ class Setter:
         self.commands: List[List[str]] = []
         self.side_effects: List[Dict[str, Any]] = []
 
-    def apply(self, ports: Sequence[Port]) -> None:
+    def apply(self, ports: Sequence[DeviceNetwork]) -> None:
         """Set every device that needs it. A device stops at its first failure, the others go on. Each is read again.
 
         Whether a device is busy is asked right before its first set and not again: one that was set in part is not abandoned.
@@ -168,14 +168,14 @@ class Setter:
                 self._note_lost(port, before, after)
                 self._verify(port, after)
 
-    def _text(self, port: Port) -> Optional[str]:
+    def _text(self, port: DeviceNetwork) -> Optional[str]:
         try:
             return self._here.conf_text()
         except HccnError as error:
             port.errors.append(error.as_dict())
             return None
 
-    def _device(self, port: Port) -> None:
+    def _device(self, port: DeviceNetwork) -> None:
         for item in port.named:
             try:
                 self._item(port, item)
@@ -184,7 +184,7 @@ class Setter:
                 port.fail(error, item.options[0])
                 return
 
-    def _item(self, port: Port, item: Item) -> None:
+    def _item(self, port: DeviceNetwork, item: Item) -> None:
         tool = self._here.tool
         commands = item.commands(port.wanted, port.now, port.kept)
         if not commands:
@@ -201,7 +201,7 @@ class Setter:
             if (item.options[0], bound.options[0]) in BOUND:
                 port.now.update(bound.read(tool, port.device))
 
-    def _note_lost(self, port: Port, before: Optional[str], after: Optional[str]) -> None:
+    def _note_lost(self, port: DeviceNetwork, before: Optional[str], after: Optional[str]) -> None:
         """Settings that no command named and that are gone: gateway and routes of another network, keys that contain a removed one."""
         there = {(setting.full_key, setting.value) for setting in conf.settings(after or "")}
         own = {"%s_%d" % (key, port.device) for item in port.touched for key in item.keys}
@@ -211,7 +211,7 @@ class Setter:
             for setting in conf.settings(before or "") if setting.full_key not in own and (setting.full_key, setting.value) not in there
         ]
 
-    def _verify(self, port: Port, text: Optional[str]) -> None:
+    def _verify(self, port: DeviceNetwork, text: Optional[str]) -> None:
         _read(self._here.tool, port)
         port.kept = _kept(port.items, text, port.device)
         port.changed = port.changed or (port.now, port.kept) != (port.was, port.was_kept)
@@ -228,7 +228,7 @@ def configure(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     here.host.refuse_950()
     text = here.conf_text()
     wanted = network_config.wanted(params["config"], here.host.devices, text, here.path)
-    ports = look(here.tool, {device: values for device, values in wanted.items() if device in here.devices}, text)
+    ports = probe(here.tool, {device: values for device, values in wanted.items() if device in here.devices}, text)
     plan(ports, here.path, text)
     setter = Setter(here, params["allow_busy"])
     commands = setter.commands
@@ -243,7 +243,7 @@ def configure(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     return _result(ports, commands, setter.side_effects, params["fail_on"])
 
 
-def _result(ports: Sequence[Port], commands: List[List[str]], lost: List[Dict[str, Any]], fail_on: str) -> Dict[str, Any]:
+def _result(ports: Sequence[DeviceNetwork], commands: List[List[str]], lost: List[Dict[str, Any]], fail_on: str) -> Dict[str, Any]:
     devices = [port.as_dict() for port in ports]
     previous = [network_config.settable(port.had(port.touched))[0] for port in ports if port.touched]
     result: Dict[str, Any] = {

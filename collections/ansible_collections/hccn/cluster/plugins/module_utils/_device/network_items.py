@@ -18,7 +18,7 @@ from . import conf
 from .parse_network import UNSET_ADDRESSES, parse_address, parse_gateway, parse_netdetect
 from .parse_port import parse_mtu
 from .parse_qos import parse_dscp_to_tc, parse_pfc, parse_prio_tc, parse_roce_port, parse_shaping
-from .tool import HccnTool
+from .hccn_tool import HccnTool
 
 Values = Dict[str, Any]
 """Options of one device and their values; None where nothing is set."""

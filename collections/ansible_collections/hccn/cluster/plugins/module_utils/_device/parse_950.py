@@ -28,7 +28,7 @@ def is_950_help(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Port:
+class Port950:
     """Where a row belongs: NPU id of npu-smi, die and port on it."""
 
     npu: int
@@ -47,17 +47,17 @@ def _rows(text: str, head: Sequence[str], query: str) -> List[List[str]]:
     return rows[1:]
 
 
-def _port(row: Sequence[str]) -> Port:
-    return Port(int(row[0]), int(row[1]), int(row[2]))
+def _port(row: Sequence[str]) -> Port950:
+    return Port950(int(row[0]), int(row[1]), int(row[2]))
 
 
 @dataclass(frozen=True)
-class LinkChanges:
+class LinkChanges950:
     """``records``: (port, time as printed, up or down), newest first."""
 
     ups: int
     downs: int
-    records: Tuple[Tuple[Port, str, str], ...]
+    records: Tuple[Tuple[Port950, str, str], ...]
 
 
 _UPS = re.compile(r"^link up count\s*:\s*(\d+)", re.MULTILINE)
@@ -66,7 +66,7 @@ _CHANGES_HEAD = ("NPU", "UDie", "Port", "Link_Status", "Time_Stamp")
 _CHANGES: Mapping[str, str] = {"LINK_UP": "up", "LINK_DOWN": "down"}
 
 
-def parse_link_changes(text: str) -> LinkChanges:
+def parse_link_changes(text: str) -> LinkChanges950:
     """``-g -link_stat``."""
     query = "-g -link_stat"
     ups, downs = search(_UPS, text, query), search(_DOWNS, text, query)
@@ -74,14 +74,14 @@ def parse_link_changes(text: str) -> LinkChanges:
     for row in rows:
         if row[3] not in _CHANGES:
             raise ParseError("%s printed an unknown link status: %r" % (query, beginning(row[3], 120)))
-    return LinkChanges(count_of(ups.group(1)), count_of(downs.group(1)), tuple((_port(row), row[4], _CHANGES[row[3]]) for row in rows))
+    return LinkChanges950(count_of(ups.group(1)), count_of(downs.group(1)), tuple((_port(row), row[4], _CHANGES[row[3]]) for row in rows))
 
 
 @dataclass(frozen=True)
 class Speed:
     """``gbit_s`` as it is, None of a port that is down; ``capability`` and ``width`` are lanes, such as X4; ``status`` in the tool's word."""
 
-    port: Port
+    port: Port950
     gbit_s: Optional[int]
     capability: str
     width: str

@@ -151,28 +151,3 @@ def parse_optical(text: str) -> Dict[str, Reading]:
         else:
             found[key] = None if said in ("NA", "not supported", "get failed", "") else said
     return found
-
-
-_HCCP = re.compile(r"^device hccp process:\s*(exist|not exist)\s*$", re.MULTILINE)
-
-
-def parse_hccp(text: str) -> bool:
-    """``-process -g``: does the device's communication process run?"""
-    return search(_HCCP, text, "-process -g").group(1) == "exist"
-
-
-@dataclass(frozen=True)
-class Versions:
-    """Of the network part of driver and firmware, as ``-version -g`` prints them."""
-
-    driver: str
-    firmware: str
-
-
-_DRIVER = re.compile(r"^Network Driver Version:\s*(\S+)", re.MULTILINE)
-_FIRMWARE = re.compile(r"^Network Firmware Version:\s*(\S+)", re.MULTILINE)
-
-
-def parse_versions(text: str) -> Versions:
-    """``-version -g``."""
-    return Versions(search(_DRIVER, text, "-version -g").group(1), search(_FIRMWARE, text, "-version -g").group(1))

@@ -16,10 +16,10 @@ from .._core.words import npus, some
 from . import session
 from .device_errors import failed, shared
 from .host import Host, unknown
-from .parse_hccs_ping import HccsPing, parse_hccs_ping
+from .parse_network import HccsPing, parse_hccs_ping
 from .parse_network import Ping, parse_ping
 from .read import MAX_PARALLEL
-from .tool import HccnTool, ping_of
+from .hccn_tool import HccnTool, ping_of
 
 # Limits: the help texts of hccn_tool (hicann/driver, cmd.c and tool_cmd.c).
 SIZES = {"ping": (0, 65507), "hccs_ping": (1792, 3000)}

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from .._core import problems
 from .._core.numbers import count_of
 from .._core.problems import Problem
-from .rdma_sysfs import ACTIVE, CLASS, ETHERNET, ROCE_V2, Port, read_ports
+from .rdma_sysfs import ACTIVE, CLASS, ETHERNET, ROCE_V2, RdmaPort, read_ports
 
 ENOUGH_MEMLOCK = 64 * 1024 * 1024
 """Bytes; kernels give 64 KiB (up to 5.15) or 8 MiB. A test of 8 MiB messages on one queue pair pins 16 MiB."""
@@ -64,7 +64,7 @@ def read_memlock(root: str = "/") -> Optional[Memlock]:
     return parse_memlock(*texts)
 
 
-def look(params: Mapping[str, Any]) -> Dict[str, Any]:
+def probe(params: Mapping[str, Any]) -> Dict[str, Any]:
     """rdma_info as a whole: ``rdma_devices``, ``memlock``, ``problems``, and ``failed`` with ``msg`` by ``fail_on``."""
     root = params["root"]
     ports, memlock = read_ports(root), read_memlock(root)
@@ -79,7 +79,7 @@ def look(params: Mapping[str, Any]) -> Dict[str, Any]:
     return result
 
 
-def host_problems(root: str, ports: Sequence[Port]) -> List[Problem]:
+def host_problems(root: str, ports: Sequence[RdmaPort]) -> List[Problem]:
     """Drivers that are missing altogether."""
     idle = _without_rdma(root)
     hint = "; ".join("%s is driven by %s: modprobe %s" % (netdev, driver, RDMA_MODULES[driver]) for netdev, driver in sorted(idle.items()))
@@ -103,7 +103,7 @@ def _without_rdma(root: str) -> Dict[str, str]:
     return found
 
 
-def port_problems(port: Port) -> List[Problem]:
+def port_problems(port: RdmaPort) -> List[Problem]:
     """What one port lacks. A port that is down may be an unused one, so that is a warning."""
     found = []
     where = str(port)

@@ -40,7 +40,7 @@ class Gid:
 
 
 @dataclass(frozen=True)
-class Port:
+class RdmaPort:
     """``state`` and ``physical_state`` in the kernel's words (``ACTIVE``, ``LinkUp``); ``rate`` as it prints it. ``verbs``: the device file of libibverbs."""
 
     device: str
@@ -66,7 +66,7 @@ class Port:
         return {**asdict(self), "gids": [asdict(gid) for gid in self.gids]}
 
 
-def read_ports(root: str = "/") -> List[Port]:
+def read_ports(root: str = "/") -> List[RdmaPort]:
     """All ports of all RDMA devices below ``root``, in the order of their names (``mlx5_2`` before ``mlx5_10``)."""
     verbs = _verbs(root)
     found = []
@@ -95,14 +95,14 @@ def _text(*path: str) -> Optional[str]:
         return None
 
 
-def _port(folder: str, device: str, number: int, verbs: Optional[str]) -> Port:
+def _port(folder: str, device: str, number: int, verbs: Optional[str]) -> RdmaPort:
     port = os.path.join(folder, "ports", "%d" % number)
     layer, rate = _text(port, "link_layer"), _text(port, "rate")
     gids = _gids(port, layer == ETHERNET)
     speed = _RATE.match(rate or "")
     hardware = os.path.join(folder, "device")
     numa = _text(hardware, "numa_node")
-    return Port(
+    return RdmaPort(
         device, number, _netdev(folder, number, gids), _word(_text(port, "state")), _word(_text(port, "phys_state")),
         rate, float(speed.group(1)) if speed else None, layer, gids, _link(hardware, "driver"), _text(folder, "fw_ver"), _link(hardware),
         int(numa) if numa and is_count(numa) else None, verbs)

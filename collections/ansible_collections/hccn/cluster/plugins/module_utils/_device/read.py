@@ -15,14 +15,18 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from .._core.errors import HccnError
 from .._core.record import record, utc
-from . import conf, conf_file, foreign_names
+from . import conf, conf_file, device_errors
 from .host import Host
 from .parse_network import parse_address, parse_gateway, parse_health, parse_link, parse_netdetect
 from .parse_port import parse_counters, parse_link_changes, parse_mac, parse_mtu, parse_neighbour, parse_optical, parse_speed, parse_vnic
 from .parse_npu_smi import Chip
 from .parse_tls import parse_tls
-from .smi import NpuSmi
-from .tool import HccnTool
+from .npu_smi import NpuSmi
+from .hccn_tool import HccnTool
+from .._core.numbers import is_count
+from .._core.words import printable
+from .parse_network import UNSET_ADDRESSES
+
 
 MAX_PARALLEL = 16
 """Devices read at the same time: the dies of an A3 server."""
@@ -176,7 +180,7 @@ def read_devices(tool: HccnTool, devices: Sequence[int], topics: Sequence[str], 
     if not devices:
         return []
     with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:
-        found = list(pool.map(lambda device: foreign_names.refused(smi.read(read_plain(tool, device, topics))), devices))
+        found = list(pool.map(lambda device: device_errors.refuse_templates(smi.read(read_plain(tool, device, topics))), devices))
     if "tls" in topics:
         for result in found:
             answer = tls.read(result["id"])
@@ -211,3 +215,29 @@ def records(results: Sequence[Mapping[str, Any]], host: Host, started: float) ->
         kept.append(record("device", "%s/device/%d" % (utc(started), result["id"]), "failed" if first else "ok", tool={"name": "hccn_tool"},
                            source=source, context=context, samples=[sample], error=first, started_at=utc(started)))
     return kept
+
+
+TOPIC_OF_KEY = {"address": "address", "netmask": "address", "gateway": "gateway", "netdetect": "netdetect", "mtu": "mtu"}
+"""Keys of hccn.conf that a device is compared with, and the topic that reads each from the device; ``tls_enable`` is the sixth."""
+
+TOPICS_IN_CONF = frozenset(TOPIC_OF_KEY.values()) | {"tls"}
+"""Topics of which hccn.conf says something."""
+
+
+def values_in_conf(text: Optional[str], devices: Sequence[int]) -> Dict[int, Optional[Dict[str, Any]]]:
+    """Return what the file says of each of ``devices``, with the keys that it has for them; None for every device where there is no ``text``."""
+    if text is None:
+        return dict.fromkeys(devices)
+    found = conf.values_by_device(text)
+    return {device: _conf_values(found.get(device, {})) for device in devices}
+
+
+def _conf_values(own: Mapping[str, str]) -> Dict[str, Any]:
+    values: Dict[str, Any] = {key: printable(own[key]) for key in TOPIC_OF_KEY if key in own}
+    if values.get("netdetect") in UNSET_ADDRESSES:
+        values["netdetect"] = None
+    if "mtu" in values and is_count(values["mtu"]):
+        values["mtu"] = int(values["mtu"])
+    if "tls_enable" in own:
+        values["tls_enabled"] = {"0": False, "1": True}.get(own["tls_enable"])
+    return values

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.errors import HccnError
-from .parse_950 import DevicePort, LinkChanges, PortInfo, Speed, parse_counters, parse_device_ports, parse_link_changes, parse_port_info, parse_speed, \
+from .parse_950 import DevicePort, LinkChanges950, PortInfo, Speed, parse_counters, parse_device_ports, parse_link_changes, parse_port_info, parse_speed, \
     parse_ub_connect
 from .read import MAX_PARALLEL, QUERIES, SmiReader, failure_entry
-from .tool import HccnTool
+from .hccn_tool import HccnTool
 
 
 def _speed(found: Sequence[Speed]) -> Dict[str, Any]:
@@ -25,7 +25,7 @@ def _speed(found: Sequence[Speed]) -> Dict[str, Any]:
     return {"mbit_s": None if rate is None else rate * 1000, "lanes": found[0].width, "lanes_capable": found[0].capability, "status": found[0].status}
 
 
-def _changes(found: LinkChanges) -> Dict[str, Any]:
+def _changes(found: LinkChanges950) -> Dict[str, Any]:
     return {"ups": found.ups, "downs": found.downs, "records": [[when, state] for _port, when, state in found.records]}
 
 

@@ -15,9 +15,8 @@ from typing import Any, Dict, List, Optional, Sequence
 from .._core.errors import HccnError
 from .._core.problems import Problem
 from . import conf
-from .conf_devices import TOPICS
 from .parse_network import UNSET_ADDRESSES
-from .read import MAX_PARALLEL, TlsReader, read_plain
+from .read import MAX_PARALLEL, TOPIC_OF_KEY, TlsReader, read_plain
 from .session import Session
 
 TIMEOUT = 120.0
@@ -28,7 +27,7 @@ Difference = Dict[str, Any]
 
 
 @dataclass
-class Look:
+class Comparison:
     """One device beside its lines of hccn.conf."""
 
     differences: List[Difference]
@@ -37,7 +36,7 @@ class Look:
 
 def _file_values(text: str, device: int) -> Dict[str, str]:
     found = conf.values_by_device(text).get(device, {})
-    return {key: found[key] for key in (*TOPICS, "tls_enable") if key in found}
+    return {key: found[key] for key in (*TOPIC_OF_KEY, "tls_enable") if key in found}
 
 
 def _tls(reader: TlsReader, device: int, values: Dict[str, str], found: Dict[str, Any]) -> None:
@@ -51,18 +50,18 @@ def _tls(reader: TlsReader, device: int, values: Dict[str, str], found: Dict[str
     found["tls_enable"] = None if enabled is None else int(enabled)
 
 
-def _compare(values: Dict[str, str], found: Dict[str, Any]) -> Look:
+def _compare(values: Dict[str, str], found: Dict[str, Any]) -> Comparison:
     seen = {key: None if found.get(key) is None else str(found[key]) for key in values}
     wanted = {key: None if key == "netdetect" and value in UNSET_ADDRESSES else value for key, value in values.items()}
-    return Look([{"key": key, "file": values[key], "device": seen[key]} for key in values if seen[key] != wanted[key]], found["errors"])
+    return Comparison([{"key": key, "file": values[key], "device": seen[key]} for key in values if seen[key] != wanted[key]], found["errors"])
 
 
-def look(here: Session, devices: Sequence[int], text: str) -> Dict[int, Look]:
+def compare(here: Session, devices: Sequence[int], text: str) -> Dict[int, Comparison]:
     """Each device beside ``text``, which need not be written yet: keys that it does not have are not compared."""
     values = {device: _file_values(text, device) for device in devices}
 
     def plain(device: int) -> Dict[str, Any]:
-        return read_plain(here.tool, device, sorted({TOPICS[key] for key in values[device] if key in TOPICS}))
+        return read_plain(here.tool, device, sorted({TOPIC_OF_KEY[key] for key in values[device] if key in TOPIC_OF_KEY}))
 
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
         found = dict(zip(devices, pool.map(plain, devices)))
@@ -90,13 +89,13 @@ def _recover(here: Session, device: int) -> List[Dict[str, Any]]:
     return []
 
 
-def _result(device: int, changed: bool, before: Look, after: Sequence[Difference], errors: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+def _result(device: int, changed: bool, before: Comparison, after: Sequence[Difference], errors: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
     return {"id": device, "changed": changed, "differences_before": before.differences, "differences_after": list(after), "errors": list(errors)}
 
 
-def _apply(here: Session, device: int, before: Look) -> Dict[str, Any]:
+def _apply(here: Session, device: int, before: Comparison) -> Dict[str, Any]:
     errors = _recover(here, device)
-    after = look(here, [device], here.conf_text() or "")[device]
+    after = compare(here, [device], here.conf_text() or "")[device]
     errors += after.errors
     if not errors and after.differences:
         keys = ", ".join(one["key"] for one in after.differences)
@@ -107,12 +106,12 @@ def _apply(here: Session, device: int, before: Look) -> Dict[str, Any]:
 
 def recover(here: Session, text: str, problems: Sequence[Problem], allow_busy: bool, check_mode: bool) -> List[Dict[str, Any]]:
     """A result for each device of ``here``; ``text`` is hccn.conf as it is, or in check mode as it would be."""
-    looks = look(here, here.devices, text)
-    for device, seen in looks.items():
+    comparisons = compare(here, here.devices, text)
+    for device, seen in comparisons.items():
         hindrance = _hindrance(problems, device) if seen.differences and not seen.errors else None
         seen.errors += [hindrance] if hindrance else []
     results = []
-    for device, seen in looks.items():
+    for device, seen in comparisons.items():
         if seen.differences and not seen.errors:  # asked right before the device's turn: a recovery takes seconds
             seen.errors += here.refusals([device], allow_busy).values()
         if seen.errors or not seen.differences:

@@ -11,8 +11,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from .._core.errors import InputError
 from . import busy, conf_file, host, previous
 from .parse_950 import is_950_help
-from .smi import NpuSmi
-from .tool import DRIVER_TOOLS, HccnTool, HccnTool950, find_program
+from .npu_smi import NpuSmi
+from .hccn_tool import DRIVER_TOOLS, HccnTool, HccnTool950, find_program
 
 FAIL_ON = ("any", "all", "none")
 
@@ -70,7 +70,7 @@ def start(params: Mapping[str, Any]) -> Session:
         raise InputError("timeout: %d leaves no call any time: give 1 second or more" % params["timeout"])
     tool = HccnTool(find_program(params["hccn_tool"], (DRIVER_TOOLS,)), float(params["timeout"]))
     smi = NpuSmi(params["npu_smi"])
-    seen = host.look(smi)
+    seen = host.probe(smi)
     if seen.product is None and is_950_help(tool.help()):
         seen = replace(seen, product="950")
     if seen.dialect == "950":

@@ -41,7 +41,7 @@ RULES = ("loopback_address", "reserved_network", "one_subnet", "four_subnets", "
 PRODUCTS = ("910A", "A2", "A3", "950")
 
 
-class Port(NamedTuple):
+class DeviceAddress(NamedTuple):
     """One NPU with what was given for it; ``network`` is None where address or netmask are missing or wrong."""
 
     device: int
@@ -75,14 +75,14 @@ def check(devices: Sequence[Mapping[str, Any]], product: Optional[str], super_po
     ``devices``: results of device_info or entries of device_network's ``config``: ``id`` and whatever there is of ``address``, ``netmask``,
     ``gateway``, ``netdetect``, and ``where``, which is ``devices[<index>].<option>`` without it. ``super_pod``: is the host in one? None: not known.
     """
-    ports: List[Port] = []
+    ports: List[DeviceAddress] = []
     problems: List[Problem] = []
     for index, entry in enumerate(devices):
         values = {option: str(entry[option]) for option in CHECKED if entry.get(option) not in (None, "")}
         place = {option: str(entry.get("where") or "%s[%d].%s" % (where, index, option)) for option in CHECKED}
         faults = network_config.faults(values)
         sound = not {option for option, _wrong in faults} & {"address", "netmask"} and "address" in values
-        ports.append(Port(entry["id"], values, place, network_config.network_of(values["address"], values["netmask"]) if sound else None))
+        ports.append(DeviceAddress(entry["id"], values, place, network_config.network_of(values["address"], values["netmask"]) if sound else None))
         problems += [Problem("invalid_" + option, "error", wrong, host, entry["id"], place[option]) for option, wrong in faults]
     placed = [port for port in ports if port.network is not None]
     for port in placed:
@@ -105,16 +105,16 @@ def duplicates(owners: Iterable[Owner]) -> List[Problem]:
     return problems
 
 
-def _error(rule: str, port: Port, host: Optional[str], message: str, hint: Optional[str] = None, severity: str = "error") -> Problem:
+def _error(rule: str, port: DeviceAddress, host: Optional[str], message: str, hint: Optional[str] = None, severity: str = "error") -> Problem:
     return Problem(rule, severity, message, host, port.device, port.where["address"], hint)
 
 
-def _loopback(port: Port, host: Optional[str]) -> Iterator[Problem]:
+def _loopback(port: DeviceAddress, host: Optional[str]) -> Iterator[Problem]:
     if ipaddress.IPv4Address(port.values["address"]).is_loopback:
         yield _error("loopback_address", port, host, "%s is a loopback address: nothing that is sent to it leaves the NPU" % port.values["address"])
 
 
-def _reserved(port: Port, product: Optional[str], super_pod: Optional[bool], host: Optional[str]) -> Iterator[Problem]:
+def _reserved(port: DeviceAddress, product: Optional[str], super_pod: Optional[bool], host: Optional[str]) -> Iterator[Problem]:
     address = ipaddress.IPv4Address(port.values["address"])
 
     def holder(networks: Sequence[str]) -> Optional[str]:
@@ -147,7 +147,7 @@ def _article(product: Optional[str]) -> str:
     return "a 910A host" if product == "910A" else "an %s host" % product
 
 
-def _by_product(ports: Sequence[Port], product: Optional[str], host: Optional[str]) -> List[Problem]:
+def _by_product(ports: Sequence[DeviceAddress], product: Optional[str], host: Optional[str]) -> List[Problem]:
     if product == "A2":
         return list(_one_subnet(ports, host))
     if product == "910A":
@@ -155,13 +155,13 @@ def _by_product(ports: Sequence[Port], product: Optional[str], host: Optional[st
     return list(_siblings(ports, host)) if product == "A3" else []
 
 
-def _usual(ports: Sequence[Port]) -> Port:
+def _usual(ports: Sequence[DeviceAddress]) -> DeviceAddress:
     """One that is in the subnet that most of them are in."""
     network = Counter(port.network for port in ports).most_common(1)[0][0]
     return next(port for port in ports if port.network == network)
 
 
-def _strangers(rule: str, ports: Sequence[Port], host: Optional[str], sentence: str) -> Iterator[Problem]:
+def _strangers(rule: str, ports: Sequence[DeviceAddress], host: Optional[str], sentence: str) -> Iterator[Problem]:
     if ports:
         home = _usual(ports)
         for port in ports:
@@ -170,11 +170,11 @@ def _strangers(rule: str, ports: Sequence[Port], host: Optional[str], sentence: 
                     port.values["address"], port.network, home.device, home.network, sentence))
 
 
-def _one_subnet(ports: Sequence[Port], host: Optional[str]) -> Iterator[Problem]:
+def _one_subnet(ports: Sequence[DeviceAddress], host: Optional[str]) -> Iterator[Problem]:
     return _strangers("one_subnet", ports, host, "all NPUs of an A2 host share one subnet")
 
 
-def _four_subnets(ports: Sequence[Port], host: Optional[str]) -> Iterator[Problem]:
+def _four_subnets(ports: Sequence[DeviceAddress], host: Optional[str]) -> Iterator[Problem]:
     count = SUBNETS["910A"]
     groups = [[port for port in ports if port.device % count == number] for number in range(count)]
     filled = [group for group in groups if group]
@@ -184,7 +184,7 @@ def _four_subnets(ports: Sequence[Port], host: Optional[str]) -> Iterator[Proble
         return
     for group in filled:
         yield from _strangers("four_subnets", group, host, "the NPUs 0 and 4, 1 and 5, 2 and 6, 3 and 7 of a 910A host share a subnet each")
-    homes: Dict[Optional[Network], Port] = {}
+    homes: Dict[Optional[Network], DeviceAddress] = {}
     for group in filled:
         port = _usual(group)
         before = homes.setdefault(port.network, port)
@@ -193,7 +193,7 @@ def _four_subnets(ports: Sequence[Port], host: Optional[str]) -> Iterator[Proble
                 port.values["address"], port.network, before.device))
 
 
-def _siblings(ports: Sequence[Port], host: Optional[str]) -> Iterator[Problem]:
+def _siblings(ports: Sequence[DeviceAddress], host: Optional[str]) -> Iterator[Problem]:
     by_device = {port.device: port for port in ports}
     for port in ports:
         sibling = by_device.get(port.device - 1) if port.device % DIES else None

@@ -12,11 +12,14 @@ from .._core.errors import HccnError
 from . import conf
 from .failures import NOT_PERSISTED
 from .read import TlsReader
-from .tool import HccnTool
+from .hccn_tool import HccnTool
+from . import conf_file, session
+from .device_errors import failed, sentence
+from .read import side_effects
 
 
 @dataclass(frozen=True)
-class Switch:
+class TlsFlag:
     """``enabled``: what the device does now, ``persistent``: what hccn.conf makes of it at the next boot; None: not known or not set."""
 
     enabled: Optional[bool]
@@ -36,8 +39,8 @@ class Change:
     """One device on its way: ``needed`` where device or file differ from what is wanted."""
 
     device: int
-    before: Switch
-    after: Switch
+    before: TlsFlag
+    after: TlsFlag
     needed: bool
     errors: List[Dict[str, Any]]
     authorities: Sequence[str] = ()
@@ -77,8 +80,8 @@ def plan(reader: TlsReader, text: Optional[str], devices: Sequence[int], wanted:
     changes = []
     for device in devices:
         answer = reader.read(device)
-        before = Switch(answer["tls"]["enabled"], _persistent(text, device))
-        target = Switch(wanted, wanted)
+        before = TlsFlag(answer["tls"]["enabled"], _persistent(text, device))
+        target = TlsFlag(wanted, wanted)
         errors = _hindrances(device, answer, wanted)
         needed = not errors and before != target
         changes.append(Change(device, before, before if errors else target, needed, errors, _authorities(answer["tls"])))
@@ -118,7 +121,7 @@ def note_written(changes: Sequence[Change], text: Optional[str]) -> None:
     """The queries themselves may have written the key of a device that is not set; then it is not as it was before."""
     for change in changes:
         if not change.needed:
-            change.after = Switch(change.after.enabled, _persistent(text, change.device))
+            change.after = TlsFlag(change.after.enabled, _persistent(text, change.device))
 
 
 def verify(reader: TlsReader, text: Optional[str], changes: Sequence[Change], wanted: bool) -> None:
@@ -127,10 +130,80 @@ def verify(reader: TlsReader, text: Optional[str], changes: Sequence[Change], wa
         if not change.needed:
             continue
         answer = reader.read(change.device)
-        change.after = Switch(answer["tls"]["enabled"], _persistent(text, change.device))
-        if change.after == Switch(wanted, wanted):  # what could not be written stood there already
+        change.after = TlsFlag(answer["tls"]["enabled"], _persistent(text, change.device))
+        if change.after == TlsFlag(wanted, wanted):  # what could not be written stood there already
             change.errors = [error for error in change.errors if error["code"] != NOT_PERSISTED]
-        if not change.errors and change.after != Switch(wanted, wanted):
+        if not change.errors and change.after != TlsFlag(wanted, wanted):
             change.errors += answer["errors"] or [HccnError(
                 "not_applied", "the tool said that it was successful, but the switch is %s and hccn.conf says %s"
                 % (change.after.enabled, change.after.persistent), "query the device, and see who else writes hccn.conf").as_dict()]
+
+
+def _diff(changes: Sequence[Change]) -> Dict[str, str]:
+    def lines(side: str) -> str:
+        return "".join("device %d: TLS %s, after a boot %s\n" % (change.device, _word(flag.enabled), _word(flag.persistent))
+                       for change in changes for flag in [getattr(change, side)])
+
+    return {"before_header": "TLS switch", "after_header": "TLS switch", "before": lines("before"), "after": lines("after")}
+
+
+def _word(value: Any) -> str:
+    return {True: "on", False: "off"}.get(value, "unknown")
+
+
+def _save_previous(here: session.Session, changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
+    """What the devices have is saved before any of them is set. Where that fails, they stay as they are; that is their error."""
+    spare_busy(changes, refusals)
+    try:
+        here.save_previous(tls=[{"id": change.device, "enabled": change.before.enabled} for change in changes if change.needed])
+    except HccnError as error:
+        refuse_all(changes, error)
+
+
+def set_flag(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
+    """The return values of device_tls. Raises HccnError where nothing could be done."""
+    wanted = params["state"] == "enabled"
+    only_look = params["only_look"]
+    here = session.start(params)
+    here.host.refuse_950()
+    text = first = here.conf_text()
+    # Certificates are asked for at the price of a key that the query writes; to switch off none is needed.
+    reader = TlsReader(here.tool, text, here.path, check_mode or (only_look and not wanted))
+    changes = plan(reader, text, here.devices, wanted)
+    try:
+        conf_file.require_end(here.path, text)
+    except HccnError as error:
+        refuse_all(changes, error)
+
+    def refusals(devices: Sequence[int]) -> Mapping[int, Dict[str, Any]]:
+        return here.refusals(devices, params["allow_busy"])
+
+    if check_mode or only_look:
+        spare_busy(changes, refusals([change.device for change in changes if change.needed]))
+    else:
+        if params.get("keep_previous"):
+            _save_previous(here, changes, refusals([change.device for change in changes if change.needed]))
+        apply(here.tool, changes, wanted, refusals)
+        text = here.conf_text()
+        verify(TlsReader(here.tool, text, here.path, False), text, changes, wanted)
+    last = first if check_mode else here.conf_text()
+    if not (check_mode or only_look):
+        note_written(changes, last)
+    result = _result(changes, params["fail_on"])
+    if check_mode:
+        return result
+    unset = [change.device for change in changes if not change.needed or only_look]
+    effects = [effect for effect in side_effects(here.path, first, last) if effect["device"] in unset]
+    if only_look:
+        result.update(side_effects=effects, changed=bool(effects))
+    elif effects:
+        result.update(side_effects=effects)
+    return result
+
+
+def _result(changes: Sequence[Change], fail_on: str) -> Dict[str, Any]:
+    devices: List[Dict[str, Any]] = [change.as_dict() for change in changes]
+    result = {"devices": devices, "changed": any(change.before != change.after for change in changes), "diff": _diff(changes)}
+    if failed(devices, fail_on):
+        result.update(failed=True, msg=sentence(devices))
+    return result

@@ -20,7 +20,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional
 
-from .._core.errors import HccnError
+from .._core import procfs
+from .._core.errors import HccnError, ParseError
 from .._core.record import utc
 from .plan import check_name
 from .schedule import ip_text
@@ -213,9 +214,8 @@ def _controller() -> Optional[str]:
                 found = [entry for entry in stream.read().split(b"\0") if entry.startswith(b"SSH_CONNECTION=")]
             if found:
                 return ip_text(found[0].partition(b"=")[2].split(b" ")[0].decode("ascii", "replace"))
-            with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stream:
-                pid = int(stream.read().rpartition(")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
+            pid = procfs.stat_of(pid).parent
+        except (OSError, ValueError, ParseError):
             return None
         if pid <= 1:
             return None

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .._core.errors import HccnError
 from .._core.process import Child, Result
-from .._perf.roce_test import ADDRESS_CHANGED
+from .._perf.roce_test_tool import ADDRESS_CHANGED
 from .channel import CONNECT_SECONDS, Body, Channel, call
 from .membership import silent_host
 from .pair_protocol import ANSWER_SECONDS, CLAIM_SECONDS, IN_USE, POLL_SECONDS, SOURCE, TARGET, EndError, HostState, Outcome

@@ -14,10 +14,10 @@ from .._core.errors import HccnError
 from .._core.guard import end_marked
 from .._device import host
 from .._device.busy import processes_by_device
-from .._device.smi import NpuSmi
-from .._device.tool import HccnTool
+from .._device.npu_smi import NpuSmi
+from .._device.hccn_tool import HccnTool
 from .._perf import governor
-from .._perf.roce_test import Options, RoceTest
+from .._perf.roce_test_tool import Options, RoceTest
 from . import journal as journals
 from . import progress_aggregator
 from .journal import Snapshot
@@ -146,7 +146,7 @@ def _at_work(start: Mapping[str, object]) -> FrozenSet[int]:
     if not isinstance(path, str):
         return frozenset()
     smi = NpuSmi(path)
-    return frozenset(processes_by_device(host.look(smi), smi.processes()))
+    return frozenset(processes_by_device(host.probe(smi), smi.processes()))
 
 
 def _restore(state_dir: str, run_id: str, root: str) -> None:

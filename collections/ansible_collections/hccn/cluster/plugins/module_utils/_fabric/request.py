@@ -14,13 +14,13 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 from .._core import process
 from .._core.errors import HccnError, InputError
 from .._device.host import expand
-from .._device.tool import DRIVER_TOOLS, HccnTool, find_program
-from .._perf import iperf3, packages, perftest_preflight
+from .._device.hccn_tool import DRIVER_TOOLS, HccnTool, find_program
+from .._perf import iperf3, packages, preflight
 from .._perf.iperf3 import Iperf3
 from .._perf.perftest import Perftest
 from .._perf.perftest_options import ALL_SIZES, Options
-from .._perf.roce_test import RoceTest
-from .._perf.sizes import parse_size
+from .._perf.roce_test_tool import RoceTest
+from .._core.numbers import parse_size
 from .failure_detector import deadline
 from .plan import Plan, parse_plan, unpack
 
@@ -79,7 +79,7 @@ class ToolRequest:
     def _perftest(self, plan: Plan) -> Perftest:
         addresses = {pair.end(plan.host).device: pair.end(plan.host).address for pair in plan.pairs}
         names: Dict[int, str] = {} if self.rdma_device == AUTO else dict.fromkeys(addresses, self.rdma_device)
-        tool, problems = perftest_preflight.prepare(self.options, addresses, names, self.root)
+        tool, problems = preflight.prepare(self.options, addresses, names, self.root)
         if problems:
             raise HccnError(problems[0].rule, problems[0].message, problems[0].hint or "")
         return tool
@@ -107,7 +107,7 @@ def find_hccn_tool(name: str, timeout_s: float) -> HccnTool:
 def _iperf3_version() -> str:
     if shutil.which("iperf3") is None:
         raise HccnError("tool_missing", "iperf3 is not in PATH", packages.hint(packages.IPERF3))
-    return iperf3.parse_version(process.run(("iperf3", "--version"), perftest_preflight.VERSION_SECONDS).stdout)
+    return iperf3.parse_version(process.run(("iperf3", "--version"), preflight.VERSION_SECONDS).stdout)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,17 @@ import fcntl
 import os
 from typing import Any, Mapping, Optional
 
+from .._core import procfs
+from .._core.errors import ParseError
+
 
 def identity(pid: int) -> Optional[str]:
     """What tells a process from a later one with its number: boot and start time; None where it is gone or only waits to be reaped."""
-    fields = _text_of("/proc/%d/stat" % pid).rpartition(")")[2].split()
-    if len(fields) < 20 or fields[0] in "ZX":
+    try:
+        found = procfs.stat_of(pid)
+    except (OSError, ParseError):
         return None
-    return "%s/%s" % (_boot(), fields[19])
+    return None if found.ended else "%s/%d" % (_boot(), found.start_ticks)
 
 
 def namespace() -> Optional[str]:
@@ -56,12 +60,7 @@ def is_out_of_sight(start: Mapping[str, Any]) -> bool:
 
 
 def _boot() -> str:
-    return _text_of("/proc/sys/kernel/random/boot_id").strip()
-
-
-def _text_of(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read()
+        return procfs.read_text("/proc/sys/kernel/random/boot_id").strip()
     except OSError:
         return ""

@@ -18,7 +18,7 @@ from .._core.errors import HccnError
 from .._core.guard import Cleanup, Guard
 from .._core.record import record, utc
 from .._device.busy import NOT_IDLE, BusyProbe
-from .._perf.roce_test import ADDRESS_CHANGED
+from .._perf.roce_test_tool import ADDRESS_CHANGED
 from . import journal as journals
 from .channel import CONNECT_SECONDS, NAMES_A_LINE, Body, Channel, call
 from .initiator import Busy, measure

@@ -14,8 +14,8 @@ from .._core.errors import HccnError
 from .._core.guard import Guard
 from .._core.record import record
 from .._device import busy, host
-from .._device.smi import NpuSmi
-from .._perf import governor, roce_test
+from .._device.npu_smi import NpuSmi
+from .._perf import governor, roce_test_tool
 from . import host_lock, progress_aggregator, repair, results, resume
 from . import journal as journals
 from .host_lock import HostLock
@@ -131,7 +131,7 @@ def _busy_probe(request: RunRequest) -> Optional[busy.BusyProbe]:
         return None
     smi = NpuSmi(tool.npu_smi, find=find_program_path)
     with Guard():
-        seen = host.look(smi)
+        seen = host.probe(smi)
     seen.refuse_950()
     return busy.BusyProbe(find_hccn_tool(tool.hccn_tool, tool.timeout_s), smi, seen)
 
@@ -202,7 +202,7 @@ def _cleaned(request: EndRequest, snapshot: Snapshot) -> Dict[int, HccnError]:
     """Repair what the runner left, and close its journal. Return the NPUs that could not be reset."""
     def reset(device: int) -> None:
         if "hccn_tool" in snapshot.start:
-            roce_test.RoceTest(find_hccn_tool(request.hccn_tool, request.timeout_s), roce_test.Options()).reset(device)
+            roce_test_tool.RoceTest(find_hccn_tool(request.hccn_tool, request.timeout_s), roce_test_tool.Options()).reset(device)
 
     failed = repair.put_right(request.state_dir, request.run_id, snapshot, reset, request.root)
     journals.end_dead(request.state_dir, request.run_id, HccnError("run_cancelled", "the run was ended by rdma_perf with state: absent"))

@@ -17,12 +17,89 @@ from .._core.errors import HccnError, InputError
 from .._core.guard import Guard
 from .._core.record import record, utc
 from . import collective_hosts, mpirun
-from .collective_attempt import GRACE_SECONDS, PLACEMENT_SECONDS, Attempt
-from .collective_hosts import LOOK_SECONDS, NotPlaced
+from .collective_hosts import PROBE_SECONDS, NotPlaced
 from .collective_plan import KNOWN_HOSTS, VERSION_SECONDS, Plan, Request, find_launcher, find_program, plan, validate
 from .collective_tool import Ending, Judged
-from .sizes import parse_size
-from .table import tail
+from .._core.numbers import parse_size
+from .tool_output import tail
+from .collective_hosts import Placed
+from .ranks import Suspects
+
+
+GRACE_SECONDS = 15
+"""Between the launcher's own time limit and the kill: it needs a moment to end the ranks of all hosts."""
+PLACEMENT_SECONDS = 60
+"""A host that starts nothing within this time would not start the collective either."""
+
+
+class Attempt:
+    """``path``: of the host file. ``mark``: of the guard under which it runs; its ``clear`` is to be called when it is over, however that came."""
+
+    def __init__(self, request: Request, made: Plan, path: str) -> None:
+        self._request = request
+        self._plan = made
+        self._path = path
+        self._pid = os.getpid()
+        self._begun = False
+        self._late = Suspects()
+        self._after = Suspects()
+        self.mark = ""
+        self.warnings: Tuple[str, ...] = ()
+        names = request.names or request.hosts or (os.uname().nodename,)
+        self.placed = Placed(request.hosts, names, request.processes_per_host)
+
+    def run(self) -> process.Result:
+        """Raises HccnError, NotPlaced."""
+        request, made = self._request, self._plan
+        with open(self._path, "w") as stream:
+            stream.write(made.hostfile)
+        if request.known_hosts:
+            # Its name follows from that of the host file, which others see.
+            with open(os.open(self._path + KNOWN_HOSTS, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as stream:
+                stream.write("".join(line + "\n" for line in request.known_hosts))
+        if not request.allow_busy:
+            request.tool.refuse_work(request.smi, request.options)
+        if made.placement_argv:
+            self._check_hosts()
+        # A run that hangs is looked at while its ranks still stand: only then does the launcher end them.
+        more = PROBE_SECONDS if made.login else 0
+        return self._launch(made.argv, request.timeout, more)
+
+    def _check_hosts(self) -> None:
+        made = self._plan
+        said = collective_hosts.check_logins(made.login, self._request.hosts, self.placed.name_of)
+        self.warnings = (said,) if said and self._request.tool.wants_limits else ()
+        result = self._launch(made.placement_argv, min(PLACEMENT_SECONDS, self._request.timeout), 0)
+        collective_hosts.check_placement(self._request.tool, made.launcher.flavour, result, self.placed, tail(result.stdout, result.stderr))
+
+    def _launch(self, argv: Sequence[str], seconds: int, more: int) -> process.Result:
+        environment = dict(self._plan.environment)
+        environment.update(mpirun.timeout_environment(seconds + more))
+        # The ranks start in the launcher's folder, which must exist on every host.
+        folder = self._plan.folder if os.path.isdir(self._plan.folder) else "/"
+        self._begun = True
+        child = process.Child(argv, seconds + more + GRACE_SECONDS, env=environment, cwd=folder)
+        return collective_hosts.watch(child, seconds, self._find_late if more else lambda: None)
+
+    def _find_late(self) -> None:
+        self._late = collective_hosts.find_suspects(self._plan.login, self.placed, self.mark)
+
+    def over(self, error: Optional[HccnError]) -> None:
+        """A good run leaves nothing: nobody needs to look."""
+        self._begun = error is not None
+
+    def clear(self) -> None:
+        """Ends what is left on the other hosts. Called by the guard's process, too, which knows this object as it was when the guard began."""
+        if self._begun or os.getpid() != self._pid:
+            self._after = collective_hosts.clear(self._plan.login, self.placed, self.mark)
+
+    def found(self) -> Suspects:
+        """Who held it up: what was seen while it hung, else who did not answer afterwards."""
+        return self._late if self._late.hosts else self._after
+
+    def names_of(self, addresses: Sequence[str]) -> Tuple[str, ...]:
+        return tuple(self.placed.name_of.get(address, address) for address in addresses)
+
 
 __all__ = ["Outcome", "Plan", "Request", "find_launcher", "find_program", "judge_log", "judge_log_file", "new_run_id", "plan", "run", "validate"]
 
@@ -77,7 +154,7 @@ def run(request: Request) -> Outcome:
             raise
         return _outcome(request, None, error, "not_run", started)
     attempt = Attempt(request, made, path)
-    limit = request.timeout + PLACEMENT_SECONDS + 2 * GRACE_SECONDS + 2 * LOOK_SECONDS + VERSION_SECONDS
+    limit = request.timeout + PLACEMENT_SECONDS + 2 * GRACE_SECONDS + 2 * PROBE_SECONDS + VERSION_SECONDS
     guard = Guard(cleanup=[attempt.clear, files], deadline=limit + GRACE_SECONDS)
     attempt.mark = guard.mark
     try:

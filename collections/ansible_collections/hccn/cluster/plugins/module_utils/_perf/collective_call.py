@@ -53,7 +53,7 @@ def argument_spec(operations: Sequence[str], data_types: Sequence[str], reductio
 
 
 PLAIN = ("operation", "ranks_per_host", "iterations", "warmup", "data_type", "reduction", "root", "check")
-"""Options of a module that have the same name in the options of the tool."""
+"""CollectiveOptions of a module that have the same name in the options of the tool."""
 
 
 def tool_options(params: Dict[str, Any], *own: str) -> Dict[str, Any]:

@@ -7,20 +7,61 @@ from __future__ import annotations
 
 import time
 from typing import Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import List
 
 from .._core import process
 from .._core.errors import HccnError
 from .._core.words import some
-from . import host_limits, mpirun, ranks, ssh_login
+from . import mpirun, ranks, ssh_login
 from .collective_tool import Tool
-from .known_errors import CONSEQUENCES
+from .tool_output import CONSEQUENCES
 from .ranks import Suspects
 from .ssh_login import Login
+from .._core.numbers import is_count
 
-LOOK_SECONDS = 8
+
+WANTED_LIMIT = 65535
+LIMITS = ("ulimit -n", "net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog")
+_UNLIMITED = ("unlimited", "infinity")
+_NAMED = 5
+
+LIMITS_ARGV: Tuple[str, ...] = ("sh", "-c", "ulimit -n; cat /proc/sys/net/core/somaxconn /proc/sys/net/ipv4/tcp_max_syn_backlog 2>/dev/null; true")
+"""Ends with 0 wherever a login is taken, so it proves that, too. The limit of open files is that of the login, which is the ranks'."""
+
+
+def parse_limits(text: str) -> Dict[str, Optional[int]]:
+    """Limits by name; None for no limit. What is not there or is no number is left out."""
+    found: Dict[str, Optional[int]] = {}
+    for name, line in zip(LIMITS, text.splitlines()):
+        word = line.strip()
+        if word in _UNLIMITED:
+            found[name] = None
+        elif is_count(word):
+            found[name] = int(word)
+    return found
+
+
+def _low(limits: Mapping[str, Optional[int]]) -> List[str]:
+    """``ulimit -n 1024`` for each limit that is lower than wanted."""
+    return ["%s %d" % (name, value) for name, value in limits.items() if value is not None and value < WANTED_LIMIT]
+
+
+def limits_warning(answers: Mapping[str, str], name_of: Mapping[str, str]) -> Optional[str]:
+    """One sentence for all hosts with low limits. ``answers``: what ``LIMITS_ARGV`` printed, by host; ``name_of``: how people call the hosts."""
+    hosts: Dict[str, List[str]] = {}
+    for host, text in answers.items():
+        found = _low(parse_limits(text))
+        if found:
+            hosts.setdefault(", ".join(found), []).append(name_of.get(host, host))
+    if not hosts:
+        return None
+    return "the manual of hccl_test wants limits of %d for many ranks: %s" % (
+        WANTED_LIMIT, "; ".join("%s has %s" % (some(names, _NAMED), limits) for limits, names in sorted(hosts.items())))
+
+
+PROBE_SECONDS = 8
 """Between the end of the time and the launcher's own limit: so long the ranks still stand, and all hosts are asked about them."""
 _FIRST_POLL, _LAST_POLL = 0.005, 0.1
-_NAMED = 5
 
 
 class NotPlaced(Exception):
@@ -57,13 +98,13 @@ def check_logins(login: Optional[Login], addresses: Sequence[str], name_of: Mapp
     if login is None or all(map(ssh_login.is_here, addresses)):
         return None
     try:
-        answers = ssh_login.ask(login, addresses, host_limits.ASK)
+        answers = ssh_login.ask(login, addresses, LIMITS_ARGV)
     except HccnError as error:
         raise NotPlaced(error) from None
     found = ssh_login.refusals(answers)
     if found:
         raise NotPlaced(ssh_login.refused(found, len(addresses)), hosts=[one.host for one in found])
-    return host_limits.warning({address: answer.stdout for address, answer in answers.items()}, name_of)
+    return limits_warning({address: answer.stdout for address, answer in answers.items()}, name_of)
 
 
 def check_placement(tool: Tool, flavour: str, result: process.Result, placed: Placed, tail: str) -> None:
@@ -107,11 +148,11 @@ def watch(child: process.Child, seconds: float, late: Callable[[], None]) -> pro
         raise
 
 
-def look(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
+def find_suspects(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
     """Who holds up the run that is at work."""
     if login is None:
         return Suspects()
-    seen = ranks.look(login, placed.addresses, mark)
+    seen = ranks.probe(login, placed.addresses, mark)
     return ranks.suspects(seen, placed.ranks, placed.addresses, placed.host_of, placed.name_of)
 
 
@@ -120,7 +161,7 @@ def clear(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
     if login is None:
         return Suspects()
     seen = ranks.end(login, placed.addresses, mark)
-    return ranks.suspects(ranks.Seen({}, seen.silent), placed.ranks, placed.addresses, placed.host_of, placed.name_of)
+    return ranks.suspects(ranks.RankStates({}, seen.silent), placed.ranks, placed.addresses, placed.host_of, placed.name_of)
 
 
 VAGUE = ("no_table", "rows_missing", "exit_status", "tool_failed", "mpi_init_failed")

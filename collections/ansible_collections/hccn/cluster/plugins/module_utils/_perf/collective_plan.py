@@ -12,9 +12,9 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 from .._core import process
 from .._core.errors import HccnError, InputError
 from . import mpirun, ssh_login
-from .collective_options import Options
+from .collective_tool import CollectiveOptions
 from .collective_tool import Tool
-from .hccl_collective import HCCL_TEST
+from .hccl_test_tool import HCCL_TEST
 from .ssh_login import Login
 
 VERSION_SECONDS = 20
@@ -31,7 +31,7 @@ class Request:
     own files). ``context``: what the record says about where this run belongs.
     """
 
-    options: Options
+    options: CollectiveOptions
     hosts: Tuple[str, ...] = ()
     names: Tuple[str, ...] = ()
     folder: str = ""

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What the mechanism of a collective must know of the programs that it starts: one subclass a tool."""
+"""What a collective is asked for, and the interface of the tools that measure it: one subclass for each tool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,34 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .._core.errors import HccnError
-from .collective_options import Options
+from .._core.errors import InputError
+
+
+@dataclass(frozen=True)
+class CollectiveOptions:
+    """``begin`` and ``end`` as people write them (``8K``); ``factor`` above 1; ``data_type`` and ``reduction`` in the tool's own words."""
+
+    operation: str = "all_reduce"
+    ranks_per_host: int = 8
+    begin: str = "8K"
+    end: str = "64M"
+    factor: int = 2
+    iterations: int = 20
+    warmup: int = 10
+    data_type: str = "fp32"
+    reduction: str = "sum"
+    root: int = 0
+    check: bool = True
+
+
+def check_numbers(options: CollectiveOptions, ranks: int) -> None:
+    """Raises InputError for a number that no tool takes."""
+    for name, value, least in (("ranks_per_host", options.ranks_per_host, 1), ("iterations", options.iterations, 1),
+                               ("warmup", options.warmup, 0), ("root", options.root, 0), ("sizes.factor", options.factor, 2)):
+        if value < least:
+            raise InputError("%s is %d, it must be %d or more" % (name, value, least))
+    if options.root >= ranks:
+        raise InputError("root is %d, but the ranks are 0 to %d" % (options.root, ranks - 1))
 
 
 @dataclass(frozen=True)
@@ -62,15 +89,15 @@ class Tool(ABC):
         """Name of the program of an operation."""
 
     @abstractmethod
-    def validate(self, options: Options, ranks: int) -> None:
+    def validate(self, options: CollectiveOptions, ranks: int) -> None:
         """Raises InputError for what the program would refuse, crash on or never end with."""
 
     @abstractmethod
-    def arguments(self, options: Options) -> List[str]:
+    def arguments(self, options: CollectiveOptions) -> List[str]:
         """The program's own arguments."""
 
     @abstractmethod
-    def processes_per_host(self, options: Options) -> int:
+    def processes_per_host(self, options: CollectiveOptions) -> int:
         """How many of its processes are started on each host."""
 
     @abstractmethod
@@ -90,7 +117,7 @@ class Tool(ABC):
         """Folders that it needs in LD_LIBRARY_PATH, beside MPI's."""
 
     @abstractmethod
-    def refuse_work(self, smi: str, options: Options) -> None:
+    def refuse_work(self, smi: str, options: CollectiveOptions) -> None:
         """Raises HccnError where a device of this host that would take part is at work. ``smi``: the tool to ask."""
 
     @abstractmethod
@@ -102,9 +129,9 @@ class Tool(ABC):
         """Does the reduction matter to this operation?"""
 
     @abstractmethod
-    def judge_run(self, ending: Ending, options: Options, ranks: int) -> Judged:
+    def judge_run(self, ending: Ending, options: CollectiveOptions, ranks: int) -> Judged:
         """Judges a run of this side: all that was asked for must be there."""
 
     @abstractmethod
-    def judge_log(self, ending: Ending, options: Options, ranks: Optional[int], sizes_given: bool) -> Judged:
+    def judge_log(self, ending: Ending, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
         """Judges a log. ``ranks`` None, ``sizes_given`` false: nobody says how many took part, and which sizes were asked for."""

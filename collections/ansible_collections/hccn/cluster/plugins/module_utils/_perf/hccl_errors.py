@@ -12,7 +12,7 @@ import re
 from typing import Dict, List, Optional, Pattern
 
 from .._core.errors import HccnError
-from .known_errors import END, LAUNCH, known, line_of, once, search
+from .tool_output import END, LAUNCH, known, line_of, once, search
 
 _LEFTOVER_HINT = ("look on every host for processes of an earlier run, for differing TLS switches (hccn_tool -tls -g), "
                   "for device addresses that do not reach each other, and for a firewall")

@@ -32,7 +32,7 @@ LIMITS: Tuple[Limit, ...] = (Limit("duration_s", "-t", 1, 86400), Limit("qps", "
 _NOT_TCP = ("iterations", "mtu", "gid_index", "traffic_class")
 
 
-class Failure(NamedTuple):
+class Iperf3Failure(NamedTuple):
     """``text`` is looked for in the document's ``error``. ``here``: the failure lies at the end that tells it."""
 
     text: str
@@ -42,18 +42,18 @@ class Failure(NamedTuple):
 
 
 # Source: iperf_error.c of 3.12 and 3.18, whose words differ.
-FAILURES: Tuple[Failure, ...] = (
-    Failure("interrupt - ", "tool_killed", "who or what ended it on that host?", True),
-    Failure("unable to connect to server", "connection_refused", "the server was not up yet, or its port is blocked: check route and firewall"),
-    Failure("server is busy", "server_busy", "another iperf3 uses the server"),
-    Failure("Address already in use", "port_in_use", "another iperf3 listens there: end it, or take another port", True),
-    Failure("Cannot assign requested address", "no_such_address", "the address is not one of this host's", True),
-    Failure("unexpectedly closed the connection", "peer_ended", "see what the other end says"),
-    Failure("control socket has closed unexpectedly", "peer_ended", "see what the other end says"),
-    Failure("unable to send control message", "peer_ended", "see what the other end says"),
-    Failure("unable to receive control message", "peer_ended", "see what the other end says"),
-    Failure("server has terminated", "peer_ended", "see what the other end says"),
-    Failure("client has terminated", "peer_ended", "see what the other end says"),
+FAILURES: Tuple[Iperf3Failure, ...] = (
+    Iperf3Failure("interrupt - ", "tool_killed", "who or what ended it on that host?", True),
+    Iperf3Failure("unable to connect to server", "connection_refused", "the server was not up yet, or its port is blocked: check route and firewall"),
+    Iperf3Failure("server is busy", "server_busy", "another iperf3 uses the server"),
+    Iperf3Failure("Address already in use", "port_in_use", "another iperf3 listens there: end it, or take another port", True),
+    Iperf3Failure("Cannot assign requested address", "no_such_address", "the address is not one of this host's", True),
+    Iperf3Failure("unexpectedly closed the connection", "peer_ended", "see what the other end says"),
+    Iperf3Failure("control socket has closed unexpectedly", "peer_ended", "see what the other end says"),
+    Iperf3Failure("unable to send control message", "peer_ended", "see what the other end says"),
+    Iperf3Failure("unable to receive control message", "peer_ended", "see what the other end says"),
+    Iperf3Failure("server has terminated", "peer_ended", "see what the other end says"),
+    Iperf3Failure("client has terminated", "peer_ended", "see what the other end says"),
 )
 _OF_BOTH_ENDS = {failure.code for failure in FAILURES if not failure.here} | {"iperf3_timeout", "tool_failed", "no_traffic", "unexpected_output"}
 

@@ -18,7 +18,8 @@ import socket
 import struct
 from typing import Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
-from .._core.numbers import is_count
+from .._core import procfs
+from .._core.errors import ParseError
 from .._core.words import printable
 
 LISTEN = "0A"
@@ -61,7 +62,7 @@ def listeners(address: str, port: int, proc: str = "/proc") -> List[Listener]:
     """Who keeps others from listening at ``address`` and ``port`` in this network namespace."""
     owners = {inode: uid for name in ("tcp", "tcp6") for inode, uid in _in_the_way("%s/self/net/%s" % (proc, name), address, port)}
     found = []
-    for pid in sorted(int(name) for name in os.listdir(proc) if is_count(name)) if owners else ():
+    for pid in procfs.pids(proc) if owners else ():
         for inode in _sockets(pid, proc) & set(owners):
             found.append(Listener(pid, _name(pid, proc), _user(owners.pop(inode))))
     return found + [Listener(None, None, _user(uid)) for uid in sorted(set(owners.values()))]
@@ -166,14 +167,12 @@ def _told(line: socket.socket, port: int) -> Optional[Set[int]]:
 def _group(pid: int, proc: str) -> Set[int]:
     """The processes of the group that ``pid`` leads, itself among them."""
     members = {pid}
-    for name in os.listdir(proc):
-        if is_count(name):
-            try:
-                with open("%s/%s/stat" % (proc, name), encoding="utf-8", errors="replace") as status:
-                    if int(status.read().rpartition(")")[2].split()[2]) == pid:
-                        members.add(int(name))
-            except (OSError, ValueError, IndexError):
-                continue
+    for one in procfs.pids(proc):
+        try:
+            if procfs.stat_of(one, proc).group == pid:
+                members.add(one)
+        except (OSError, ParseError):
+            continue
     return members
 
 

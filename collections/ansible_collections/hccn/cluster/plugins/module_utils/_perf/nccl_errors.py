@@ -12,7 +12,7 @@ import re
 from typing import Dict, List, Tuple
 
 from .._core.errors import HccnError
-from .known_errors import END, LAUNCH, known, line_of, once, search
+from .tool_output import END, LAUNCH, known, line_of, once, search
 
 _GPUS_HINT = "fewer GPUs are visible than ranks_per_host asks for: nvidia-smi -L, CUDA_VISIBLE_DEVICES, the container's GPUs"
 

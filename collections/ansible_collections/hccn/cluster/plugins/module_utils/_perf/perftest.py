@@ -18,7 +18,7 @@ from . import perftest_options, perftest_report, perftest_text
 from .host_server import HostServer
 from .perftest_options import MTUS, Limit, Options
 from .perftest_report import Asked
-from .rdma_end import MAX_GID_INDEX, End
+from .rdma_device import MAX_GID_INDEX, RdmaDevice
 
 BASE_PORT = 18515
 """perftest's own default; each device listens at this plus its number, so that all devices of a host can be tested at once."""
@@ -41,13 +41,13 @@ def validate(options: Options) -> None:
     perftest_options.validate(options, "perftest", LIMITS + (Limit("gid_index", "-x", 0, MAX_GID_INDEX),))
 
 
-def arguments(options: Options, end: End, port: int, address: str) -> Tuple[str, ...]:
+def arguments(options: Options, rdma_device: RdmaDevice, port: int, address: str) -> Tuple[str, ...]:
     """The command line of the server at ``address``; the client's has ``address`` behind it.
 
     Bandwidth is asked for in Gbit/s, of both ends. ``-F``: no warnings about the CPU's clock in between.
     """
-    words = [options.program, "-d", end.port.device, "-i", "%d" % end.port.port]
-    words += [] if end.gid_index is None else ["-x", "%d" % end.gid_index]
+    words = [options.program, "-d", rdma_device.port.device, "-i", "%d" % rdma_device.port.port]
+    words += [] if rdma_device.gid_index is None else ["-x", "%d" % rdma_device.gid_index]
     words += ["-F", "-p", "%d" % port] + perftest_options.words(options, LIMITS)
     words += ["--report_gbits"] if options.measure == "bandwidth" else []
     return tuple(words + (["--ipv6-addr"] if ":" in address else []))
@@ -56,17 +56,17 @@ def arguments(options: Options, end: End, port: int, address: str) -> Tuple[str,
 class Perftest(HostServer):
     """perftest as the pair runner uses it."""
 
-    def __init__(self, options: Options, ends: Mapping[int, End], version: str = "", base_port: int = BASE_PORT) -> None:
-        """``ends``: this host's, by the number that the plan gives the device. Raises InputError."""
+    def __init__(self, options: Options, rdma_devices: Mapping[int, RdmaDevice], version: str = "", base_port: int = BASE_PORT) -> None:
+        """``rdma_devices``: this host's, by the number that the plan gives the device. Raises InputError."""
         validate(options)
         self._options = options
-        self._ends = ends
+        self._rdma_devices = rdma_devices
         self._version = version
         super().__init__(base_port)
 
     def varied(self, changes: Mapping[str, int]) -> "Perftest":
         """The same with other options (``Options.varied``). Raises InputError."""
-        return Perftest(self._options.varied(changes), self._ends, self._version, self._base_port)
+        return Perftest(self._options.varied(changes), self._rdma_devices, self._version, self._base_port)
 
     def moved(self, device: int, planned: str) -> Optional[HccnError]:
         """None: the addresses of a host's own ports are not asked for again."""
@@ -74,7 +74,7 @@ class Perftest(HostServer):
 
     def about(self, device: int) -> Mapping[str, Any]:
         """What a record's ``context`` tells of this host's end. A rate only of hardware: that of software RoCE is made up."""
-        port = self._ends[device].port
+        port = self._rdma_devices[device].port
         found = {"driver": port.driver, "firmware": port.firmware, "line_rate_gbit_s": port.rate_gbit_s if port.pci_address else None}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -86,11 +86,11 @@ class Perftest(HostServer):
 
     def server(self, device: int, address: str) -> Tuple[str, ...]:
         """argv of the server on ``device``, whose address it is."""
-        return arguments(self._options, self._ends[device], self.port(device), address)
+        return arguments(self._options, self._rdma_devices[device], self.port(device), address)
 
     def client(self, device: int, address: str, target: int) -> Tuple[str, ...]:
         """argv of the client on ``device``, which connects to ``address``, the server on the device ``target`` of its host."""
-        return arguments(self._options, self._ends[device], self.port(target), address) + (address,)
+        return arguments(self._options, self._rdma_devices[device], self.port(target), address) + (address,)
 
     def failure(self, result: Result) -> Optional[HccnError]:
         """Why a finished test failed, None where it did not; for a server, whose report need not hold a table."""
@@ -106,6 +106,6 @@ class Perftest(HostServer):
 
     def samples(self, result: Result, device: int) -> List[Dict[str, object]]:
         """The samples of a client that finished on ``device``. Raises HccnError."""
-        end = self._ends[device]
-        asked = Asked(self._options, end.port.device, end.gid_index, end.link_type)
+        rdma_device = self._rdma_devices[device]
+        asked = Asked(self._options, rdma_device.port.device, rdma_device.gid_index, rdma_device.link_type)
         return [row.as_sample() for row in perftest_report.judged(result, asked)]

@@ -20,7 +20,7 @@ from .._core.numbers import count_of
 from .._core.process import Result
 from . import perftest_text
 from .perftest_options import ALL_SIZES, Options
-from .perftest_text import Row
+from .perftest_text import PerftestRow
 
 OPTIONS_DIFFER = "options_differ"
 TIMEOUT = "perftest_timeout"
@@ -37,13 +37,13 @@ _SMALLEST_RATE = 0.000002
 
 
 @dataclass(frozen=True)
-class Report:
+class PerftestReport:
     """``program``: by the title, None where there is none; ``settings``: by the names that perftest prints; ``rows`` of the table."""
 
     program: Optional[str]
     bidirectional: bool
     settings: Mapping[str, str]
-    rows: Tuple[Row, ...]
+    rows: Tuple[PerftestRow, ...]
 
     def number(self, setting: str) -> Optional[int]:
         """``4096`` of ``Mtu : 4096[B]``; None where the report does not tell."""
@@ -61,7 +61,7 @@ class Asked:
     link_type: Optional[str] = None
 
 
-def parse(text: str) -> Report:
+def parse(text: str) -> PerftestReport:
     """What perftest printed to standard output. Raises ParseError for a table that is not known."""
     head, mark, table = text.partition("#bytes")
     title = _TITLE.search(head)
@@ -70,7 +70,7 @@ def parse(text: str) -> Report:
         if " address: " not in line and not line.lstrip().startswith("GID:"):
             settings.update(_SETTING.findall(line))
     program = "ib_%s_%s" % (_PROGRAMS[title.group(1)], "bw" if title.group(3) == "BW" else "lat") if title else None
-    return Report(program, bool(title and title.group(2)), settings, perftest_text.parse_rows(mark + table))
+    return PerftestReport(program, bool(title and title.group(2)), settings, perftest_text.parse_rows(mark + table))
 
 
 def parse_version(text: str) -> str:
@@ -94,7 +94,7 @@ def error_of(result: Result) -> Optional[HccnError]:
     return error
 
 
-def judged(result: Result, asked: Asked) -> Tuple[Row, ...]:
+def judged(result: Result, asked: Asked) -> Tuple[PerftestRow, ...]:
     """The rows of a finished client. Raises HccnError, also where something else than what was asked for ran."""
     error = error_of(result)
     if error is not None:
@@ -111,7 +111,7 @@ def judged(result: Result, asked: Asked) -> Tuple[Row, ...]:
     return report.rows
 
 
-def differing(report: Report, asked: Asked) -> List[str]:
+def differing(report: PerftestReport, asked: Asked) -> List[str]:
     """What ran and was not asked for, a sentence each; what the report does not tell is not judged."""
     options = asked.options
     pairs: Sequence[Tuple[str, object, object]] = (
@@ -128,7 +128,7 @@ def differing(report: Report, asked: Asked) -> List[str]:
     return found + _differing_rows(report.rows, options)
 
 
-def _differing_rows(rows: Sequence[Row], options: Options) -> List[str]:
+def _differing_rows(rows: Sequence[PerftestRow], options: Options) -> List[str]:
     found = []
     sizes = ALL_SIZES if options.all_sizes else (options.size_bytes,)
     measured = tuple(row.size_bytes for row in rows)
@@ -144,7 +144,7 @@ def _range(sizes: Sequence[Optional[int]]) -> str:
     return "%s" % sizes[0] if len(sizes) == 1 else "%s to %s (%d)" % (sizes[0], sizes[-1], len(sizes))
 
 
-def _wrong_unit(row: Row) -> List[str]:
+def _wrong_unit(row: PerftestRow) -> List[str]:
     """perftest prints the client's figure under the unit of the end that prints: with one end in MiB/s that is a lie."""
     if row.bandwidth_gbit_s is None or row.messages_mpps is None or row.messages_mpps < _SMALLEST_RATE:
         return []

@@ -127,7 +127,7 @@ _LATENCIES = {"t_min": "min", "t_typical": "typical", "t_avg": "avg", "99% perce
 
 
 @dataclass(frozen=True)
-class Row:
+class PerftestRow:
     """One message size. ``bandwidth_gbit_s`` is the average (the peak is 0 on receivers and in runs by duration); ``latency_us`` by word.
 
     ``messages_mpps``: million messages a second, to six decimals.
@@ -149,10 +149,10 @@ class Row:
         return sample
 
 
-def parse_rows(text: str) -> Tuple[Row, ...]:
+def parse_rows(text: str) -> Tuple[PerftestRow, ...]:
     """The rows of the table, none where there is no table. Raises ParseError for a heading that is not known."""
     columns: List[str] = []
-    rows: List[Row] = []
+    rows: List[PerftestRow] = []
     for line in text.splitlines():
         if "#bytes" in line:
             columns = _heading(line)
@@ -171,7 +171,7 @@ def _heading(line: str) -> List[str]:
     return columns
 
 
-def _row(columns: Sequence[str], words: Sequence[str], line: str) -> Row:
+def _row(columns: Sequence[str], words: Sequence[str], line: str) -> PerftestRow:
     try:
         numbers = [float(word) for word in words]
     except ValueError:
@@ -189,7 +189,7 @@ def _row(columns: Sequence[str], words: Sequence[str], line: str) -> Row:
             latency[_LATENCIES[name]] = number
     if bandwidth is None and not latency:
         raise ParseError("the table of perftest shows neither bandwidth nor latency: %s" % " ".join(columns))
-    return Row(int(words[0]), int(numbers[1]), bandwidth, latency or None, messages)
+    return PerftestRow(int(words[0]), int(numbers[1]), bandwidth, latency or None, messages)
 
 
 def _gbit_s(number: float, unit: str) -> float:

@@ -14,11 +14,13 @@ from .._core.errors import HccnError
 from .._core.guard import Guard
 from .._core.problems import Problem
 from .._device.rdma_checks import read_memlock
-from .._device.rdma_sysfs import Port, read_ports
+from .._device.rdma_sysfs import RdmaPort, read_ports
 from . import iperf3, mpirun, packages, perftest_report
 from .perftest_options import MEASURES, OPERATIONS, Options
-from .perftest_preflight import VERSION_SECONDS
-from .rdma_end import blockers, find_end
+from .rdma_device import blockers, find_device
+from .perftest import BASE_PORT, Perftest, validate
+from .rdma_device import RdmaDevice
+
 
 PERFTEST_PROGRAMS = tuple(Options(operation, measure).program for operation in OPERATIONS for measure in MEASURES)
 MPI_PROGRAMS = ("mpirun", "mpirun.mpich", "mpirun.openmpi")
@@ -26,11 +28,12 @@ MPI_FOLDERS = ("/usr/lib64/mpich/bin", "/usr/lib64/openmpi/bin")
 """Where packages of openEuler and Kylin put them: outside of PATH, until an environment module is loaded."""
 PROVIDERS = "etc/libibverbs.d"
 TOOL_MISSING = "tool_missing"
+VERSION_SECONDS = 15.0
 
 Runner = Callable[[Sequence[str], float], process.Result]
 
 
-def look(params: Mapping[str, Any]) -> Dict[str, Any]:
+def probe(params: Mapping[str, Any]) -> Dict[str, Any]:
     """perf_tools_info as a whole. Starts each tool once, with ``--version``."""
     with Guard():
         return found_here(params, process.run)
@@ -56,26 +59,26 @@ def found_here(params: Mapping[str, Any], run: Runner) -> Dict[str, Any]:
 
 def _tool(name: str, root: str, run: Runner) -> Dict[str, Any]:
     """``name``, ``found``, ``path`` and ``version``; ``lacks``: what of it is not there."""
-    path, version, lacks = _LOOKS[name](name, root, run)
+    path, version, lacks = _PROBES[name](name, root, run)
     return {"name": name, "found": not lacks, "path": path, "version": version, "lacks": lacks}
 
 
-Seen = Tuple[Optional[str], Optional[str], List[str]]
+Probed = Tuple[Optional[str], Optional[str], List[str]]
 
 
-def _perftest(name: str, root: str, run: Runner) -> Seen:
+def _perftest(name: str, root: str, run: Runner) -> Probed:
     there = {program: shutil.which(program) for program in PERFTEST_PROGRAMS}
     lacks = [program for program, path in there.items() if path is None]
     path = next((path for path in there.values() if path), None)
     return path, perftest_report.parse_version(_says(path, run)) or None if path else None, lacks
 
 
-def _iperf3(name: str, root: str, run: Runner) -> Seen:
+def _iperf3(name: str, root: str, run: Runner) -> Probed:
     path = shutil.which(name)
     return path, iperf3.parse_version(_says(path, run)) or None if path else None, [] if path else [name]
 
 
-def _mpi(name: str, root: str, run: Runner) -> Seen:
+def _mpi(name: str, root: str, run: Runner) -> Probed:
     """Both call themselves mpirun: which one it is, it says itself."""
     places = [place for program in MPI_PROGRAMS for place in mpirun.candidates(program, os.environ.get("PATH", ""))]
     places += [os.path.join(folder, MPI_PROGRAMS[0]) for folder in MPI_FOLDERS]
@@ -89,14 +92,14 @@ def _mpi(name: str, root: str, run: Runner) -> Seen:
     return None, None, ["mpirun of %s" % name]
 
 
-def _rdma(name: str, root: str, run: Runner) -> Seen:
+def _rdma(name: str, root: str, run: Runner) -> Probed:
     """The user-space drivers: without them libibverbs finds no device, whatever the kernel has."""
     folder = os.path.join(root, PROVIDERS)
     drivers = [entry for entry in (os.listdir(folder) if os.path.isdir(folder) else ()) if entry.endswith(".driver")]
     return (folder, None, []) if drivers else (None, None, ["drivers of libibverbs (/%s)" % PROVIDERS])
 
 
-_LOOKS: Dict[str, Callable[[str, str, Runner], Seen]] = {
+_PROBES: Dict[str, Callable[[str, str, Runner], Probed]] = {
     packages.PERFTEST: _perftest, packages.IPERF3: _iperf3, packages.MPICH: _mpi, packages.OPENMPI: _mpi, packages.RDMA: _rdma}
 
 
@@ -117,13 +120,42 @@ def _devices(addresses: Sequence[str], rdma: bool, root: str, found: Sequence[Pr
     """Each address as a device to measure with, numbered in the order given, in the form of device_info; ``errors``: why that cannot go well."""
     ports = read_ports(root) if rdma and addresses else []
     general = [{"topic": "tool", "code": problem.rule, "message": "%s (%s)" % (problem.message, problem.hint)} for problem in found]
-    return [{"id": number, "address": address, "errors": general + (_of_end(ports, address, root) if rdma else [])}
+    return [{"id": number, "address": address, "errors": general + (_rdma_errors(ports, address, root) if rdma else [])}
             for number, address in enumerate(addresses)]
 
 
-def _of_end(ports: Sequence[Port], address: str, root: str) -> List[Dict[str, Any]]:
+def _rdma_errors(ports: Sequence[RdmaPort], address: str, root: str) -> List[Dict[str, Any]]:
     try:
-        bad = blockers(find_end(ports, address), read_memlock(root), Options())
+        bad = blockers(find_device(ports, address), read_memlock(root), Options())
     except HccnError as error:
         return [{"topic": "rdma", "code": error.code, "message": error.sentence()}]
     return [{"topic": "rdma", "code": problem.rule, "message": "%s (%s)" % (problem.message, problem.hint)} for problem in bad]
+
+
+
+
+def prepare(options: Options, addresses: Mapping[int, str], names: Mapping[int, str], root: str = "/", base_port: int = BASE_PORT,
+            run: Runner = process.run) -> Tuple[Perftest, List[Problem]]:
+    """The tool for this host's devices, and why a test with it cannot but fail (empty where it may go well).
+
+    ``addresses``: by the number that the plan gives a device; ``names``: of the RDMA devices, by the same, where the address does not say enough.
+    Starts ``PROGRAM --version``. Raises HccnError for a missing program, device or GID, InputError for the options.
+    """
+    validate(options)
+    version = _version(options.program, run)
+    ports, memlock = read_ports(root), read_memlock(root)
+    rdma_devices: Dict[int, RdmaDevice] = {}
+    found: List[Problem] = []
+    for device, address in sorted(addresses.items()):
+        rdma_devices[device] = find_device(ports, address, names.get(device), gid_index=options.gid_index)
+        found += [problem for problem in blockers(rdma_devices[device], memlock, options) if problem not in found]
+    return Perftest(options, rdma_devices, version, base_port), found
+
+
+def _version(program: str, run: Runner) -> str:
+    if shutil.which(program) is None:
+        raise HccnError("tool_missing", "%s is not in PATH" % program, packages.hint(packages.PERFTEST))
+    result = run((program, "--version"), VERSION_SECONDS)
+    if result.timed_out:
+        raise HccnError("timeout", "%s --version did not end within %.0f s" % (program, VERSION_SECONDS), "is the host overloaded, or its RDMA driver hung?")
+    return perftest_report.parse_version(result.stdout)

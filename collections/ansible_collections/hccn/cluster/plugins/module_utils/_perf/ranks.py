@@ -28,35 +28,35 @@ _SCRIPT = (
     'if [ -n "$rank" ]; then echo "rank $rank $state"; fi; done; exit 0'
 )
 """One line, since not every login shell takes more between quotes."""
-LOOK, END = "look", "end"
+PROBE, END = "probe", "end"
 
 
 @dataclass(frozen=True)
-class Seen:
+class RankStates:
     """``states``: of the processes of each rank that was found; ``silent``: hosts that could not be asked, and why."""
 
     states: Mapping[int, Set[str]] = field(default_factory=dict)
     silent: Mapping[str, HccnError] = field(default_factory=dict)
 
 
-def look(login: Login, hosts: Sequence[str], mark: str, what: str = LOOK) -> Seen:
+def probe(login: Login, hosts: Sequence[str], mark: str, what: str = PROBE) -> RankStates:
     """Asks all hosts; with END every process of the run that is found is killed, by its pid. A host that does not answer is told, not raised."""
     try:
         answers = ssh_login.ask(login, hosts, ["sh", "-c", _SCRIPT, what, "%s=%s" % (process.MARK, mark), what])
     except HccnError as error:
-        return Seen({}, dict.fromkeys(hosts, error))
+        return RankStates({}, dict.fromkeys(hosts, error))
     states: Dict[int, Set[str]] = {}
     for result in answers.values():
         for line in result.stdout.splitlines():
             words = line.split()
             if len(words) == 3 and words[0] == "rank" and is_count(words[1]):
                 states.setdefault(int(words[1]), set()).add(words[2])
-    return Seen(states, {refusal.host: refusal.error for refusal in ssh_login.refusals(answers)})
+    return RankStates(states, {refusal.host: refusal.error for refusal in ssh_login.refusals(answers)})
 
 
-def end(login: Login, hosts: Sequence[str], mark: str) -> Seen:
+def end(login: Login, hosts: Sequence[str], mark: str) -> RankStates:
     """Ends what a run left on its hosts, and nobody else's."""
-    return look(login, hosts, mark, END)
+    return probe(login, hosts, mark, END)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Suspects:
     sentence: str = ""
 
 
-def suspects(seen: Seen, ranks: int, addresses: Sequence[str], host_of: Callable[[int], str], names: Mapping[str, str]) -> Suspects:
+def suspects(seen: RankStates, ranks: int, addresses: Sequence[str], host_of: Callable[[int], str], names: Mapping[str, str]) -> Suspects:
     """Who holds up a run that does not end. ``host_of``: the name of a rank's host; ``names``: by address. Nothing where nobody could be seen."""
     found: Dict[str, List[str]] = {}
     for address in addresses:

@@ -19,7 +19,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from .._core import process
 from .._core.errors import HccnError
 from .._core.words import beginning
-from .known_errors import LAUNCH, Known, known, search
+from .tool_output import LAUNCH, Known, known, search
 from .mpirun import MPICH
 
 CONNECT_SECONDS = 5

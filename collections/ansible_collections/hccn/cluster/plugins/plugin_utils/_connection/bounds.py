@@ -10,7 +10,7 @@ from typing import Any
 
 from ...module_utils._device.read import DEFAULT_TOPICS, MAX_PARALLEL, SMI_TOPICS
 from ...module_utils._device.recover import TIMEOUT as RECOVERY_S
-from ...module_utils._device.smi import TIMEOUT as SMI_S
+from ...module_utils._device.npu_smi import TIMEOUT as SMI_S
 from ...module_utils._perf.collective_study import BUDGET
 
 CONNECTION_S = 60.0

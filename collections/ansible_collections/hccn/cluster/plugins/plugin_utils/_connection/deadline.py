@@ -10,13 +10,13 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from types import FrameType
+
+from ...module_utils._core import procfs
+from ...module_utils._core.errors import ParseError
 
 AGAIN_S = 1.0
 """Interval at which the signal is repeated, since an exception raised in a destructor or a callback of the garbage collector is lost."""
-
-PROC = Path("/proc")
 
 
 class NoAnswer(BaseException):
@@ -53,9 +53,9 @@ def deadline(seconds: float) -> Iterator[None]:
 def end_children(pid: int) -> None:
     """Kill all descendants of a process that /proc lists. A shared ssh connection is not among them, since it runs in a session of its own."""
     children: dict[int, list[int]] = {}
-    for entry in PROC.glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            children.setdefault(int(entry.read_text().rpartition(")")[2].split()[1]), []).append(int(entry.parent.name))
+    for child in procfs.pids():
+        with contextlib.suppress(OSError, ParseError):
+            children.setdefault(procfs.stat_of(child).parent, []).append(child)
     found = list(children.get(pid, ()))
     for one in found:
         found += children.get(one, ())

@@ -14,7 +14,7 @@ from ...module_utils._core.samples import GBIT
 
 BUSY_CODES = frozenset({"address_changed", "device_busy", "busy_unknown", "roce_test_running", "tool_busy"})
 """Errors of an NPU that runs other work, may run other work, or is being changed by another run; see module_utils/_device/busy.py and failures.py, and
-_perf/roce_test.py."""
+_perf/roce_test_tool.py."""
 
 INFERRED_CODES = frozenset({"peer_unreachable", "peer_lost", "peer_silent", "no_record"})
 """Errors that one side of a pair reports about the other, and may have caused itself. planned_pairs.py makes the last one."""

@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...module_utils._core.words import printable
+from ...module_utils._core.words import printable, without_device_number
 from . import causes, reading
 from .finding import Finding, finding, of_host, of_npus
 from .stages import of_failed_task, of_unreachable
@@ -68,7 +67,7 @@ def _errors(host: str, told: Mapping[str, Any], found: Mapping[int, Mapping[str,
     listed += [(number, error) for error in reading.mappings(told.get("errors")) for number in reading.ids(error.get("devices"))]
     for number, error in listed:
         code, topic, hint = (reading.text(error.get(key)) for key in ("code", "topic", "hint"))
-        message = _without_id(reading.text(error.get("message")) or code or "it has an error", number)
+        message = without_device_number(reading.text(error.get("message")) or code or "it has an error", number)
         cause = causes.of_code(code, "tool_failed")
         harmless = cause in ("tool_failed", "device_error") and (topic in INFORMATIVE_TOPICS or code in UNSUPPORTED_CODES)
         numbers, topics, hints = groups.setdefault((cause, causes.NOTE if harmless else causes.CAUSES[cause].severity, message), ({}, {}, {}))
@@ -77,11 +76,6 @@ def _errors(host: str, told: Mapping[str, Any], found: Mapping[int, Mapping[str,
         hints.update({hint: None} if hint else {})
     return [_on(host, cause, (", ".join(topics) + ": " if topics else "") + message, numbers, stage, severity, hints)
             for (cause, severity, message), (numbers, topics, hints) in groups.items()]
-
-
-def _without_id(message: str, number: int) -> str:
-    """Return the message with ``N`` in place of the id of the NPU, so that it is the same for all NPUs."""
-    return re.sub(rf"\b(device|NPU|npu)( id)? {number}\b|(?<!\S)-i {number}\b", lambda found: found.group().rpartition(" ")[0] + " N", message)
 
 
 def _links(host: str, found: Mapping[int, Mapping[str, Any]], stage: str) -> list[Finding]:

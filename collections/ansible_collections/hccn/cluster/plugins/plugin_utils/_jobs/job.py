@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ...module_utils._core.errors import InputError
-from ...module_utils._perf import hccl_test, mpirun, nccl_tests
-from ...module_utils._perf.collective_options import Options
+from ...module_utils._perf import hccl_test_tool, mpirun, nccl_tests_tool
+from ...module_utils._perf.collective_tool import CollectiveOptions
 from ...module_utils._perf.collective_tool import Tool
-from ...module_utils._perf.hccl_collective import HCCL_TEST
-from ...module_utils._perf.nccl_collective import NCCL_TESTS
-from ...module_utils._perf.nccl_tests import NcclOptions
+from ...module_utils._perf.hccl_test_tool import HCCL_TEST
+from ...module_utils._perf.nccl_tests_tool import NCCL_TESTS
+from ...module_utils._perf.nccl_tests_tool import NcclOptions
 from .settings import ASCEND, ASCEND_MOUNTS, PodSettings, dictionary, typed
 
 TOOLS: dict[str, Tool] = {"hccl_test": HCCL_TEST, "nccl_tests": NCCL_TESTS}
@@ -23,8 +23,8 @@ RESOURCES = {"hccl_test": ASCEND, "nccl_tests": "nvidia.com/gpu"}
 
 _OPTION_KEYS = ("operation", "ranks_per_host", "iterations", "warmup", "data_type", "reduction", "root", "check")
 _WORDS: dict[str, dict[str, tuple[str, ...]]] = {
-    "hccl_test": {"operation": hccl_test.OPERATIONS, "data_type": hccl_test.DATA_TYPES, "reduction": hccl_test.REDUCTIONS},
-    "nccl_tests": {"operation": nccl_tests.OPERATIONS, "data_type": nccl_tests.DATA_TYPES, "reduction": nccl_tests.REDUCTIONS},
+    "hccl_test": {"operation": hccl_test_tool.OPERATIONS, "data_type": hccl_test_tool.DATA_TYPES, "reduction": hccl_test_tool.REDUCTIONS},
+    "nccl_tests": {"operation": nccl_tests_tool.OPERATIONS, "data_type": nccl_tests_tool.DATA_TYPES, "reduction": nccl_tests_tool.REDUCTIONS},
 }
 _PER_HOST = "HCCL_IF_IP"
 
@@ -33,7 +33,7 @@ _PER_HOST = "HCCL_IF_IP"
 class Job(PodSettings):
     """``options`` are those of the collective. The other fields are documented in the filters."""
 
-    options: Options
+    options: CollectiveOptions
     tool: str = "hccl_test"
     tool_dir: str = ""
     replicas: int = 0
@@ -84,8 +84,8 @@ def read(given: Any) -> Job:
     return _completed(Job(options=options, **plain))
 
 
-def _options(values: Mapping[str, Any], tool: str, extra: tuple[str, ...]) -> Options:
-    kind = NcclOptions if tool == "nccl_tests" else Options
+def _options(values: Mapping[str, Any], tool: str, extra: tuple[str, ...]) -> CollectiveOptions:
+    kind = NcclOptions if tool == "nccl_tests" else CollectiveOptions
     types = {one.name: str(one.type) for one in fields(kind)}
     sizes = values.get("sizes", {})
     if not isinstance(sizes, Mapping) or set(sizes) - {"begin", "end", "factor"}:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ...module_utils._core import procfs
 from ...module_utils._core.numbers import is_count
 
 PROC = Path("/proc")
-_START = 19  # index of the start time among the fields of stat after the name, which is field 2 (proc(5))
 
 
 def here(proc: Path = PROC) -> str:
@@ -26,11 +26,10 @@ def here(proc: Path = PROC) -> str:
 def started(pid: int, proc: Path = PROC) -> str | None:
     """Return when a running process started, in clock ticks; None if it does not run."""
     try:
-        text = (proc / str(pid) / "stat").read_text()
+        found = procfs.stat_of(pid, str(proc))
     except OSError:
         return None
-    state, *rest = text.rpartition(")")[2].split()
-    return None if state in "ZX" else rest[_START - 1]
+    return None if found.ended else str(found.start_ticks)
 
 
 def of_this_run() -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...module_utils._core.foreign_text import without_templates
-from ...module_utils._device import foreign_names
+from ...module_utils._device import device_errors
 
 ACTED_UPON = ("ansible_facts", "ansible_stats", "add_host", "add_group")
 """Keys on which Ansible acts for the result of any task (plugins/strategy): variables, artifacts of the job, the inventory. Keys that begin with
@@ -33,7 +33,7 @@ def cleaned(answer: Mapping[str, Any], discovered: Mapping[str, Any], host: str)
     if refused:
         devices = kept.get("devices")
         if isinstance(devices, list):
-            made["devices"] = [foreign_names.refused(device) if isinstance(device, Mapping) else device for device in devices]
+            made["devices"] = [device_errors.refuse_templates(device) if isinstance(device, Mapping) else device for device in devices]
         shown = ", ".join(refused[:SHOWN]) + (" ..." if len(refused) > SHOWN else "")
         earlier = made.get("warnings")
         made["warnings"] = [*(earlier if isinstance(earlier, list) else ()), f"{host}: not used, since Ansible could run it as code: {shown}"]

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from ansible_collections.hccn.cluster.plugins.doc_fragments._collective import ModuleDocFragment
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_tool import CollectiveOptions
 from ansible_collections.hccn.cluster.plugins.modules import hccl_perf
 
 
@@ -37,7 +37,7 @@ def test_argument_spec_is_the_documentation() -> None:
 
 def test_defaults() -> None:
     request = hccl_perf.request(params())
-    assert request.options == Options()
+    assert request.options == CollectiveOptions()
     assert (request.hosts, request.folder, request.mpirun) == ((), "", "mpirun")
     assert (request.timeout, request.check_hosts, request.attempt) == (600, True, 1)
     assert len(request.run_id) == 25
@@ -48,7 +48,7 @@ def test_everything_is_handed_on() -> None:
         operation="reduce", hosts=["a", "b"], ranks_per_host=16, sizes={"begin": "1K", "end": "2K", "factor": 4}, iterations=3, warmup=2,
         data_type="int8", reduction="max", root=1, check=False, hccl_test_dir="/t", mpirun="/m", environment={"HCCL_BUFFSIZE": 200}, timeout=9,
         check_hosts=False, run_id="r", attempt=2))
-    assert request.options == Options("reduce", 16, "1K", "2K", 4, 3, 2, "int8", "max", 1, False)
+    assert request.options == CollectiveOptions("reduce", 16, "1K", "2K", 4, 3, 2, "int8", "max", 1, False)
     assert (request.hosts, request.folder, request.mpirun, request.environment) == (("a", "b"), "/t", "/m", {"HCCL_BUFFSIZE": "200"})
     assert (request.timeout, request.check_hosts, request.run_id, request.attempt, request.ranks) == (9, False, "r", 2, 32)
 

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import ParseError
-from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import count_of, is_count
+from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError, ParseError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import count_of, is_count, parse_size
 
 
 @pytest.mark.parametrize("text", ["0", "007", "18446744073709551615"])
@@ -23,3 +23,14 @@ def test_what_a_pattern_has_found():
     assert count_of("0042") == 42
     with pytest.raises(ParseError, match=r"^a number of 5000 digits: 99999999\.\.\.$"):
         count_of("9" * 5000)
+
+
+@pytest.mark.parametrize("text, size", [("1", 1), ("64K", 65536), (" 2m ", 2097152), ("1G", 1073741824), (65536, 65536)])
+def test_sizes(text, size):
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "64KB", "1.5M", "K", "010", "6 4", "9" * 19, "9" * 5000])
+def test_what_is_no_size(text):
+    with pytest.raises(InputError):
+        parse_size(text)

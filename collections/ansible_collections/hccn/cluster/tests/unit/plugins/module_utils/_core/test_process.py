@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core import guard, process
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
+from ansible_collections.hccn.cluster.plugins.module_utils._core.procfs import Stat
 
 
 def gone(pid, seconds=10.0):
@@ -166,22 +168,27 @@ def test_the_guard_ends_what_is_left_on_a_plain_way_out(tmp_path):
     assert guard.MARK not in os.environ
 
 
+ALIVE = Stat(state="S", parent=1, group=7, kernel_thread=False, threads=1, start_ticks=9)
+
+
 def test_a_child_in_the_middle_of_its_exec_is_looked_at_again(monkeypatch):
     """Right after exec the kernel shows an empty environment and command line; Popen has returned by then."""
-    shown = {"environ": [b"", b"", b"A=b\0%s=ours\0" % guard.MARK.encode()], "cmdline": [b"", b""], "stat": [b"7 (a) b) S 1 7 7 0 -1 4194304 1"] * 2}
-    monkeypatch.setattr(guard.os, "listdir", lambda folder: ["7", "self"])
+    shown = {"environ": [b"", b"", b"A=b\0%s=ours\0" % guard.MARK.encode()], "cmdline": [b"", b""], "stat": [ALIVE] * 2}
+    monkeypatch.setattr(guard.procfs, "pids", lambda: [7])
+    monkeypatch.setattr(guard.procfs, "stat_of", lambda pid: shown["stat"].pop(0))
     monkeypatch.setattr(guard, "_read", lambda pid, name: shown[name].pop(0))
     assert guard.marked("ours") == [7]
     assert shown == {"environ": [], "cmdline": [], "stat": []}
 
 
 @pytest.mark.parametrize(("stat", "cmdline"), [
-    (b"2 (kthreadd) S 0 0 0 0 -1 2129984 0", b""), (b"7 (sh) Z 1 7 7 0 -1 4194304 1", b""), (b"7 (d) S 1 7 7 0 -1 4194304 1", b"d\0"),
+    (replace(ALIVE, kernel_thread=True), b""), (replace(ALIVE, state="Z"), b""), (ALIVE, b"d\0"),
 ])
 def test_what_has_no_environment_is_not_waited_for(monkeypatch, stat, cmdline):
     """Kernel threads, ended processes and daemons that were started without one."""
-    shown = {"environ": b"", "cmdline": cmdline, "stat": stat}
-    monkeypatch.setattr(guard.os, "listdir", lambda folder: ["7"])
+    shown = {"environ": b"", "cmdline": cmdline}
+    monkeypatch.setattr(guard.procfs, "pids", lambda: [7])
+    monkeypatch.setattr(guard.procfs, "stat_of", lambda pid: stat)
     monkeypatch.setattr(guard, "_read", lambda pid, name: shown[name])
     monkeypatch.setattr(guard.time, "sleep", lambda seconds: pytest.fail("it waits"))
     assert guard.marked("ours") == []

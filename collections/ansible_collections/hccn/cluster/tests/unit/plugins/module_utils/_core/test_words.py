@@ -67,3 +67,10 @@ def test_the_end_of_a_text_is_cut_between_two_words(text: str, limit: int, kept:
     ([3], "NPU 3"), (range(8), "NPUs 0-7"), ([7, 0, 2, 1, 7], "NPUs 0-2, 7"), ([0, 2], "NPUs 0, 2"), ([8, 9], "NPUs 8-9")])
 def test_npus_by_their_name(devices, name):
     assert words.npus(devices) == name
+
+
+@pytest.mark.parametrize("text, general", [
+    ("hccn_tool -i 3 -ip -g: device 3 and NPU 3", "hccn_tool -i N -ip -g: device N and NPU N"), ("device id 3 is busy", "device id N is busy"),
+    ("tls_enable_3", "tls_enable_N"), ("device 31, NPU 3.5, 3 packets", "device 31, NPU 3.5, 3 packets")])
+def test_the_number_of_the_device_is_left_out(text, general):
+    assert words.without_device_number(text, 3) == general

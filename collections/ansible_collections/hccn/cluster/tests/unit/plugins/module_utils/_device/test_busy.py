@@ -12,7 +12,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import H
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
 from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, host
 from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip, Chips, Process
-from ansible_collections.hccn.cluster.plugins.module_utils._device.smi import NpuSmi
+from ansible_collections.hccn.cluster.plugins.module_utils._device.npu_smi import NpuSmi
 
 TOO_HIGH_FOR_A_PID = 2147483000
 

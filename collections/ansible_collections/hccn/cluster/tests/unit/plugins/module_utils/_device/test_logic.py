@@ -10,7 +10,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, declare, host, info, read, session, smi, switch, tool
+from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, declare, hccn_tool, host, info, npu_smi, read, session, tls
 from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip, Process
 
 PRODUCT = host.Host((0, 1), "A2", "Ascend 910B4", (Chip(0, 0, 0), Chip(1, 0, 1)))
@@ -66,8 +66,8 @@ def npus(tmp_path, monkeypatch):
     fake = Npus(path, {0: 0, 1: 1})
 
     def start(params):
-        return session.Session(tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), PRODUCT, host.expand(params["devices"], (0, 1)), str(path),
-                               smi.NpuSmi("/x/npu-smi", fake.npu_smi))
+        return session.Session(hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), PRODUCT, host.expand(params["devices"], (0, 1)), str(path),
+                               npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
 
     monkeypatch.setattr(session, "start", start)
     return fake
@@ -153,7 +153,7 @@ def test_without_fail_on_other_errors_are_returned_only(npus):
 
 
 def test_without_fail_on_a_missing_npu_smi_is_returned_only(npus, monkeypatch):
-    monkeypatch.setattr(smi.NpuSmi, "board", lambda self, chip: (_ for _ in ()).throw(HccnError("tool_missing", "npu-smi is not there")))
+    monkeypatch.setattr(npu_smi.NpuSmi, "board", lambda self, chip: (_ for _ in ()).throw(HccnError("tool_missing", "npu-smi is not there")))
     result = look(None, gather=["versions"])
     assert ("failed" in result, result["devices"][0]["errors"][0]["code"]) == (False, "tool_missing")
 
@@ -228,7 +228,7 @@ def test_certificates_that_cannot_be_read(npus):
 
 
 def set_tls(state="disabled", check_mode=False, fail_on="any", allow_busy=False, only_look=False):
-    return switch.switch({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "only_look": only_look}, check_mode)
+    return tls.set_flag({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "only_look": only_look}, check_mode)
 
 
 def test_the_switch_is_set_where_it_differs(npus):
@@ -311,7 +311,7 @@ def test_what_the_queries_wrote_is_told_where_nothing_was_set(npus):
 
 
 def test_a_session_finds_tool_and_devices(tmp_path, monkeypatch):
-    monkeypatch.setattr(host, "look", lambda smi: PRODUCT)
+    monkeypatch.setattr(host, "probe", lambda smi: PRODUCT)
     here = session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "devices": ["1"], "timeout": 7, "hccn_conf": str(tmp_path / "none")})
     assert (here.tool.path, here.tool.timeout, here.devices, here.conf_text()) == ("/x/hccn_tool", 7.0, [1], None)
     with pytest.raises(InputError) as caught:
@@ -321,7 +321,7 @@ def test_a_session_finds_tool_and_devices(tmp_path, monkeypatch):
 
 @pytest.fixture
 def conf(tmp_path, monkeypatch):
-    monkeypatch.setattr(host, "look", lambda smi: PRODUCT)
+    monkeypatch.setattr(host, "probe", lambda smi: PRODUCT)
     path = tmp_path / "hccn.conf"
     path.write_text("tls_enable_0=0")
     return path
@@ -405,7 +405,7 @@ def test_a_host_that_cannot_be_looked_at(conf, monkeypatch):
     def broken(smi):
         raise HccnError("no_device", "no NPU")
 
-    monkeypatch.setattr(host, "look", broken)
+    monkeypatch.setattr(host, "probe", broken)
     with pytest.raises(HccnError):
         settle(conf, settings={"mtu": 1500})
     assert settle(conf, settings={"mtu": 1500}, devices=["0"])["changed"] is True
@@ -476,7 +476,7 @@ def test_nothing_to_set_nothing_asked(npus):
     npus.switches[1] = 0
     npus.path.write_text("tls_enable_0=0\ntls_enable_1=0\n")
     assert set_tls()["changed"] is False
-    assert busy.look(None, None, PRODUCT, []) == {}
+    assert busy.probe(None, None, PRODUCT, []) == {}
 
 
 BOARD = "\tSoftware Version               : 24.1.0\n\tFirmware Version               : 7.5.0.1\n"
@@ -499,7 +499,7 @@ def test_topics_of_npu_smi(npus):
 def test_where_npu_smi_cannot_tell(npus, monkeypatch):
     npus.smi["info"] = "garbage"
     assert [device["errors"][0]["topic"] for device in look(gather=["processes"])["devices"]] == ["processes", "processes"]
-    seen = read.SmiReader(smi.NpuSmi("/x/npu-smi", npus.npu_smi), host.Host((0,), None, None), ["versions"]).read({"id": 0, "errors": []})
+    seen = read.SmiReader(npu_smi.NpuSmi("/x/npu-smi", npus.npu_smi), host.Host((0,), None, None), ["versions"]).read({"id": 0, "errors": []})
     assert seen["errors"][0]["message"] == "npu-smi does not show device 0"
 
 

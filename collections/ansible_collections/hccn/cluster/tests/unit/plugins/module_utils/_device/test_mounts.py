@@ -60,7 +60,7 @@ class Machine:
             (process / link).symlink_to(target)
         for number, target in enumerate(held):
             (process / "fd" / str(number)).symlink_to(target)
-        numbers = [state, 1, 1, 1, 0, -1, flags] + [0] * 10 + [threads]
+        numbers = [state, 1, 1, 1, 0, -1, flags] + [0] * 10 + [threads, 0, 9]
         status = "Name:\t%s\nUid:\t0\t0\t0\t%d\nGid:\t0\t0\t0\t%d\nGroups:\t\nCapEff:\t%s\n" % (command, uid, uid, capabilities)
         for name, text in (("cgroup", cgroup), ("comm", command + "\n"), ("status", status), ("mountinfo", mountinfo),
                            ("stat", "%d (a ) b) %s\n" % (pid, " ".join(map(str, numbers))))):
@@ -119,13 +119,6 @@ def machine(tmp_path, monkeypatch):
 def test_the_container_of_a_control_group(cgroup, place):
     found = containers.parse_cgroup(cgroup)
     assert (found and (found.runtime, found.container, found.pod_uid)) == place
-
-
-def test_the_state_of_a_process():
-    kernel = "12 (kworker/0:1 (x)) I 2 0 0 0 -1 69238880 0 0 0 0 0 0 0 0 20 0 1 0 9"
-    assert containers.parse_stat(kernel) == containers.Stat(kernel_thread=True, headless=False)
-    ended = "13 (python3) Z 1 13 13 0 -1 4227084 0 0 0 0 0 0 0 0 20 0 3 0 9"
-    assert containers.parse_stat(ended) == containers.Stat(kernel_thread=False, headless=True)
 
 
 def test_device_numbers_tell_the_ids_of_the_host():
@@ -409,11 +402,11 @@ def test_the_next_process_tells_where_the_first_has_ended(machine):
     machine.process(101, "mnt:[100]", root)
     scan = machine.scan()
     (machine.proc / "100/comm").unlink()
-    host, ends = mounts.host_file(str(machine.path)), mounts.Ends(str(machine.path), "/etc/hccn.conf")
-    assert mounts.look(scan.containers[0], host, ends, str(machine.proc)).pid == 101
+    host, ends = mounts.host_file(str(machine.path)), mounts.MountPaths(str(machine.path), "/etc/hccn.conf")
+    assert mounts.probe(scan.containers[0], host, ends, str(machine.proc)).pid == 101
     (machine.proc / "101/ns/mnt").unlink()
     (machine.proc / "101/ns/mnt").symlink_to("mnt:[7]")  # the number was given to another process
-    assert mounts.look(scan.containers[0], host, ends, str(machine.proc)) is None
+    assert mounts.probe(scan.containers[0], host, ends, str(machine.proc)) is None
 
 
 def test_a_container_that_ends_during_the_look_is_not_a_result(machine):

@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, conf_file, host, network, session, smi, tool
+from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, conf_file, hccn_tool, host, network, npu_smi, session
 from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip
 
 HEAD = "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |\n"
@@ -122,8 +122,8 @@ def npus(tmp_path, monkeypatch):
     fake.host = host.Host((0, 1), "A2", "Ascend 910B4", (Chip(0, 0, 0), Chip(1, 0, 1)))
 
     def start(params):
-        return session.Session(tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), fake.host, host.expand(params["devices"], (0, 1)), str(path),
-                               smi.NpuSmi("/x/npu-smi", fake.npu_smi))
+        return session.Session(hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), fake.host, host.expand(params["devices"], (0, 1)), str(path),
+                               npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
 
     monkeypatch.setattr(session, "start", start)
     return fake
@@ -337,7 +337,7 @@ def test_a_set_that_did_not_take_is_an_error(npus):
 def test_a_gateway_that_cannot_be_read_again_stops_the_device(npus):
     npus.broken[(0, "-gateway -g")] = REFUSED
     here = session.start({"devices": ["all"]})
-    port = network.Port(0, {"address": "10.79.1.10", "netmask": "255.255.255.0", "mtu": 4200}, network.items_of(["address", "mtu"]), {}, {})
+    port = network.DeviceNetwork(0, {"address": "10.79.1.10", "netmask": "255.255.255.0", "mtu": 4200}, network.items_of(["address", "mtu"]), {}, {})
     port.now = {"address": "10.78.1.10", "netmask": "255.255.255.0", "gateway": "10.78.1.1", "mtu": 1500}
     port.was, port.foreseen = dict(port.now), network.forecast(port.named, port.wanted, port.now, dict.fromkeys(port.now))
     network.Setter(here, False).apply([port])

@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._device import parse_950
-from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_950 import Port
+from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_950 import Port950
 
 CHANGES = """link up count :    1
 link down count :  1
@@ -43,25 +43,25 @@ def test_the_dialect():
 
 
 def test_link_changes():
-    port = Port(3, 1, 5)
-    assert parse_950.parse_link_changes(CHANGES) == parse_950.LinkChanges(
+    port = Port950(3, 1, 5)
+    assert parse_950.parse_link_changes(CHANGES) == parse_950.LinkChanges950(
         1, 1, ((port, "Tue Mar 3 08:01:02 2026", "up"), (port, "Tue Mar  3 08:00:59 2026", "down")))
 
 
 def test_a_port_that_never_changed():
     text = "\n".join(CHANGES.replace(" 1\n", " 0\n").splitlines()[:5])
-    assert parse_950.parse_link_changes(text) == parse_950.LinkChanges(0, 0, ())
+    assert parse_950.parse_link_changes(text) == parse_950.LinkChanges950(0, 0, ())
 
 
 def test_speeds():
     assert parse_950.parse_speed(SPEED) == (
-        parse_950.Speed(Port(3, 1, 5), 200, "X4", "X2", "degraded"), parse_950.Speed(Port(3, 1, 6), 400, "X4", "X4", "normal"))
+        parse_950.Speed(Port950(3, 1, 5), 200, "X4", "X2", "degraded"), parse_950.Speed(Port950(3, 1, 6), 400, "X4", "X4", "normal"))
 
 
 def test_a_port_that_is_down_has_no_speed():
     text = SPEED.replace("200 G  ", "unknown").replace("X2 ", "NA ").replace("degraded", "abnormal")
     assert parse_950.parse_speed(text) == (
-        parse_950.Speed(Port(3, 1, 5), None, "X4", "NA", "abnormal"), parse_950.Speed(Port(3, 1, 6), 400, "X4", "X4", "normal"))
+        parse_950.Speed(Port950(3, 1, 5), None, "X4", "NA", "abnormal"), parse_950.Speed(Port950(3, 1, 6), 400, "X4", "X4", "normal"))
 
 
 def test_counters():

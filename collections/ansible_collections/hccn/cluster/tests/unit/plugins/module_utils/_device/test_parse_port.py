@@ -17,11 +17,8 @@ def test_speed(text, speed):
 def test_single_values():
     assert parse_port.parse_mac("mac addr: BC:1E:85:00:0a:01\n") == "bc:1e:85:00:0a:01"
     assert parse_port.parse_mtu("mtu:4200\n") == 4200
-    assert parse_port.parse_hccp("device hccp process: exist\n") is True
-    assert parse_port.parse_hccp("device hccp process: not exist\n") is False
     assert parse_port.parse_vnic("vnic link status: DOWN\nvnic ipaddr: 192.9.2.199\nvnic netmask: 255.255.0.0\n") == parse_port.Vnic(
         "down", "192.9.2.199", "255.255.0.0")
-    assert parse_port.parse_versions("Network Driver Version:    1.0.5.0\nNetwork Firmware Version:  7.2.0.1\n") == parse_port.Versions("1.0.5.0", "7.2.0.1")
 
 
 def test_counters():
@@ -74,7 +71,7 @@ def test_an_optical_module():
 
 @pytest.mark.parametrize("parse", [
     parse_port.parse_speed, parse_port.parse_mac, parse_port.parse_mtu, parse_port.parse_vnic, parse_port.parse_counters, parse_port.parse_link_changes,
-    parse_port.parse_neighbour, parse_port.parse_optical, parse_port.parse_hccp, parse_port.parse_versions,
+    parse_port.parse_neighbour, parse_port.parse_optical,
 ])
 def test_unknown_text_is_an_error(parse):
     with pytest.raises(ParseError):

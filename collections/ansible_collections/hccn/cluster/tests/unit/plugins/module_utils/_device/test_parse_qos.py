@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import ParseError
-from ansible_collections.hccn.cluster.plugins.module_utils._device import parse_hccs_ping, parse_qos
+from ansible_collections.hccn.cluster.plugins.module_utils._device import parse_network, parse_qos
 
 TABLE = "dscp      tc\n" + "".join("%4d%8d\n" % (dscp, dscp // 16) for dscp in range(64))
 
@@ -47,8 +47,8 @@ def test_the_classes_of_all_dscp_values():
     (parse_qos.parse_pfc, "enabled    0 0 0 1\n", "-pfc -g printed something unknown: 'enabled    0 0 0 1'"),
     (parse_qos.parse_prio_tc, "", "-prio_tc -g printed something unknown: nothing"),
     (parse_qos.parse_dscp_to_tc, "dscp      tc\n  33       2\n", "-dscp_to_tc -g told 1 of 64 DSCP values"),
-    (parse_hccs_ping.parse_hccs_ping, "no\n", "-hccs_ping -g printed something unknown: 'no'"),
-    (parse_hccs_ping.parse_hccs_ping, "2 packets transmitted, 1 received, 50.00% packets loss\n",
+    (parse_network.parse_hccs_ping, "no\n", "-hccs_ping -g printed something unknown: 'no'"),
+    (parse_network.parse_hccs_ping, "2 packets transmitted, 1 received, 50.00% packets loss\n",
      "-hccs_ping -g printed something unknown: '2 packets transmitted, 1 received, 50.00% packets loss'"),
 ])
 def test_unknown_text_is_an_error(parse, text, message):
@@ -63,18 +63,18 @@ SUM = "%d packets transmitted, %d received, %s packets loss\nmax time %sus\nmin 
 
 def test_packets_over_the_inner_network():
     text = "device 4 PING 192.2.1.199\n\n" + PACKET % ("ping success", 0, "25.100", "0x0") + PACKET % ("ping success", 1, "20.300", "0x0")
-    ping = parse_hccs_ping.parse_hccs_ping(text + SUM % (2, 2, "0.00%", "25.100", "20.300", "22.700", "25.100"))
-    assert ping == parse_hccs_ping.HccsPing("192.2.1.199", 2, 2, 20.3, 22.7, 25.1, 25.1, 0, ())
+    ping = parse_network.parse_hccs_ping(text + SUM % (2, 2, "0.00%", "25.100", "20.300", "22.700", "25.100"))
+    assert ping == parse_network.HccsPing("192.2.1.199", 2, 2, 20.3, 22.7, 25.1, 25.1, 0, ())
     assert ping.lost == 0
 
 
 def test_a_packet_that_is_lost_is_printed_with_a_time_too():
     text = PACKET % ("ping success", 0, "25.100", "0x2") + PACKET % ("check recv msg fail", 1, "0.000", "0x0")
-    ping = parse_hccs_ping.parse_hccs_ping(text + SUM % (2, 1, "50.00%", "25.100", "25.100", "25.100", "25.100"))
+    ping = parse_network.parse_hccs_ping(text + SUM % (2, 1, "50.00%", "25.100", "25.100", "25.100", "25.100"))
     assert (ping.target, ping.lost, ping.average_us, ping.plane_faults, ping.reasons) == ("", 1, 25.1, 1, ("check recv msg fail",))
 
 
 def test_no_packet_came_back():
     text = PACKET % ("send fail", 0, "0.000", "0x0") + SUM % (1, 0, "100.00%", "0.000", "0.000", "0.000", "0.000")
-    ping = parse_hccs_ping.parse_hccs_ping(text)
+    ping = parse_network.parse_hccs_ping(text)
     assert (ping.received, ping.min_us, ping.average_us, ping.max_us, ping.p95_us, ping.reasons) == (0, None, None, None, None, ("send fail",))

@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import host, pings, session, tool
+from ansible_collections.hccn.cluster.plugins.module_utils._device import hccn_tool, host, pings, session
 
 ANSWERED = "device 0 PING 10.78.2.10\nrecv seq=0,time=0.090000ms\nrecv seq=1,time=0.030000ms\nrecv seq=2,time=0.060000ms\n"
 GOOD = (0, ANSWERED + "3 packets transmitted, 3 received, 0.00% packet loss\n", "")
@@ -38,7 +38,7 @@ class Npus:
 def npus(monkeypatch):
     fake = Npus()
     monkeypatch.setattr(session, "start", lambda params: session.Session(
-        tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), fake.host, host.expand(params["devices"], fake.host.devices), "/etc/hccn.conf"))
+        hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), fake.host, host.expand(params["devices"], fake.host.devices), "/etc/hccn.conf"))
     monkeypatch.setattr(pings, "utc", lambda moment=None: "2026-01-05T10:00:00.000Z")
     return fake
 

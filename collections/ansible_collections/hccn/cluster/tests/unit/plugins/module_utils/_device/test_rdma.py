@@ -65,7 +65,7 @@ def rules(result):
 
 
 def look(root, fail_on="never"):
-    return rdma_checks.look({"root": str(root), "fail_on": fail_on})
+    return rdma_checks.probe({"root": str(root), "fail_on": fail_on})
 
 
 def test_a_port_of_an_adapter(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import host, parse_950, read, read_950, session, tool
-from ansible_collections.hccn.cluster.plugins.module_utils._device.smi import NpuSmi
+from ansible_collections.hccn.cluster.plugins.module_utils._device import hccn_tool, host, parse_950, read, read_950, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device.npu_smi import NpuSmi
 
 DEV_INFO = """+---------+---------+---------------------+-----------+-------------+------------+
 | UDie ID | Port ID | Speed Ability(Gbps) | Port Type | Link Status | Media Type |
@@ -66,7 +66,7 @@ def npu():
 
 
 def read_npu(npu, *topics):
-    return read_950.read_npu(tool.HccnTool950("hccn_tool", 5, npu, lambda pause: None), 1, topics)
+    return read_950.read_npu(hccn_tool.HccnTool950("hccn_tool", 5, npu, lambda pause: None), 1, topics)
 
 
 def test_the_ports_of_the_device_information():
@@ -139,15 +139,15 @@ def test_a_port_number_on_two_dies_keeps_what_the_die_says(npu, monkeypatch):
 
 def test_several_npus_in_order(npu):
     found = read_950.read_devices(
-        tool.HccnTool950("hccn_tool", 5, npu, lambda pause: None), [3, 1], ["link"], read.SmiReader(NpuSmi("npu-smi"), host.Host((1, 3), "950", None), []))
+        hccn_tool.HccnTool950("hccn_tool", 5, npu, lambda pause: None), [3, 1], ["link"], read.SmiReader(NpuSmi("npu-smi"), host.Host((1, 3), "950", None), []))
     assert [device["id"] for device in found] == [3, 1]
-    assert read_950.read_devices(tool.HccnTool950("hccn_tool", 5, npu), [], ["link"], None) == []
+    assert read_950.read_devices(hccn_tool.HccnTool950("hccn_tool", 5, npu), [], ["link"], None) == []
 
 
 @pytest.mark.parametrize(("help_text", "product", "dialect"), [(HELP_950, "950", "950"), ("hccn_tool -i devid -ip\n", None, "910")])
 def test_without_npu_smi_the_help_tells_the_dialect(monkeypatch, help_text, product, dialect):
-    monkeypatch.setattr(host, "look", lambda smi: host.Host((0,), None, None))
-    monkeypatch.setattr(tool.HccnTool, "help", lambda self: help_text)
+    monkeypatch.setattr(host, "probe", lambda smi: host.Host((0,), None, None))
+    monkeypatch.setattr(hccn_tool.HccnTool, "help", lambda self: help_text)
     here = session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "timeout": 5, "devices": ["all"], "hccn_conf": "/etc/hccn.conf"})
     assert (here.host.product, here.host.dialect, type(here.tool).__name__) == (product, dialect, "HccnTool950" if product else "HccnTool")
     if product:
@@ -156,6 +156,6 @@ def test_without_npu_smi_the_help_tells_the_dialect(monkeypatch, help_text, prod
 
 
 def test_help_that_hangs_is_an_error():
-    slow = tool.HccnTool("hccn_tool", 5, lambda argv, timeout: Result(tuple(argv), -9, "", "", True, 0.0, 5.0))
+    slow = hccn_tool.HccnTool("hccn_tool", 5, lambda argv, timeout: Result(tuple(argv), -9, "", "", True, 0.0, 5.0))
     with pytest.raises(HccnError, match="no answer within 5 s: hccn_tool -h"):
         slow.help()

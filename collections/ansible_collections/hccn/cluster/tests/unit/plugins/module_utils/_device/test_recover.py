@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, declare, host, session, smi, tool
+from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, declare, hccn_tool, host, npu_smi, session
 from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip
 
 HEAD = "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |\n"
@@ -73,11 +73,11 @@ def npus(tmp_path, monkeypatch):
     fake = Npus(path)
 
     def start(params):
-        return session.Session(tool.HccnTool("hccn_tool", params["timeout"], fake, lambda pause: None), fake.host,
-                               host.expand(params["devices"], fake.host.devices), params["hccn_conf"], smi.NpuSmi("/x/npu-smi", fake.npu_smi))
+        return session.Session(hccn_tool.HccnTool("hccn_tool", params["timeout"], fake, lambda pause: None), fake.host,
+                               host.expand(params["devices"], fake.host.devices), params["hccn_conf"], npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
 
     monkeypatch.setattr(session, "start", start)
-    monkeypatch.setattr(host, "look", lambda npu_smi: fake.host)
+    monkeypatch.setattr(host, "probe", lambda npu_smi: fake.host)
     return fake
 
 

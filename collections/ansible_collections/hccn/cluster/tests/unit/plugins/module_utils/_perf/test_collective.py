@@ -12,13 +12,13 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective import Request
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_tool import CollectiveOptions
 
 HYDRA = "HYDRA build details:\n    Version:                                 4.1.3\n"
 OPEN_MPI = "mpirun (Open MPI) 4.1.5\n"
 BANNER = "the minbytes is 8192, maxbytes is 16384, iters is 5, warmup_iters is 1\n"
 TABLE = "8192 | 40.00 | 0.20480 | success\n16384 | 50.00 | 0.32768 | success\n"
-OPTIONS = Options(ranks_per_host=2, end="16K", iterations=5, warmup=1)
+OPTIONS = CollectiveOptions(ranks_per_host=2, end="16K", iterations=5, warmup=1)
 SCRIPT = """#!/bin/sh
 cd "${0%/*}"
 [ "$1" = --version ] && { cat version; exit 0; }
@@ -190,7 +190,7 @@ def test_a_key_and_known_hosts_of_this_run(fake: Fake) -> None:
 def test_who_holds_up_a_run_is_seen_while_it_hangs(fake: Fake) -> None:
     """Two hosts, two ranks each; while mpirun waits, the second host tells that one of its ranks is stopped."""
     fake.ssh.write_text("#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift 2; done\n[ \"$1\" = n1 ] && echo 'rank 0 S'\n"
-                        "case \"$1$2\" in n1*) echo 'rank 1 S' ;; *look*) echo 'rank 2 S'; echo 'rank 3 T' ;; esac\n")
+                        "case \"$1$2\" in n1*) echo 'rank 1 S' ;; *probe*) echo 'rank 2 S'; echo 'rank 3 T' ;; esac\n")
     fake.path.write_text(SCRIPT.replace("cat output\n", "cat output; sleep 2; echo '[mpiexec@n1] APPLICATION TIMED OUT, TIMEOUT = 9s' >&2\n"))
     fake.write(output=BANNER, status="255")
     record = collective.run(fake.request(hosts=("n1", "n2"), names=("a", "b"), timeout=1)).record
@@ -308,7 +308,7 @@ def test_plan_of_check_mode(fake: Fake) -> None:
     ({"identity": "id"}, "ssh_identity is 'id', it must be an absolute path without blanks"),
     ({"hosts": ("fd00::1",)}, "hosts[0]: MPICH's host file takes no IPv6 address (fd00::1)"),
     ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not passed on"),
-    ({"options": Options(root=2, ranks_per_host=2)}, "root is 2, but the ranks are 0 to 1"),
+    ({"options": CollectiveOptions(root=2, ranks_per_host=2)}, "root is 2, but the ranks are 0 to 1"),
 ])
 def test_refused(fake: Fake, changes: "dict[str, object]", message: str) -> None:
     with pytest.raises(InputError) as caught:
@@ -320,7 +320,7 @@ def test_refused(fake: Fake, changes: "dict[str, object]", message: str) -> None
 def test_log(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("# mpirun -n 2 ./bin/all_gather_test\n" + BANNER + TABLE)
-    request = Request(Options("all_gather", ranks_per_host=2), run_id="r2")
+    request = Request(CollectiveOptions("all_gather", ranks_per_host=2), run_id="r2")
     record = collective.judge_log_file(request, str(path), sizes_given=False).record
     assert (record["status"], record["id"], record["ranks"]) == ("ok", "r2/collective/all_gather/1", 2)
     assert record["options"] == {
@@ -334,7 +334,7 @@ def test_log(tmp_path: Path) -> None:
 def test_log_with_sizes(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(BANNER + TABLE)
-    outcome = collective.judge_log_file(Request(Options(end="32K")), str(path), sizes_given=True)
+    outcome = collective.judge_log_file(Request(CollectiveOptions(end="32K")), str(path), sizes_given=True)
     assert outcome.record["error"]["message"] == "1 of 3 sizes have no row, the first is 32768 bytes"
     assert outcome.output == (BANNER + TABLE).strip()
 
@@ -342,19 +342,19 @@ def test_log_with_sizes(tmp_path: Path) -> None:
 def test_log_without_a_banner(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("bash: orted: command not found\n")
-    record = collective.judge_log_file(Request(Options()), str(path), sizes_given=False).record
+    record = collective.judge_log_file(Request(CollectiveOptions()), str(path), sizes_given=False).record
     assert record["error"]["code"] == "mpi_missing"
     assert "iterations" not in record["options"]
 
 
 def test_unreadable_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="No such file or directory"):
-        collective.judge_log_file(Request(Options()), str(tmp_path / "none"), sizes_given=False)
+        collective.judge_log_file(Request(CollectiveOptions()), str(tmp_path / "none"), sizes_given=False)
     monkeypatch.setattr(collective.process, "OUTPUT_LIMIT", 10)
     path = tmp_path / "log"
     path.write_text("x" * 11)
     with pytest.raises(InputError, match="has more than 10 bytes"):
-        collective.judge_log_file(Request(Options()), str(path), sizes_given=False)
+        collective.judge_log_file(Request(CollectiveOptions()), str(path), sizes_given=False)
 
 
 def test_run_id() -> None:
@@ -365,7 +365,7 @@ def test_run_id() -> None:
 def test_names_stand_for_the_hosts_in_the_record(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(BANNER + TABLE)
-    request = Request(Options(ranks_per_host=1), hosts=("10.0.0.1", "10.0.0.2"), names=("n1", "n2"))
+    request = Request(CollectiveOptions(ranks_per_host=1), hosts=("10.0.0.1", "10.0.0.2"), names=("n1", "n2"))
     assert collective.judge_log_file(request, str(path), sizes_given=False).record["hosts"] == ["n1", "n2"]
 
 

@@ -13,11 +13,11 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import I
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective_study
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective import Outcome
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_tool import CollectiveOptions
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_plan import Request
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_study import Study, Wanted
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_collective import NCCL_TESTS
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests import NcclOptions
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NCCL_TESTS
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NcclOptions
 
 EIGHT = tuple("10.0.0.%d" % number for number in range(1, 9))
 NAMES = tuple("n%d" % number for number in range(1, 9))
@@ -41,7 +41,7 @@ class Hall:
         return collective_study.run(request or REQUEST, Wanted(**wanted), self.run)
 
 
-REQUEST = Request(Options(ranks_per_host=2, end="16K", root=15), EIGHT, NAMES, run_id="r")
+REQUEST = Request(CollectiveOptions(ranks_per_host=2, end="16K", root=15), EIGHT, NAMES, run_id="r")
 
 
 def slow_with(*bad: str) -> "Callable[[Request], float]":

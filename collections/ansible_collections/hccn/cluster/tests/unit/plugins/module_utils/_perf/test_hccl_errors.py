@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_errors import find_errors
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.known_errors import timed_out_error
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.tool_output import timed_out_error
 
 BAD = """
 ===================================================================================

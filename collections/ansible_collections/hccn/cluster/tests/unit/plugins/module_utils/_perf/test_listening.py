@@ -31,7 +31,7 @@ def test_who_listens(text, port, inodes):
 def process(proc, pid, group, inodes=(), table=None):
     folder = proc / str(pid)
     (folder / "fd").mkdir(parents=True)
-    (folder / "stat").write_text("%d (ib (write) bw) S 1 %d %d 0 -1\n" % (pid, group, group))
+    (folder / "stat").write_text("%d (ib (write) bw) S 1 %d %d 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9\n" % (pid, group, group))
     for number, inode in enumerate(inodes):
         (folder / "fd" / str(number)).symlink_to("socket:[%d]" % inode)
     (folder / "fd" / "9").symlink_to("/dev/null")

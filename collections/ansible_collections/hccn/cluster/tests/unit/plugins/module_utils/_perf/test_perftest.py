@@ -9,12 +9,12 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, Port
+from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, RdmaPort
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest, perftest_report
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest import Perftest
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import Asked
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_end import End
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import RdmaDevice
 
 RULE = "-" * 87 + "\n"
 # Release 4.5 and 25.01 differ in the lines of the relaxed order and of the verbs.
@@ -26,7 +26,7 @@ LAT_TABLE = (
     " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] \n"
     " 2       1000          1.70           13.20        1.83     \t       1.82        \t0.20   \t\t1.91    \t\t13.20  \n"
 )
-END = End(Port("mlx5_2", 1, "ens4f0", "ACTIVE", "LinkUp", None, 200.0, "Ethernet", (Gid(3, "x", "RoCE v2", "10.0.0.11", "ens4f0"),),
+END = RdmaDevice(RdmaPort("mlx5_2", 1, "ens4f0", "ACTIVE", "LinkUp", None, 200.0, "Ethernet", (Gid(3, "x", "RoCE v2", "10.0.0.11", "ens4f0"),),
                None, None, None, None, "/dev/infiniband/uverbs0"), 3)
 ASKED = Asked(Options("write", size_bytes=65536, iterations=1000), "mlx5_2", 3, "Ethernet")
 LOST_PEER = "ethernet_read_keys: Couldn't read remote address\n Unable to read to socket/rdma_cm\n "
@@ -201,8 +201,8 @@ def test_version(text, version):
     assert perftest_report.parse_version(text) == version
 
 
-def make_tool(options=None, version="", ends=None):
-    return Perftest(options or Options(), ends or {0: END}, version)
+def make_tool(options=None, version="", rdma_devices=None):
+    return Perftest(options or Options(), rdma_devices or {0: END}, version)
 
 
 def test_command_lines():
@@ -225,8 +225,8 @@ def test_another_way_through_the_fabric():
 
 
 def test_what_is_told_of_an_end():
-    hardware = End(replace(END.port, pci_address="0000:17:00.0", driver="mlx5_core", firmware="28.39.1002"), 3)
-    assert make_tool(ends={0: END, 1: hardware}).about(1) == {"driver": "mlx5_core", "firmware": "28.39.1002", "line_rate_gbit_s": 200.0}
+    hardware = RdmaDevice(replace(END.port, pci_address="0000:17:00.0", driver="mlx5_core", firmware="28.39.1002"), 3)
+    assert make_tool(rdma_devices={0: END, 1: hardware}).about(1) == {"driver": "mlx5_core", "firmware": "28.39.1002", "line_rate_gbit_s": 200.0}
     assert make_tool().about(0) == {}, "the rate of software RoCE is made up"
 
 
@@ -240,7 +240,7 @@ def test_all_sizes_by_ipv6():
 
 
 def test_infiniband_needs_no_gid():
-    assert "-x" not in make_tool(ends={0: End(END.port, None)}).server(0, "10.0.0.11")
+    assert "-x" not in make_tool(rdma_devices={0: RdmaDevice(END.port, None)}).server(0, "10.0.0.11")
 
 
 @pytest.mark.parametrize("options, message", [

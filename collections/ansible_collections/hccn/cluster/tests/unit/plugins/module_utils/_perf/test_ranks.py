@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core import process
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import ranks
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.ranks import Seen
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.ranks import RankStates
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.ssh_login import Login
 
 NOBODY = Login(("/nowhere/ssh",))
@@ -52,28 +52,29 @@ def test_states_of_the_ranks_here(run: Run) -> None:
     other = run.start(uuid.uuid4().hex, PMI_RANK="3")
     stopped.send_signal(signal.SIGSTOP)
     end = time.monotonic() + 10
-    while ranks.look(NOBODY, ["localhost"], run.mark).states.get(1) != {"T"} and time.monotonic() < end:
+    while ranks.probe(NOBODY, ["localhost"], run.mark).states.get(1) != {"T"} and time.monotonic() < end:
         time.sleep(0.02)
-    assert ranks.look(NOBODY, ["localhost"], run.mark).states == {0: {"S"}, 1: {"T"}, 12: {"S"}}
+    assert ranks.probe(NOBODY, ["localhost"], run.mark).states == {0: {"S"}, 1: {"T"}, 12: {"S"}}
     ranks.end(NOBODY, ["localhost"], run.mark)
     assert [child.wait(10) for child in run.children if child is not other] == [-signal.SIGKILL] * 4
     assert other.poll() is None
 
 
 def test_a_host_that_does_not_answer(run: Run) -> None:
-    seen = ranks.look(NOBODY, ["192.0.2.1"], run.mark)
+    seen = ranks.probe(NOBODY, ["192.0.2.1"], run.mark)
     assert {host: error.code for host, error in seen.silent.items()} == {"192.0.2.1": "tool_missing"}
 
 
-def told(seen: Seen) -> "tuple[tuple[str, ...], str]":
+def told(seen: RankStates) -> "tuple[tuple[str, ...], str]":
     found = ranks.suspects(seen, 4, list(NAMES), lambda rank: ("n1", "n2")[rank // 2], NAMES)
     return found.hosts, found.sentence
 
 
 def test_who_holds_it_up() -> None:
     running = {0: {"S"}, 1: {"R"}}
-    assert told(Seen({**running, 2: {"S"}, 3: {"S"}})) == ((), "")
-    assert told(Seen({**running, 2: {"T"}, 3: {"S", "D"}})) == (("n2",), "n2: rank 2 is stopped by a signal, rank 3 is stuck in the kernel")
-    assert told(Seen({**running, 2: {"S"}})) == (("n2",), "n2: has no rank 3 any more")
-    assert told(Seen(running, {"10.0.0.2": HccnError("host_silent", "no answer within 10 s")})) == (("n2",), "n2: does not answer (no answer within 10 s)")
-    assert told(Seen()) == ((), "")
+    assert told(RankStates({**running, 2: {"S"}, 3: {"S"}})) == ((), "")
+    assert told(RankStates({**running, 2: {"T"}, 3: {"S", "D"}})) == (("n2",), "n2: rank 2 is stopped by a signal, rank 3 is stuck in the kernel")
+    assert told(RankStates({**running, 2: {"S"}})) == (("n2",), "n2: has no rank 3 any more")
+    assert told(RankStates(running, {"10.0.0.2": HccnError("host_silent", "no answer within 10 s")})) == (
+        ("n2",), "n2: does not answer (no answer within 10 s)")
+    assert told(RankStates()) == ((), "")

@@ -7,9 +7,9 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device.tool import HccnTool
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest_text, roce_test
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.roce_test import Options, Output
+from ansible_collections.hccn.cluster.plugins.module_utils._device.hccn_tool import HccnTool
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest_text, roce_test_tool
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.roce_test_tool import Options, Output
 
 RULE = "-" * 116 + "\n"
 START = "Dsmi get perftest status end. (status=1)\nDsmi start roce perftest end. (out=1)\n"
@@ -36,46 +36,46 @@ def finished(stdout="", stderr="", rc=0, timed_out=False):
 
 def code_of(result):
     with pytest.raises(HccnError) as raised:
-        roce_test.rows(result)
+        roce_test_tool.rows(result)
     return raised.value.code
 
 
 def test_bandwidth_is_converted_from_mebibytes():
-    (row,) = roce_test.rows(finished(START + DONE + REPORT))
+    (row,) = roce_test_tool.rows(finished(START + DONE + REPORT))
     assert row.as_sample() == {"size_bytes": 1048576, "iterations": 512, "bandwidth_gbit_s": 88.082481}
 
 
 def test_gigabits_are_taken_as_they_are():
-    (row,) = roce_test.rows(finished(START + DONE + REPORT.replace("MB/sec", "Gb/sec")))
+    (row,) = roce_test_tool.rows(finished(START + DONE + REPORT.replace("MB/sec", "Gb/sec")))
     assert row.bandwidth_gbit_s == 10500.25
 
 
 def test_newer_heading_of_mebibytes():
-    (row,) = roce_test.rows(finished(START + DONE + REPORT.replace("MB/sec", "MiB/sec")))
+    (row,) = roce_test_tool.rows(finished(START + DONE + REPORT.replace("MB/sec", "MiB/sec")))
     assert row.bandwidth_gbit_s == 88.082481
 
 
 def test_latency():
-    (row,) = roce_test.rows(finished(START + DONE + OPENING + LATENCY))
+    (row,) = roce_test_tool.rows(finished(START + DONE + OPENING + LATENCY))
     assert row.as_sample() == {"size_bytes": 2, "iterations": 1000, "latency_us": {"min": 41.5, "max": 77.25, "typical": 46.2, "avg": 46.8, "p99": 52.3}}
 
 
 def test_latency_by_duration():
     table = " #bytes        #iterations       t_avg[usec]    tps average\n 2             52000            47.11          21226.91\n"
-    (row,) = roce_test.rows(finished(START + DONE + OPENING + table))
+    (row,) = roce_test_tool.rows(finished(START + DONE + OPENING + table))
     assert row.as_sample() == {"size_bytes": 2, "iterations": 52000, "latency_us": {"avg": 47.11}}
 
 
 def test_all_sizes_give_a_row_each():
     table = HEADING + "".join(" %-12d 1000    1.00   %d.00\t\t   0.5\n" % (2 ** power, power) for power in range(1, 24))
-    rows = roce_test.rows(finished(START + DONE + OPENING + table))
+    rows = roce_test_tool.rows(finished(START + DONE + OPENING + table))
     assert len(rows) == 23
     assert (rows[0].size_bytes, rows[0].bandwidth_gbit_s) == (2, 0.008389)
     assert (rows[-1].size_bytes, rows[-1].bandwidth_gbit_s) == (8388608, 0.192938)
 
 
 def test_peak_may_be_zero():
-    (row,) = roce_test.rows(finished(START + DONE + REPORT.replace("11000.50", "0.00    ")))
+    (row,) = roce_test_tool.rows(finished(START + DONE + REPORT.replace("11000.50", "0.00    ")))
     assert row.bandwidth_gbit_s == 88.082481
 
 
@@ -107,7 +107,7 @@ def test_what_a_failed_test_is_called(result, code):
 
 def test_a_killed_tool_says_that_its_output_is_lost():
     with pytest.raises(HccnError) as raised:
-        roce_test.rows(finished(rc=-9, timed_out=True))
+        roce_test_tool.rows(finished(rc=-9, timed_out=True))
     assert raised.value.message == "no end within 12 s: hccn_tool -i 3 -roce_test ib_write_bw -tcp"
     assert "lost with the tool" in raised.value.hint
 
@@ -118,7 +118,7 @@ def test_a_killed_tool_says_that_its_output_is_lost():
 ])
 def test_an_error_of_the_device_tells_the_reports_words(report, words):
     with pytest.raises(HccnError) as raised:
-        roce_test.rows(finished(START + BROKEN + report, "Cmd execute failed!\n", 255))
+        roce_test_tool.rows(finished(START + BROKEN + report, "Cmd execute failed!\n", 255))
     assert raised.value.message == "the device ended the test with an error (status 3): " + words
 
 
@@ -131,13 +131,13 @@ def test_an_error_of_the_device_tells_the_reports_words(report, words):
 ])
 def test_a_table_that_is_not_known(table):
     with pytest.raises(ParseError):
-        roce_test.rows(finished(START + DONE + OPENING + table))
+        roce_test_tool.rows(finished(START + DONE + OPENING + table))
 
 
 def test_parts_of_the_output():
-    assert roce_test.parse(START + BROKEN + "roce_report:\n x\n") == Output(1, 3, "\n x\n")
-    assert roce_test.parse("Dsmi get perftest status end. (status=3)\n") == Output(None, None, None)
-    assert roce_test.parse(START) == Output(1, None, None)
+    assert roce_test_tool.parse(START + BROKEN + "roce_report:\n x\n") == Output(1, 3, "\n x\n")
+    assert roce_test_tool.parse("Dsmi get perftest status end. (status=3)\n") == Output(None, None, None)
+    assert roce_test_tool.parse(START) == Output(1, None, None)
 
 
 @pytest.mark.parametrize("failure", perftest_text.FAILURES, ids=lambda failure: failure.text)
@@ -147,10 +147,10 @@ def test_each_text_of_perftest_has_its_code(failure):
 
 
 def test_command_lines():
-    assert roce_test.arguments(Options(), "192.168.7.4", client=False) == ("-roce_test", "ib_write_bw", "-tcp")
-    assert roce_test.arguments(Options("read", "latency", size_bytes=4096, duration_s=5), "192.168.7.4", client=True) == (
+    assert roce_test_tool.arguments(Options(), "192.168.7.4", client=False) == ("-roce_test", "ib_write_bw", "-tcp")
+    assert roce_test_tool.arguments(Options("read", "latency", size_bytes=4096, duration_s=5), "192.168.7.4", client=True) == (
         "-roce_test", "ib_read_lat", "-s", "4096", "-D", "5", "address", "192.168.7.4", "-tcp")
-    assert roce_test.arguments(Options("send", all_sizes=True, iterations=5, qps=4, mtu=4096, gid_index=3, traffic_class=132), "fd00::4", client=True) == (
+    assert roce_test_tool.arguments(Options("send", all_sizes=True, iterations=5, qps=4, mtu=4096, gid_index=3, traffic_class=132), "fd00::4", client=True) == (
         "-roce_test", "-inet6", "ib_send_bw", "-a", "-n", "5", "-q", "4", "-m", "4096", "-x", "3", "-tclass", "132", "address", "fd00::4", "-tcp")
 
 
@@ -160,7 +160,7 @@ def test_command_lines():
     Options(measure="latency", qps=1),
 ])
 def test_limits_themselves_are_allowed(options):
-    roce_test.validate(options)
+    roce_test_tool.validate(options)
 
 
 @pytest.mark.parametrize("options", [
@@ -171,12 +171,12 @@ def test_limits_themselves_are_allowed(options):
 ])
 def test_what_roce_test_would_refuse(options):
     with pytest.raises(InputError):
-        roce_test.validate(options)
+        roce_test_tool.validate(options)
 
 
 def test_the_limit_is_named():
     with pytest.raises(InputError) as raised:
-        roce_test.validate(Options(iterations=4))
+        roce_test_tool.validate(Options(iterations=4))
     assert raised.value.message == "iterations is 4, but roce_test takes 5 to 20000 (-n)"
 
 
@@ -191,7 +191,7 @@ class Script:
 
 
 def make_tool(options=None, script=None):
-    return roce_test.RoceTest(HccnTool("tool", 5.0, run=script or Script(), sleep=lambda _seconds: None), options or Options())
+    return roce_test_tool.RoceTest(HccnTool("tool", 5.0, run=script or Script(), sleep=lambda _seconds: None), options or Options())
 
 
 def test_the_tool_as_the_runner_sees_it():

@@ -15,7 +15,7 @@ from .._core.errors import HccnError
 from .._core.problems import Problem
 from .._core.words import some
 from .._device.rdma_checks import Memlock, memlock_problems, port_problems
-from .._device.rdma_sysfs import ACTIVE, ETHERNET, ROCE_V2, Gid, Port
+from .._device.rdma_sysfs import ACTIVE, ETHERNET, ROCE_V2, Gid, RdmaPort
 from .perftest_options import ALL_SIZES, Options
 
 MAX_GID_INDEX = 64
@@ -26,10 +26,10 @@ _BUFFER = 4096
 
 
 @dataclass(frozen=True)
-class End:
+class RdmaDevice:
     """``gid_index`` None on InfiniBand, which needs none."""
 
-    port: Port
+    port: RdmaPort
     gid_index: Optional[int]
 
     @property
@@ -38,8 +38,8 @@ class End:
         return "Ethernet" if self.port.link_layer == ETHERNET else "IB"
 
 
-def find_end(ports: Sequence[Port], address: str, device: Optional[str] = None, number: Optional[int] = None, netdev: Optional[str] = None,
-             gid_index: Optional[int] = None) -> End:
+def find_device(ports: Sequence[RdmaPort], address: str, device: Optional[str] = None, number: Optional[int] = None, netdev: Optional[str] = None,
+             gid_index: Optional[int] = None) -> RdmaDevice:
     """The port that holds ``address``, among those of ``device``, ``number`` and ``netdev`` where these are given.
 
     Raises HccnError ``no_rdma_device``, ``no_rdma_port``, ``no_gid``, ``gid_ambiguous``, each telling what is there.
@@ -52,16 +52,16 @@ def find_end(ports: Sequence[Port], address: str, device: Optional[str] = None, 
     if not found:
         fabric = [port for port in chosen if port.link_layer not in (None, ETHERNET)]
         if len(fabric) == 1:
-            return End(fabric[0], None)
+            return RdmaDevice(fabric[0], None)
         raise HccnError("no_gid", "no RDMA device of this host has a RoCE v2 GID of %s%s" % (address, " on %s" % netdev if netdev else ""), _there(chosen))
     active = [pair for pair in found if pair[0].state == ACTIVE] or found
     if len({str(port) for port, _gid in active}) > 1:
         raise HccnError("gid_ambiguous", "%s is a GID of %s" % (address, " and ".join(str(port) for port, _gid in active)), "name the RDMA device to use")
     port, gid = active[0]
-    return End(port, gid.index)
+    return RdmaDevice(port, gid.index)
 
 
-def _chosen(ports: Sequence[Port], device: Optional[str], number: Optional[int]) -> List[Port]:
+def _chosen(ports: Sequence[RdmaPort], device: Optional[str], number: Optional[int]) -> List[RdmaPort]:
     if not ports:
         raise HccnError("no_rdma_device", "this host has no RDMA device", "is the driver loaded? see hccn.cluster.rdma_info")
     of_device = [port for port in ports if device in (None, port.device)]
@@ -73,18 +73,18 @@ def _chosen(ports: Sequence[Port], device: Optional[str], number: Optional[int])
     return found
 
 
-def _by_index(ports: Sequence[Port], address: str, index: int) -> End:
+def _by_index(ports: Sequence[RdmaPort], address: str, index: int) -> RdmaDevice:
     """The GID that was asked for; of several ports that which holds the address."""
     found = [port for port in ports if any(gid.index == index for gid in port.gids)]
     if len(found) > 1:
         found = [port for port in found if any(gid.index == index and gid.address == address for gid in port.gids)]
     if len(found) != 1:
         raise HccnError("no_gid", "no RDMA device of this host has %s at GID index %d" % (address, index), _there(ports))
-    return End(found[0], index)
+    return RdmaDevice(found[0], index)
 
 
-def _there(ports: Sequence[Port]) -> str:
-    def words(port: Port, gid: Gid) -> str:
+def _there(ports: Sequence[RdmaPort]) -> str:
+    def words(port: RdmaPort, gid: Gid) -> str:
         return "%s GID %d (%s, %s)" % (port, gid.index, gid.type, gid.address)
 
     found = [words(port, gid) for port in ports for gid in port.gids if gid.address]
@@ -93,12 +93,13 @@ def _there(ports: Sequence[Port]) -> str:
     return "there are " + some(found)
 
 
-def blockers(end: End, memlock: Optional[Memlock], options: Options) -> List[Problem]:
-    """Why a test on this end cannot but fail; none where it may go well."""
-    down = [] if end.port.state == ACTIVE else [
-        Problem("port_down", "error", "%s is %s (%s)" % (end.port, end.port.state, end.port.physical_state), where=str(end.port),
+def blockers(rdma_device: RdmaDevice, memlock: Optional[Memlock], options: Options) -> List[Problem]:
+    """Return the problems that make every test on this device fail."""
+    port = rdma_device.port
+    down = [] if port.state == ACTIVE else [
+        Problem("port_down", "error", "%s is %s (%s)" % (port, port.state, port.physical_state), where=str(port),
                 hint="check cable, optical module and switch port")]
-    verbs = [problem for problem in port_problems(end.port) if problem.rule == "verbs_missing"]
+    verbs = [problem for problem in port_problems(port) if problem.rule == "verbs_missing"]
     return verbs + down + memlock_problems(memlock, pinned(options), "error")
 
 

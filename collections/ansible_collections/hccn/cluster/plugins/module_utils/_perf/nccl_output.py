@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The output of nccl-tests 2.9 to 2.20, as text: what its lines say. ``nccl_json`` reads the same from its JSON file.
+"""The output of nccl-tests 2.9 to 2.20: its text, and the JSON file that ``-J`` writes (from 2.17.3 on).
 
-Which columns a row has stands in the table's heading, since they changed over the releases. NCCL's own log lines may be glued into a row.
+Text: the heading of the table says which columns the rows have, since they changed over the releases. Log lines of NCCL may be glued into a row.
+JSON: the file contains the whole environment of the run, which is dropped at once. Truth values are text ("true", "false", "unchecked"), ``root`` is
+padded text, NaN is "nan"; a crash truncates the file.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+import json
 
 from .._core.errors import HccnError
 from .._core.numbers import count_of
 from .nccl_errors import find_errors
+
 
 _LABELS = ("redop", "root")
 _MEASURED = 4
@@ -54,7 +58,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Row:
+class NcclRow:
     """One size; ``in_place`` None where the row is cut."""
 
     size_bytes: int
@@ -77,7 +81,7 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Report:
+class NcclReport:
     """All that one output says.
 
     ``asked``: what it was asked for, under the record's names. ``tables``: how often a table was begun. ``wrong``: of the summary, in all
@@ -85,7 +89,7 @@ class Report:
     GPU's memory is too small for the largest size. ``finished``: the summary is there, so every size was worked.
     """
 
-    rows: Tuple[Row, ...] = ()
+    rows: Tuple[NcclRow, ...] = ()
     asked: Mapping[str, Any] = field(default_factory=dict)
     version: Optional[str] = None
     devices: Tuple[Device, ...] = ()
@@ -105,14 +109,14 @@ class Report:
         return tuple(dict.fromkeys(device.host for device in self.devices))
 
 
-def parse(stdout: str, stderr: str = "") -> Report:
+def parse_text(stdout: str, stderr: str = "") -> NcclReport:
     """Reads the output of one run, or one log (then all of it is ``stdout``)."""
     untagged = _TAG.sub("", stdout).replace("\r\n", "\n")
     text = _CUT_ROW.sub(r"\1 ", _NCCL_LINE.sub("", untagged))
     version, wrong, average, reduced = (pattern.search(text) for pattern in (_VERSION, _WRONG, _AVERAGE, _REDUCED))
     devices = sorted((Device(count_of(rank), count_of(group or "0"), host) for rank, group, _pid, host, _number in _DEVICE.findall(text)),
                      key=lambda device: device.rank)
-    return Report(
+    return NcclReport(
         rows=tuple(_rows(text)), asked=_asked(text), version=version.group(1) if version else None, devices=tuple(devices),
         ranks=devices[-1].rank + 1 if devices else None, tables=len(_TABLE.findall(text)), wrong=count_of(wrong.group(1)) if wrong else None,
         average=number(average.group(1)) if average else None, average_low=bool(average and average.group(2) == "FAILED"),
@@ -139,7 +143,7 @@ def _asked(text: str) -> Dict[str, Any]:
     return asked
 
 
-def _rows(text: str) -> List[Row]:
+def _rows(text: str) -> List[NcclRow]:
     heading = _HEADING.search(text)
     columns = heading.group(1).split() if heading else list(_LABELS)
     labels = [column for column in columns if column in _LABELS]
@@ -152,7 +156,7 @@ def _rows(text: str) -> List[Row]:
         skip = len(labels) - (1 if "redop" in labels and not words[0].isalpha() else 0)
         first, second = (_measured(words[start:start + _MEASURED], "error" in columns) for start in (skip, skip + stride))
         if first is not None:
-            rows.append(Row(count_of(match.group(1)), match.group(3), first, second))
+            rows.append(NcclRow(count_of(match.group(1)), match.group(3), first, second))
     return rows
 
 
@@ -164,3 +168,59 @@ def _measured(words: Sequence[str], largest_error: bool) -> Optional[Measured]:
     if time is None or algbw is None or busbw is None:
         return None
     return Measured(time, algbw, busbw, 0.0 if largest_error and wrong is not None else wrong)
+
+
+_ASKED = (("begin_bytes", "minimum_bytes"), ("end_bytes", "maximum_bytes"), ("factor", "step_factor"), ("iterations", "iterations"),
+          ("warmup", "warmup_iters"))
+CUT = HccnError("json_cut", "the JSON file ends in the middle", "the program was killed or crashed; judge its text output instead")
+
+
+def is_json(text: str) -> bool:
+    """Is this such a file, and not the text output?"""
+    return text.lstrip().startswith("{")
+
+
+def parse_json(text: str) -> NcclReport:
+    """Reads one file; of one that is cut only that it is."""
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        return NcclReport(errors=(CUT,))
+    if not isinstance(whole, dict) or not isinstance(whole.get("config"), dict):
+        return NcclReport(errors=(HccnError("json_unknown", "the JSON is not that of nccl-tests", "give the file that -J wrote, or the text output"),))
+    whole.pop("env", None)
+    config: Dict[str, Any] = whole["config"]
+    devices = sorted((Device(int(one["rank"]), int(one.get("group", 0)), str(one["hostname"])) for one in config.get("devices", ())),
+                     key=lambda device: device.rank)
+    wrong, average = (whole.get(name) or {} for name in ("out_of_bounds", "average_bus_bandwidth"))
+    said = "\n".join(str(line) for line in whole.get("errors") or ())
+    return NcclReport(
+        rows=tuple(_row_of(one) for one in whole.get("results", ())), asked={name: config[key] for name, key in _ASKED if key in config},
+        devices=tuple(devices), ranks=_ranks(config, len(devices)), tables=1, wrong=int(wrong["count"]) if "count" in wrong else None,
+        average=_number(average.get("bandwidth")), average_low=average.get("okay") == "false", finished=bool(wrong) and bool(average),
+        errors=tuple(find_errors(said)),
+    )
+
+
+def _ranks(config: Mapping[str, Any], processes: int) -> Optional[int]:
+    """One device a process is in the file, the first."""
+    return processes * int(config.get("ngpus", 1)) * int(config.get("nthreads", 1)) or None
+
+
+def _row_of(result: Mapping[str, Any]) -> NcclRow:
+    ways: List[Optional[Measured]] = [_measured_of(result.get(name)) for name in ("out_of_place", "in_place")]
+    return NcclRow(int(result["size"]), str(result["type"]), ways[0], ways[1])
+
+
+def _measured_of(way: Optional[Mapping[str, Any]]) -> Optional[Measured]:
+    if way is None:
+        return None
+    time = _number(way.get("time", way.get("cpu_time")))
+    algbw, busbw = _number(way.get("alg_bw")), _number(way.get("bus_bw"))
+    if time is None or algbw is None or busbw is None:
+        return None
+    return Measured(time, algbw, busbw, _number(way.get("nwrong")))
+
+
+def _number(value: Any) -> Optional[float]:
+    return None if value is None else number(str(value))

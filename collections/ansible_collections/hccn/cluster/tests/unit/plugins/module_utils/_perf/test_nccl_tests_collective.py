@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective, nccl_collective
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_collective import NCCL_TESTS
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests import NcclOptions
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import collective, nccl_tests_tool
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NCCL_TESTS
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NcclOptions
 
 OUTPUT = """# nThread 1 nGpus 1 minBytes 1048576 maxBytes 2097152 step: 2(factor) warmup iters: 1 iters: 5 agg iters: 1 validation: 1 graph: 0
 # Using devices
@@ -32,7 +32,7 @@ def request_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> collective.
     """One that finds an mpirun which prints OUTPUT, and the program in a folder of its own."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
-    monkeypatch.setattr(nccl_collective, "CUDA_LIBRARIES", (str(tmp_path / "cuda"),))
+    monkeypatch.setattr(nccl_tests_tool, "CUDA_LIBRARIES", (str(tmp_path / "cuda"),))
     (tmp_path / "output").write_text(OUTPUT)
     for name, text in {"mpirun": "case $1 in --version) echo '(Open MPI) 4.1.5';; *) cat %s/output;; esac" % tmp_path, "all_reduce_perf": "exit 1"}.items():
         (tmp_path / name).write_text("#!/bin/sh\n%s\n" % text)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._device.machine import machine_id
+from ansible_collections.hccn.cluster.plugins.module_utils._device.info import machine_id
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._device import conf_check, conf_pending
+from ansible_collections.hccn.cluster.plugins.module_utils._device import conf_check
 
 FILE = "address_0=10.79.0.2\nnetmask_0=255.255.0.0\ngateway_0=10.99.0.1\n"
 SAME = {"id": 0, "address": "10.79.0.2", "netmask": "255.255.0.0"}
@@ -33,7 +33,7 @@ OTHER = {"id": 0, "address": "10.80.0.2", "netmask": "255.255.0.0"}
     ("tls_enable_0=2\naddress_0 = 10.79.0.2\n", [OTHER], []),
 ])
 def test_what_ends_with_the_declared_network(text, config, rules):
-    assert [problem.rule for problem in conf_pending.pending(conf_check.check(text), text, config)] == rules
+    assert [problem.rule for problem in conf_check.pending(conf_check.check(text), text, config)] == rules
 
 
 def test_a_problem_does_not_end_because_its_line_moves():
@@ -41,9 +41,9 @@ def test_a_problem_does_not_end_because_its_line_moves():
     text = "address_0=10.79.0.2\nnetmask_0=255.255.0.0\ngateway_0=10.99.0.1\ntls_enable_0=2\n"
     problems = conf_check.check(text)
     assert [problem.rule for problem in problems] == ["invalid_value", "gateway_outside_network"]
-    assert [problem.rule for problem in conf_pending.pending(problems, text, [OTHER])] == ["gateway_outside_network"]
+    assert [problem.rule for problem in conf_check.pending(problems, text, [OTHER])] == ["gateway_outside_network"]
 
 
 def test_a_network_that_would_make_the_same_mistake_ends_nothing():
     text = "address_0=10.79.0.2\nnetmask_0=255.255.0.0\ngateway_0=10.99.0.1\n"
-    assert conf_pending.pending(conf_check.check(text), text, [dict(SAME, gateway="10.99.0.1")]) == []
+    assert conf_check.pending(conf_check.check(text), text, [dict(SAME, gateway="10.99.0.1")]) == []

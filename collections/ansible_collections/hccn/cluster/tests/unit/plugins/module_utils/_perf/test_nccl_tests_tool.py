@@ -9,18 +9,18 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import nccl_tests
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests import NcclOptions, judge
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_text import Measured, Report, Row
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import nccl_tests_tool
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_tool import CollectiveOptions
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NcclOptions, judge
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_output import Measured, NcclReport, NcclRow
 
 WAY = Measured(100.0, 20.0, 35.0, 0.0)
-ROWS = (Row(1048576, "float", WAY, WAY), Row(2097152, "float", WAY, WAY))
-GOOD = Report(rows=ROWS, tables=1, wrong=0, average=35.0, finished=True, ranks=8)
+ROWS = (NcclRow(1048576, "float", WAY, WAY), NcclRow(2097152, "float", WAY, WAY))
+GOOD = NcclReport(rows=ROWS, tables=1, wrong=0, average=35.0, finished=True, ranks=8)
 SIZES = (1048576, 2097152)
 
 
-def code(report: Report, rc: "int | None" = 0, expected: "tuple[int, ...] | None" = SIZES, timed_out: bool = False, **options: object) -> "str | None":
+def code(report: NcclReport, rc: "int | None" = 0, expected: "tuple[int, ...] | None" = SIZES, timed_out: bool = False, **options: object) -> "str | None":
     error = judge(report, replace(NcclOptions(), **options), 8, None if expected is None else list(expected), rc, timed_out)
     return error.code if error else None
 
@@ -32,8 +32,8 @@ def code(report: Report, rc: "int | None" = 0, expected: "tuple[int, ...] | None
     (NcclOptions("sendrecv", begin="8", end="1K"), "-b 8 -e 1K -f 2 -g 1 -d float -n 20 -w 5 -c 1"),
 ])
 def test_arguments(options: NcclOptions, line: str) -> None:
-    assert nccl_tests.arguments(options) == line.split()
-    nccl_tests.validate(options, 8)
+    assert nccl_tests_tool.arguments(options) == line.split()
+    nccl_tests_tool.validate(options, 8)
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -46,16 +46,16 @@ def test_arguments(options: NcclOptions, line: str) -> None:
 ])
 def test_refused(options: NcclOptions, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        nccl_tests.validate(options, 6)
+        nccl_tests_tool.validate(options, 6)
     assert caught.value.message == message
 
 
 def test_options_of_another_tool_mean_one_gpu() -> None:
-    assert nccl_tests.gpus_per_process(Options()) == 1
+    assert nccl_tests_tool.gpus_per_process(CollectiveOptions()) == 1
 
 
 def test_expected_sizes() -> None:
-    assert nccl_tests.expected_sizes(8, 100, 3) == [8, 24, 72]
+    assert nccl_tests_tool.expected_sizes(8, 100, 3) == [8, 24, 72]
 
 
 def test_good() -> None:
@@ -64,10 +64,10 @@ def test_good() -> None:
 
 
 def test_sizes_that_were_moved_down() -> None:
-    rows = (Row(1048464, "float", WAY, WAY), Row(2097152, "float", WAY, WAY))
+    rows = (NcclRow(1048464, "float", WAY, WAY), NcclRow(2097152, "float", WAY, WAY))
     assert code(replace(GOOD, rows=rows), operation="all_gather") is None
     assert code(replace(GOOD, rows=rows)) == "rows_missing"
-    far = (Row(1048000, "float", WAY, WAY), Row(2097152, "float", WAY, WAY))
+    far = (NcclRow(1048000, "float", WAY, WAY), NcclRow(2097152, "float", WAY, WAY))
     assert code(replace(GOOD, rows=far), operation="all_gather") == "rows_missing"
 
 
@@ -76,15 +76,15 @@ def test_sizes_that_were_moved_down() -> None:
     ({"rows": ()}, 0, "no_table"),
     ({"rows": ()}, 3, "nccl_tests_3"),
     ({"rows": ()}, 200, "no_table"),
-    ({"rows": ROWS + (Row(4194304, "float", WAY, WAY),)}, 0, "unexpected_rows"),
+    ({"rows": ROWS + (NcclRow(4194304, "float", WAY, WAY),)}, 0, "unexpected_rows"),
     ({"finished": False}, 0, "summary_missing"),
     ({"tables": 2}, 0, "ranks_alone"),
     ({"wrong": 3}, 7, "check_failed"),
     ({"average_low": True}, 7, "low_bandwidth"),
     ({"reduced_to": 1500000, "rows": ROWS[:1]}, 0, "memory_limit"),
     ({"reduced_to": 4000000}, 0, None),
-    ({"rows": (Row(1048576, "float", replace(WAY, wrong=None), WAY), ROWS[1])}, 0, "not_checked"),
-    ({"rows": (Row(1048576, "float", WAY, replace(WAY, wrong=None)), ROWS[1])}, 0, None),
+    ({"rows": (NcclRow(1048576, "float", replace(WAY, wrong=None), WAY), ROWS[1])}, 0, "not_checked"),
+    ({"rows": (NcclRow(1048576, "float", WAY, replace(WAY, wrong=None)), ROWS[1])}, 0, None),
     ({"failures": ("n1: Test failure",)}, 0, "tool_failed"),
     ({}, 7, "exit_status"),
     ({"errors": (HccnError("timed_out", "m"),), "rows": ROWS[:1]}, 255, "timed_out"),
@@ -100,20 +100,20 @@ def test_stopped() -> None:
 
 
 def test_not_checked_on_purpose() -> None:
-    assert code(replace(GOOD, rows=(Row(1048576, "float", replace(WAY, wrong=None), None), ROWS[1])), check=False) is None
+    assert code(replace(GOOD, rows=(NcclRow(1048576, "float", replace(WAY, wrong=None), None), ROWS[1])), check=False) is None
 
 
 def test_the_sentence_about_wrong_values() -> None:
-    rows = (Row(1048576, "float", WAY, replace(WAY, wrong=2.0)), Row(2097152, "float", replace(WAY, wrong=48.0), WAY))
+    rows = (NcclRow(1048576, "float", WAY, replace(WAY, wrong=2.0)), NcclRow(2097152, "float", replace(WAY, wrong=48.0), WAY))
     assert judge(replace(GOOD, rows=rows, wrong=None), NcclOptions(), 8, SIZES).message == (
         "50 value(s) arrived wrong for 1048576, 2097152 bytes, out of place and in place")
     assert judge(replace(GOOD, wrong=4), NcclOptions(), 8, SIZES).message == "4 value(s) arrived wrong"
 
 
 def test_other_numbers_of_ranks() -> None:
-    assert nccl_tests.others(GOOD, 8) is None
-    assert nccl_tests.others(replace(GOOD, ranks=None), 8) is None
-    assert nccl_tests.others(GOOD, 16).message == "8 ranks took part, 16 were asked for"
+    assert nccl_tests_tool.others(GOOD, 8) is None
+    assert nccl_tests_tool.others(replace(GOOD, ranks=None), 8) is None
+    assert nccl_tests_tool.others(GOOD, 16).message == "8 ranks took part, 16 were asked for"
 
 
 @pytest.mark.parametrize(("operation", "ranks", "factor"), [
@@ -121,14 +121,14 @@ def test_other_numbers_of_ranks() -> None:
     ("all_gather", 16, 0.9375), ("reduce_scatter", 4, 0.75), ("alltoall", 4, 0.75), ("alltoallv", 4, 0.75), ("gather", 4, 0.75), ("scatter", 4, 0.75),
 ])
 def test_bus_factor(operation: str, ranks: int, factor: float) -> None:
-    assert nccl_tests.bus_factor(operation, ranks) == factor
+    assert nccl_tests_tool.bus_factor(operation, ranks) == factor
 
 
 def test_samples() -> None:
-    rows = (Row(8192, "float", Measured(40.0, 0.2, 0.36, 0.0), Measured(41.0, 0.2, 0.35, 3.0)), Row(2097152, "float", WAY, None),
-            Row(64, "float", Measured(float("nan"), 0.0, 0.0, None), None),
-            Row(32, "float", None, Measured(1.0, 50.0, 60.0, 0.0)), Row(16, "float", None, None))
-    assert nccl_tests.samples(replace(GOOD, rows=rows), "all_reduce", 8, 20) == [
+    rows = (NcclRow(8192, "float", Measured(40.0, 0.2, 0.36, 0.0), Measured(41.0, 0.2, 0.35, 3.0)), NcclRow(2097152, "float", WAY, None),
+            NcclRow(64, "float", Measured(float("nan"), 0.0, 0.0, None), None),
+            NcclRow(32, "float", None, Measured(1.0, 50.0, 60.0, 0.0)), NcclRow(16, "float", None, None))
+    assert nccl_tests_tool.samples(replace(GOOD, rows=rows), "all_reduce", 8, 20) == [
         {"size_bytes": 8192, "iterations": 20, "time_us": 40.0, "algbw_gbyte_s": 0.2048, "busbw_gbyte_s": 0.3584, "check": "success", "in_place": {
             "time_us": 41.0, "algbw_gbyte_s": 0.199805, "busbw_gbyte_s": 0.349659, "check": "failed", "wrong": 3}},
         {"size_bytes": 2097152, "iterations": 20, "time_us": 100.0, "algbw_gbyte_s": 20.0, "busbw_gbyte_s": 35.0, "check": "success"},
@@ -138,5 +138,5 @@ def test_samples() -> None:
 
 
 def test_hypercube_counts_what_leaves() -> None:
-    sample = nccl_tests.samples(replace(GOOD, rows=(Row(8192, "float", Measured(40.0, 0.18, 0.18, 0.0), None),)), "hypercube", 8, None)[0]
+    sample = nccl_tests_tool.samples(replace(GOOD, rows=(NcclRow(8192, "float", Measured(40.0, 0.18, 0.18, 0.0), None),)), "hypercube", 8, None)[0]
     assert (sample["algbw_gbyte_s"], sample["busbw_gbyte_s"]) == (0.1792, 0.1792)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.hccn.cluster.plugins.module_utils._device.foreign_names import refused
+from ansible_collections.hccn.cluster.plugins.module_utils._device.device_errors import refuse_templates
 
 
 def test_a_neighbour_whose_name_is_a_template_has_no_name():
@@ -12,7 +12,7 @@ def test_a_neighbour_whose_name_is_a_template_has_no_name():
               "processes": [{"pid": "1", "name": "{% x %}"}],
               "errors": [earlier]}
     hint = "rename it where it comes from: for lldp, the switch"
-    assert refused(device) == {
+    assert refuse_templates(device) == {
         "id": 3, "address": "10.0.0.1", "lldp": {"system_name": None, "port": "1/1"},
         "processes": [{"pid": "1", "name": None}],
         "errors": [
@@ -25,4 +25,4 @@ def test_a_neighbour_whose_name_is_a_template_has_no_name():
 
 def test_other_names_stay():
     device = {"id": 3, "lldp": {"system_name": "leaf-1"}, "errors": []}
-    assert refused(device) == device
+    assert refuse_templates(device) == device

@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import failures, host, smi, tool
+from ansible_collections.hccn.cluster.plugins.module_utils._device import failures, hccn_tool, host, npu_smi
 
 
 def run_result(rc=0, stdout="", stderr="", timed_out=False):
@@ -77,7 +77,7 @@ def test_a_set_must_be_confirmed(result, code):
 
 def test_a_busy_tool_is_asked_again():
     script, pauses = Script(BUSY, BUSY, run_result(0, "link status: UP\n")), []
-    result = tool.HccnTool("hccn_tool", 5, script, pauses.append).query(3, "-link", "-g")
+    result = hccn_tool.HccnTool("hccn_tool", 5, script, pauses.append).query(3, "-link", "-g")
     assert result.stdout == "link status: UP\n"
     assert script.calls == [("hccn_tool", "-i", "3", "-link", "-g")] * 3
     assert pauses == [1.0, 1.0]
@@ -86,14 +86,14 @@ def test_a_busy_tool_is_asked_again():
 def test_a_tool_that_stays_busy_is_an_error():
     script = Script(*[BUSY] * 5)
     with pytest.raises(HccnError) as caught:
-        tool.HccnTool("hccn_tool", 5, script, lambda pause: None).query(0, "-link", "-g")
+        hccn_tool.HccnTool("hccn_tool", 5, script, lambda pause: None).query(0, "-link", "-g")
     assert caught.value.code == "tool_busy"
     assert len(script.calls) == 5
 
 
 def test_a_set_raises_what_the_tool_says():
     script = Script(run_result(14, "", "No certificate found, please set certs firstly!\n"), run_result(0, "Cmd executed successfully!\n"))
-    npu = tool.HccnTool("hccn_tool", 5, script)
+    npu = hccn_tool.HccnTool("hccn_tool", 5, script)
     with pytest.raises(HccnError) as caught:
         npu.set(0, "-tls", "-s", "enable", "1")
     assert caught.value.code == "no_certificate"
@@ -104,24 +104,24 @@ def test_a_set_raises_what_the_tool_says():
 def test_an_odd_id_never_reaches_the_tool(device):
     script = Script()
     with pytest.raises(InputError):
-        tool.HccnTool("hccn_tool", 5, script).query(device, "-ip", "-g")
+        hccn_tool.HccnTool("hccn_tool", 5, script).query(device, "-ip", "-g")
     assert script.calls == []
 
 
 def test_lost_packets_are_a_measurement():
     text = "device 0 PING 10.0.0.2\nrecv time out seq=0\nrecv seq=1,time=0.090000ms\nrecv seq=2,time=0.110000ms\n"
     text += "3 packets transmitted, 2 received, 33.33% packet loss\n"
-    ping = tool.ping_of(run_result(1, text, "Command execute failed!\n"))
+    ping = hccn_tool.ping_of(run_result(1, text, "Command execute failed!\n"))
     assert (ping.target, ping.sent, ping.received, ping.lost, ping.times_ms, ping.reasons) == (
         "10.0.0.2", 3, 2, 1, (0.09, 0.11), ("recv time out",))
 
 
 def test_a_ping_that_did_not_happen_is_an_error():
     with pytest.raises(HccnError) as caught:
-        tool.ping_of(run_result(22, "", "Execute failed: Link status is down.\n"))
+        hccn_tool.ping_of(run_result(22, "", "Execute failed: Link status is down.\n"))
     assert caught.value.code == "link_down"
     with pytest.raises(ParseError):
-        tool.ping_of(run_result(0, "nothing of the kind"))
+        hccn_tool.ping_of(run_result(0, "nothing of the kind"))
 
 
 def test_a_program_is_found_in_path_or_folder(tmp_path, monkeypatch):
@@ -129,10 +129,10 @@ def test_a_program_is_found_in_path_or_folder(tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert tool.find_program("hccn_tool", (str(tmp_path),)) == str(program)
-    assert tool.find_program("/any/path", ()) == "/any/path"
+    assert hccn_tool.find_program("hccn_tool", (str(tmp_path),)) == str(program)
+    assert hccn_tool.find_program("/any/path", ()) == "/any/path"
     with pytest.raises(HccnError) as caught:
-        tool.find_program("hccn_tool", ("/nowhere/either",))
+        hccn_tool.find_program("hccn_tool", ("/nowhere/either",))
     assert caught.value.message == "hccn_tool is neither in PATH nor in /nowhere/either"
 
 
@@ -180,41 +180,41 @@ CHIPS_950 = "NPU ID    Slot ID    Chip ID    Chip Phy-ID    Chip Name\n0        
     (CHIPS_A2.replace("910B4", "310P3"), (0, 1), None, "910"),
 ])
 def test_chips_tell_devices_and_product(text, devices, product, dialect):
-    seen = host.look(smi.NpuSmi("/x/npu-smi", Script(run_result(0, text))))
+    seen = host.probe(npu_smi.NpuSmi("/x/npu-smi", Script(run_result(0, text))))
     assert (seen.devices, seen.product, seen.dialect) == (devices, product, dialect)
 
 
 def test_an_npu_that_is_not_there_moves_no_other():
     """Logic ids count on over it, the ids that hccn_tool takes do not."""
     rows = CHIPS_A2.replace("\t1 ", "\t3 ")
-    seen = host.look(smi.NpuSmi("/x/npu-smi", Script(run_result(0, rows))))
+    seen = host.probe(npu_smi.NpuSmi("/x/npu-smi", Script(run_result(0, rows))))
     assert seen.devices == (0, 3)
     two_chips = CHIPS_A2.replace("910B4", "310P3").replace("\t1 ", "\t3 ")
-    assert host.look(smi.NpuSmi("/x/npu-smi", Script(run_result(0, two_chips)))).devices == (0, 1)
+    assert host.probe(npu_smi.NpuSmi("/x/npu-smi", Script(run_result(0, two_chips)))).devices == (0, 1)
 
 
 @pytest.mark.parametrize("text", ["There is no NPU card on this server.\n", CHIPS_A2.splitlines()[0] + "\n"])
 def test_a_host_without_npu_is_an_error(text):
     with pytest.raises(HccnError) as caught:
-        host.look(smi.NpuSmi("/x/npu-smi", Script(run_result(0, text))))
+        host.probe(npu_smi.NpuSmi("/x/npu-smi", Script(run_result(0, text))))
     assert caught.value.code == "no_device"
 
 
 def test_device_files_tell_where_npu_smi_is_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr(smi, "FOLDERS", ("/nowhere",))
+    monkeypatch.setattr(npu_smi, "FOLDERS", ("/nowhere",))
     for name in ("davinci10", "davinci2", "davinci_manager", "null"):
         (tmp_path / name).write_text("")
-    assert host.look(smi.NpuSmi("npu-smi"), dev=str(tmp_path)).devices == (2, 10)
+    assert host.probe(npu_smi.NpuSmi("npu-smi"), dev=str(tmp_path)).devices == (2, 10)
     with pytest.raises(HccnError) as caught:
         host.parse_device_files(["null"])
     assert caught.value.code == "no_device"
 
 
 def test_npu_smi_is_believed_and_bounded():
-    assert host.look(smi.NpuSmi("/x/npu-smi", Script(run_result(0, CHIPS_A2)))).devices == (0, 1)
+    assert host.probe(npu_smi.NpuSmi("/x/npu-smi", Script(run_result(0, CHIPS_A2)))).devices == (0, 1)
     with pytest.raises(HccnError) as caught:
-        host.look(smi.NpuSmi("/x/npu-smi", Script(run_result(-9, timed_out=True))))
+        host.probe(npu_smi.NpuSmi("/x/npu-smi", Script(run_result(-9, timed_out=True))))
     assert caught.value.code == "timeout"
 
 
@@ -223,5 +223,5 @@ def test_another_error_of_npu_smi_is_not_hidden():
         raise HccnError("tool_not_executable", "npu-smi: Permission denied")
 
     with pytest.raises(HccnError) as caught:
-        host.look(smi.NpuSmi("/x/npu-smi", broken))
+        host.probe(npu_smi.NpuSmi("/x/npu-smi", broken))
     assert caught.value.code == "tool_not_executable"

@@ -10,7 +10,7 @@ from typing import Callable, Optional, Sequence, Tuple
 from .._core import process
 from .._core.errors import HccnError
 from .parse_npu_smi import Board, Chip, Chips, Process, SuperPod, parse_board, parse_chips, parse_processes, parse_super_pod
-from .tool import Runner, find_program
+from .hccn_tool import Runner, find_program
 
 FOLDERS = ("/usr/local/sbin", "/usr/local/bin")
 """Where the driver installs npu-smi, beside what is in PATH."""

@@ -19,7 +19,7 @@ from .._core.process import Result
 from .._core.words import beginning
 from .._device.failures import BUSY, failure_of
 from .._device.parse_network import parse_address
-from .._device.tool import HccnTool
+from .._device.hccn_tool import HccnTool
 from . import perftest_options, perftest_text
 from .perftest_options import Limit
 
@@ -112,7 +112,7 @@ def _device_error(output: Output) -> Optional[HccnError]:
                      "look at both ends: link, TLS and addresses; see /var/log/hccn_tool/hccn.log")
 
 
-def rows(result: Result) -> Tuple[perftest_text.Row, ...]:
+def rows(result: Result) -> Tuple[perftest_text.PerftestRow, ...]:
     """The rows of a finished client. Raises HccnError."""
     report = report_of(result)
     found = perftest_text.parse_rows(report)

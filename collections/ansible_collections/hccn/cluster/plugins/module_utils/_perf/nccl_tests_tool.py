@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""nccl-tests: the command line of its programs, and what a report proves.
+"""nccl-tests: where it usually is, the command line of its programs, and what a report proves.
 
 Source of every rule: the source of nccl-tests (common.cu, util.cu, the getBw functions of each operation). Its summary is printed
 only after the last size, so a log with a summary is whole.
@@ -12,15 +12,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence
+import os
+from typing import Mapping
 
 from .._core.errors import HccnError, InputError
 from .._core.words import beginning
-from .known_errors import CONSEQUENCES, timed_out_error
-from .nccl_errors import EXITS
-from .nccl_text import Measured, Report, Row
-from .collective_options import Options, check_numbers
-from .sizes import parse_size
-from .table import incomplete, rounded
+from .tool_output import CONSEQUENCES, timed_out_error
+from .nccl_errors import EXITS, find_errors
+from .nccl_output import Measured, NcclReport, NcclRow
+from .collective_tool import CollectiveOptions, check_numbers
+from .._core.numbers import parse_size
+from .tool_output import incomplete, rounded
+from . import nccl_output, nvidia_smi
+from .collective_tool import Ending, Judged, Tool
+
 
 OPERATIONS = ("all_reduce", "all_gather", "broadcast", "reduce", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter", "sendrecv", "hypercube")
 REDUCING = ("all_reduce", "reduce", "reduce_scatter")
@@ -38,7 +43,7 @@ PRECISE_GBYTE_S = 10.0
 
 
 @dataclass(frozen=True)
-class NcclOptions(Options):
+class NcclOptions(CollectiveOptions):
     """``gpus_per_process``: ``-g``; the ranks of a host are spread over that many fewer processes."""
 
     begin: str = "32M"
@@ -48,7 +53,7 @@ class NcclOptions(Options):
     gpus_per_process: int = 1
 
 
-def gpus_per_process(options: Options) -> int:
+def gpus_per_process(options: CollectiveOptions) -> int:
     return options.gpus_per_process if isinstance(options, NcclOptions) else 1
 
 
@@ -57,7 +62,7 @@ def program(operation: str) -> str:
     return operation + "_perf"
 
 
-def validate(options: Options, ranks: int) -> None:
+def validate(options: CollectiveOptions, ranks: int) -> None:
     """Refuses what nccl-tests would refuse or ignore, before anything runs. Raises InputError."""
     check_numbers(options, ranks)
     gpus = gpus_per_process(options)
@@ -68,7 +73,7 @@ def validate(options: Options, ranks: int) -> None:
     expected_sizes(parse_size(options.begin), parse_size(options.end), options.factor)
 
 
-def arguments(options: Options) -> List[str]:
+def arguments(options: CollectiveOptions) -> List[str]:
     """The program's own arguments."""
     argv = ["-b", options.begin, "-e", options.end, "-f", str(options.factor), "-g", str(gpus_per_process(options)), "-d", options.data_type]
     if options.operation in REDUCING:
@@ -88,14 +93,14 @@ def expected_sizes(begin: int, end: int, factor: int) -> List[int]:
     return sizes
 
 
-def _moved(found: Sequence[int], expected: Sequence[int], options: Options, ranks: int) -> List[int]:
+def _moved(found: Sequence[int], expected: Sequence[int], options: CollectiveOptions, ranks: int) -> List[int]:
     """The sizes found, each as the one that was asked for where it is that one moved down to what divides."""
     width = WIDTHS.get(options.data_type, 8)
     room = width if options.operation in WHOLE else ranks * ALIGN_ELEMENTS * max(width, 4)
     return [asked if asked is not None and asked - room < size <= asked else size for size, asked in zip(found, list(expected) + [None] * len(found))]
 
 
-def judge(report: Report, options: Options, ranks: int, expected: Optional[Sequence[int]], rc: Optional[int] = None,
+def judge(report: NcclReport, options: CollectiveOptions, ranks: int, expected: Optional[Sequence[int]], rc: Optional[int] = None,
           timed_out: bool = False) -> Optional[HccnError]:
     """None when the output proves a good run, else what was wrong, the cause before its consequences.
 
@@ -118,14 +123,14 @@ def judge(report: Report, options: Options, ranks: int, expected: Optional[Seque
     return error or _unchecked(report, options) or _ending(report, rc)
 
 
-def _alone(report: Report) -> Optional[HccnError]:
+def _alone(report: NcclReport) -> Optional[HccnError]:
     if report.tables < 2:
         return None
     return HccnError("ranks_alone", "%d tables were begun: the processes do not know of each other" % report.tables,
                      "build nccl-tests with MPI=1, against the MPI of this mpirun; a log must be of one run")
 
 
-def _wrong_result(report: Report) -> Optional[HccnError]:
+def _wrong_result(report: NcclReport) -> Optional[HccnError]:
     rows = [row for row in report.rows if any(way.wrong for way in row.ways)]
     if not rows and not report.wrong:
         return _low(report)
@@ -137,20 +142,20 @@ def _wrong_result(report: Report) -> Optional[HccnError]:
                      "is found; then look at its GPUs' ECC counters and Xid errors")
 
 
-def _low(report: Report) -> Optional[HccnError]:
+def _low(report: NcclReport) -> Optional[HccnError]:
     if not report.average_low:
         return None
     return HccnError("low_bandwidth", "the average bus bandwidth, %g GB/s, is below 90 %% of NCCL_TESTS_MIN_BW" % (report.average or 0.0),
                      "look for the slow host by runs over fewer hosts")
 
 
-def _reduced(report: Report, expected: Optional[Sequence[int]]) -> Optional[HccnError]:
+def _reduced(report: NcclReport, expected: Optional[Sequence[int]]) -> Optional[HccnError]:
     if report.reduced_to is None or expected is None or not [size for size in expected if size > report.reduced_to]:
         return None
     return HccnError("memory_limit", "the GPU's memory allows %d bytes at most, larger sizes were left out" % report.reduced_to, "use a smaller end size")
 
 
-def _refused(report: Report, rc: Optional[int]) -> Optional[HccnError]:
+def _refused(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
     """A program that ended without a table: its status is all it says."""
     if report.rows or not rc or rc not in EXITS:
         return None
@@ -158,28 +163,28 @@ def _refused(report: Report, rc: Optional[int]) -> Optional[HccnError]:
     return HccnError("nccl_tests_%d" % rc, "the program ended with status %d, %s%s" % (rc, EXITS[rc], said), "see the output for the reason")
 
 
-def _cut(report: Report) -> Optional[HccnError]:
+def _cut(report: NcclReport) -> Optional[HccnError]:
     if report.finished:
         return None
     return HccnError("summary_missing", "the output ends without the summary, after %d size(s)" % len(report.rows),
                      "the program stopped early, or the log was cut; see the output for the reason")
 
 
-def others(report: Report, ranks: int) -> Optional[HccnError]:
+def others(report: NcclReport, ranks: int) -> Optional[HccnError]:
     """Did as many ranks take part as were asked for?"""
     if report.ranks is None or report.ranks == ranks:
         return None
     return HccnError("ranks_differ", "%d ranks took part, %d were asked for" % (report.ranks, ranks), "see the list of devices in the output")
 
 
-def _unchecked(report: Report, options: Options) -> Optional[HccnError]:
+def _unchecked(report: NcclReport, options: CollectiveOptions) -> Optional[HccnError]:
     """In place, some operations are never checked."""
     if not options.check or all(row.out_of_place is None or row.out_of_place.wrong is not None for row in report.rows):
         return None
     return HccnError("not_checked", "the results were not checked, though a check was asked for", "nccl-tests was run with -c 0")
 
 
-def _ending(report: Report, rc: Optional[int]) -> Optional[HccnError]:
+def _ending(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
     if report.failures:
         return HccnError("tool_failed", beginning(report.failures[0], 300))
     if rc:
@@ -195,7 +200,7 @@ def bus_factor(operation: str, ranks: int) -> float:
     return (2.0 if operation == "all_reduce" else 1.0) * (ranks - 1) / ranks
 
 
-def samples(report: Report, operation: str, ranks: int, iterations: Optional[int]) -> List[Dict[str, Any]]:
+def samples(report: NcclReport, operation: str, ranks: int, iterations: Optional[int]) -> List[Dict[str, Any]]:
     """The record's samples: the out of place run of each size, and ``in_place`` with the same keys where it was measured."""
     found = []
     for row in report.rows:
@@ -210,7 +215,7 @@ def samples(report: Report, operation: str, ranks: int, iterations: Optional[int
     return found
 
 
-def _figures(row: Row, way: Measured, operation: str, ranks: int) -> Dict[str, Any]:
+def _figures(row: NcclRow, way: Measured, operation: str, ranks: int) -> Dict[str, Any]:
     figures: Dict[str, Any] = {"check": "NULL" if way.wrong is None else "failed" if way.wrong else "success"}
     if way.wrong:
         figures["wrong"] = int(way.wrong)
@@ -223,3 +228,81 @@ def _figures(row: Row, way: Measured, operation: str, ranks: int) -> Dict[str, A
     busbw = way.busbw_gbyte_s if way.busbw_gbyte_s >= PRECISE_GBYTE_S else rounded(computed * bus_factor(operation, ranks))
     figures.update(time_us=way.time_us, algbw_gbyte_s=algbw, busbw_gbyte_s=busbw)
     return figures
+
+
+HOMES = ("/opt/nccl-tests", "/opt/nccl_tests", "/usr/local/nccl-tests")
+"""Where images and cloud machines have it built; the project itself names none."""
+CUDA_LIBRARIES = ("/usr/local/cuda/lib64",)
+
+
+class NcclTests(Tool):
+    """The programs of nccl-tests, one process for ``gpus_per_process`` GPUs."""
+
+    name = "nccl-tests"
+    missing = "nccl_tests_missing"
+    missing_hint = "build nccl-tests with MPI=1, or name its folder in nccl_tests_dir"
+    variables = ("NCCL_", "CUDA_")
+    recorded = "NCCL_"
+    device_variable = "CUDA_VISIBLE_DEVICES"
+
+    def program(self, operation: str) -> str:
+        return program(operation)
+
+    def validate(self, options: CollectiveOptions, ranks: int) -> None:
+        validate(options, ranks)
+
+    def arguments(self, options: CollectiveOptions) -> List[str]:
+        return arguments(options)
+
+    def processes_per_host(self, options: CollectiveOptions) -> int:
+        return options.ranks_per_host // gpus_per_process(options)
+
+    def places(self, operation: str, environment: Mapping[str, str]) -> List[str]:
+        search = [folder for folder in environment.get("PATH", os.defpath).split(os.pathsep) if folder]
+        return [os.path.join(folder, self.program(operation)) for folder in search] + [path for home in HOMES for path in self.inside(home, operation)]
+
+    def inside(self, folder: str, operation: str) -> List[str]:
+        return [os.path.join(folder, "build", self.program(operation)), os.path.join(folder, self.program(operation))]
+
+    def start_folder(self, program: str) -> str:
+        return os.path.dirname(program)
+
+    def libraries(self, program: str) -> List[str]:
+        return list(CUDA_LIBRARIES)
+
+    def refuse_work(self, smi: str, options: CollectiveOptions) -> None:
+        nvidia_smi.refuse_work(smi)
+
+    def find_errors(self, stdout: str, stderr: str) -> List[HccnError]:
+        return find_errors(stdout, stderr)
+
+    def reducing(self, operation: str) -> bool:
+        return operation in REDUCING
+
+    def judge_run(self, ending: Ending, options: CollectiveOptions, ranks: int) -> Judged:
+        report = nccl_output.parse_text(ending.stdout, ending.stderr)
+        error = judge(report, options, ranks, _expected(options), ending.rc, ending.timed_out) or others(report, ranks)
+        return _judged(report, error, options, ranks, options.iterations)
+
+    def judge_log(self, ending: Ending, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
+        report = nccl_output.parse_json(ending.stdout) if nccl_output.is_json(ending.stdout) else nccl_output.parse_text(ending.stdout)
+        whole = ranks or report.ranks or options.ranks_per_host
+        error = judge(report, options, whole, _expected(options) if sizes_given else None)
+        return _judged(report, error, options, whole, None)
+
+
+def _expected(options: CollectiveOptions) -> Sequence[int]:
+    return expected_sizes(parse_size(options.begin), parse_size(options.end), options.factor)
+
+
+def _judged(report: NcclReport, error: Optional[HccnError], options: CollectiveOptions, ranks: int, asked: Optional[int]) -> Judged:
+    warnings = []
+    if report.reduced_to is not None and error is None:
+        warnings.append("the GPU's memory allows %d bytes at most, larger sizes were left out" % report.reduced_to)
+    found = samples(report, options.operation, ranks, report.asked.get("iterations", asked))
+    # Whose result was wrong nobody tells; that it is one of this host's is known where there is no other.
+    wrong = (0,) if error is not None and error.code == "check_failed" and ranks <= options.ranks_per_host else ()
+    return Judged(error, found, ranks, tuple(warnings), report.asked, report.hosts, report.version, wrong)
+
+
+NCCL_TESTS = NcclTests()

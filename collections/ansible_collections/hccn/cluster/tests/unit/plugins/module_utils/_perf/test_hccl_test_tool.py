@@ -7,9 +7,9 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_test
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test import RankFailure, Row
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_options import Options
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import hccl_test_tool
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.hccl_test_tool import RankFailure, HcclRow
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_tool import CollectiveOptions
 
 BANNER = "the minbytes is 4096, maxbytes is 16384, iters is 5, warmup_iters is 2\n"
 HEADER = "data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:\n"
@@ -23,7 +23,7 @@ GOOD = BANNER + HEADER + """\
 
 def verdict(text: str, check: bool = True, rc: "int | None" = 0, expected: "tuple[int, ...]" = SIZES,
             timed_out: bool = False, stderr: str = "") -> str:
-    error = hccl_test.judge(hccl_test.parse(text, stderr), expected, check, rc, timed_out)
+    error = hccl_test_tool.judge(hccl_test_tool.parse(text, stderr), expected, check, rc, timed_out)
     return "ok" if error is None else "%s: %s" % (error.code, error.message)
 
 
@@ -31,50 +31,50 @@ def verdict(text: str, check: bool = True, rc: "int | None" = 0, expected: "tupl
     ("1", 1), ("8K", 8192), ("8k", 8192), ("64M", 67108864), ("2g", 2147483648), (" 512 ", 512), ("1000", 1000),
 ])
 def test_size(text: str, size: int) -> None:
-    assert hccl_test.parse_size(text) == size
+    assert hccl_test_tool.parse_size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "0", "0K", "010", "0x10", "8KB", "8 K", "-1", "1.5M", "K", "1T"])
 def test_size_refused(text: str) -> None:
     with pytest.raises(InputError, match="not a positive number of bytes"):
-        hccl_test.parse_size(text)
+        hccl_test_tool.parse_size(text)
 
 
 def test_default_arguments() -> None:
-    assert hccl_test.arguments(Options()) == [
+    assert hccl_test_tool.arguments(CollectiveOptions()) == [
         "-p", "8", "-b", "8K", "-e", "64M", "-f", "2", "-d", "fp32", "-o", "sum", "-n", "20", "-w", "10", "-c", "1",
     ]
 
 
 def test_arguments_without_reduction() -> None:
-    options = Options("broadcast", 4, "1M", "1M", 4, 3, 0, "int8", "max", root=2, check=False)
-    assert hccl_test.arguments(options) == [
+    options = CollectiveOptions("broadcast", 4, "1M", "1M", 4, 3, 0, "int8", "max", root=2, check=False)
+    assert hccl_test_tool.arguments(options) == [
         "-p", "4", "-b", "1M", "-e", "1M", "-f", "4", "-d", "int8", "-n", "3", "-w", "0", "-r", "2", "-c", "0",
     ]
 
 
 def test_program() -> None:
-    assert hccl_test.program("reduce_scatterv") == "reduce_scatterv_test"
+    assert hccl_test_tool.program("reduce_scatterv") == "reduce_scatterv_test"
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    (Options(ranks_per_host=0), "ranks_per_host is 0, it must be 1 or more"),
-    (Options(iterations=0), "iterations is 0, it must be 1 or more"),
-    (Options(warmup=-1), "warmup is -1, it must be 0 or more"),
-    (Options(root=-1), "root is -1, it must be 0 or more"),
-    (Options(root=16), "root is 16, but the ranks are 0 to 15"),
-    (Options(factor=1), "sizes.factor is 1, it must be 2 or more"),
-    (Options(begin="1M", end="8K"), "sizes: end (8192 bytes) is smaller than begin (1048576 bytes)"),
-    (Options(end="64MB"), "size '64MB' is not a positive number of bytes with an optional K, M or G"),
+    (CollectiveOptions(ranks_per_host=0), "ranks_per_host is 0, it must be 1 or more"),
+    (CollectiveOptions(iterations=0), "iterations is 0, it must be 1 or more"),
+    (CollectiveOptions(warmup=-1), "warmup is -1, it must be 0 or more"),
+    (CollectiveOptions(root=-1), "root is -1, it must be 0 or more"),
+    (CollectiveOptions(root=16), "root is 16, but the ranks are 0 to 15"),
+    (CollectiveOptions(factor=1), "sizes.factor is 1, it must be 2 or more"),
+    (CollectiveOptions(begin="1M", end="8K"), "sizes: end (8192 bytes) is smaller than begin (1048576 bytes)"),
+    (CollectiveOptions(end="64MB"), "size '64MB' is not a positive number of bytes with an optional K, M or G"),
 ])
-def test_refused_options(options: Options, message: str) -> None:
+def test_refused_options(options: CollectiveOptions, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        hccl_test.validate(options, 16)
+        hccl_test_tool.validate(options, 16)
     assert caught.value.message == message
 
 
 def test_good_options() -> None:
-    hccl_test.validate(Options(root=15), 16)
+    hccl_test_tool.validate(CollectiveOptions(root=15), 16)
 
 
 @pytest.mark.parametrize(("operation", "ranks", "begin", "end", "factor", "step", "sizes"), [
@@ -93,7 +93,7 @@ def test_good_options() -> None:
     ("reduce_scatter", 24, 20000000, 40000000, 2, None, [19992576, 39985152]),
 ])
 def test_expected_sizes(operation: str, ranks: int, begin: int, end: int, factor: "float | None", step: "int | None", sizes: "list[int]") -> None:
-    assert hccl_test.expected_sizes(operation, ranks, begin, end, factor=factor, step=step) == sizes
+    assert hccl_test_tool.expected_sizes(operation, ranks, begin, end, factor=factor, step=step) == sizes
 
 
 @pytest.mark.parametrize(("begin", "end", "factor", "step"), [
@@ -101,14 +101,14 @@ def test_expected_sizes(operation: str, ranks: int, begin: int, end: int, factor
 ])
 def test_sizes_without_end(begin: int, end: int, factor: "float | None", step: "int | None") -> None:
     with pytest.raises(InputError, match="would not end in reasonable time"):
-        hccl_test.expected_sizes("all_reduce", 2, begin, end, factor=factor, step=step)
+        hccl_test_tool.expected_sizes("all_reduce", 2, begin, end, factor=factor, step=step)
 
 
 def test_parse_good() -> None:
-    report = hccl_test.parse(GOOD)
+    report = hccl_test_tool.parse(GOOD)
     assert report.banner == (4096, 16384, 5, 2)
     assert report.rows == (
-        Row(4096, 30.5, 0.1343, "success"), Row(8192, 31.0, 0.26426, "success"), Row(16384, 32.25, 0.50803, "success"),
+        HcclRow(4096, 30.5, 0.1343, "success"), HcclRow(8192, 31.0, 0.26426, "success"), HcclRow(16384, 32.25, 0.50803, "success"),
     )
     assert (report.rank_failures, report.errors, report.failures, report.warnings, report.unverified) == ((), (), (), (), False)
 
@@ -116,31 +116,31 @@ def test_parse_good() -> None:
 def test_parse_the_manuals_layout() -> None:
     text = "data_size(Bytes): |   avg_time(us): | alg_bandwidth(GB/s): | check_result:\n"
     text += "4096              |      30.50    |       0.12508        | success\n"
-    assert hccl_test.parse(text).rows == (Row(4096, 30.5, 0.12508, "success"),)
+    assert hccl_test_tool.parse(text).rows == (HcclRow(4096, 30.5, 0.12508, "success"),)
 
 
 def test_parse_nothing() -> None:
-    report = hccl_test.parse("")
+    report = hccl_test_tool.parse("")
     assert (report.banner, report.rows) == (None, ())
 
 
 def test_parse_glued_lines() -> None:
     text = ("total err is 1total err is 1\nlocal rank_id 1, check result failed, 4096              | 30.50          | 0.13430              | failed"
             "4096              | 30.50          | 0.13430              | success8192 | 31.00 | 0.26426 | NULL\n")
-    report = hccl_test.parse(text)
-    assert report.rows == (Row(4096, 30.5, 0.1343, "success"), Row(8192, 31.0, 0.26426, "NULL"))
+    report = hccl_test_tool.parse(text)
+    assert report.rows == (HcclRow(4096, 30.5, 0.1343, "success"), HcclRow(8192, 31.0, 0.26426, "NULL"))
     assert report.rank_failures == (RankFailure(1, 4096),)
 
 
 def test_parse_older_and_cut_rank_lines() -> None:
-    report = hccl_test.parse("rank id 3, check result failed\nlocal rank_id 2, check result failed, 81\n")
+    report = hccl_test_tool.parse("rank id 3, check result failed\nlocal rank_id 2, check result failed, 81\n")
     assert report.rank_failures == (RankFailure(3, None), RankFailure(2, None))
     assert report.rows == ()
 
 
 def test_warnings_once_each() -> None:
     line = "Warning: The -o,--op <sum/prod/min/max> option does not take effect. Check the cmd parameter.\n"
-    assert hccl_test.parse(line * 3 + GOOD).warnings == (line.strip(),)
+    assert hccl_test_tool.parse(line * 3 + GOOD).warnings == (line.strip(),)
 
 
 @pytest.mark.parametrize(("text", "expected"), [
@@ -205,7 +205,7 @@ def test_failed_on_standard_error() -> None:
     ("the minbytes is 100, maxbytes is 190, iters is 1, warmup_iters is 0\n100 | 1.00 | 0.1 | success\n140 | 1.00 | 0.14 | success\n", []),
 ])
 def test_sizes_of_log(text: str, sizes: "list[int]") -> None:
-    assert hccl_test.sizes_of_log(hccl_test.parse(text)) == sizes
+    assert hccl_test_tool.sizes_of_log(hccl_test_tool.parse(text)) == sizes
 
 
 @pytest.mark.parametrize(("operation", "ranks", "factor"), [
@@ -213,24 +213,24 @@ def test_sizes_of_log(text: str, sizes: "list[int]") -> None:
     ("reduce_scatterv", 4, 0.75), ("scatter", 2, 0.5), ("alltoallvc", 16, 0.9375),
 ])
 def test_bus_factor(operation: str, ranks: int, factor: float) -> None:
-    assert hccl_test.bus_factor(operation, ranks) == factor
+    assert hccl_test_tool.bus_factor(operation, ranks) == factor
 
 
 def test_samples() -> None:
-    assert hccl_test.samples(hccl_test.parse(GOOD), "all_reduce", 8, 5)[:2] == [
+    assert hccl_test_tool.samples(hccl_test_tool.parse(GOOD), "all_reduce", 8, 5)[:2] == [
         {"size_bytes": 4096, "iterations": 5, "check": "success", "time_us": 30.5, "algbw_gbyte_s": 0.134295, "busbw_gbyte_s": 0.235016},
         {"size_bytes": 8192, "iterations": 5, "check": "success", "time_us": 31.0, "algbw_gbyte_s": 0.264258, "busbw_gbyte_s": 0.462452},
     ]
 
 
 def test_samples_do_not_trust_the_printed_bandwidth() -> None:
-    gib = hccl_test.parse("67108864 | 2630.20 | 23.76245 | success\n")
-    assert hccl_test.samples(gib, "all_gather", 8, None) == [
+    gib = hccl_test_tool.parse("67108864 | 2630.20 | 23.76245 | success\n")
+    assert hccl_test_tool.samples(gib, "all_gather", 8, None) == [
         {"size_bytes": 67108864, "check": "success", "time_us": 2630.2, "algbw_gbyte_s": 25.5147, "busbw_gbyte_s": 22.3254},
     ]
 
 
 def test_samples_without_a_time() -> None:
-    assert hccl_test.samples(hccl_test.parse("4096 | -nan | -nan | failed\n"), "all_reduce", 8, 0) == [
+    assert hccl_test_tool.samples(hccl_test_tool.parse("4096 | -nan | -nan | failed\n"), "all_reduce", 8, 0) == [
         {"size_bytes": 4096, "iterations": 0, "check": "failed"},
     ]

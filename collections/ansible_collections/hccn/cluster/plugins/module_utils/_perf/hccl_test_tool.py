@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""hccl_test: the command line of its programs, and what their output proves.
+"""hccl_test: where CANN installs it, the command line of its programs, and what their output proves.
 
 Source of every text and rule: the public source of hccl_test (oam-tools, src/hccl_test). Its exit status proves nothing: a failed
 communicator, a failed collective and a wrong result all end with 0, and a row says ``success`` when only another rank was wrong.
@@ -13,15 +13,21 @@ import math
 import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
+import os
+from typing import Mapping
 
 from .._core.errors import HccnError, InputError
 from .._core.numbers import count_of
 from .._core.words import beginning
 from .hccl_errors import find_errors
-from .known_errors import CONSEQUENCES, timed_out_error
-from .collective_options import Options, check_numbers
-from .sizes import parse_size
-from .table import incomplete, rounded
+from .tool_output import CONSEQUENCES, timed_out_error
+from .collective_tool import CollectiveOptions, check_numbers
+from .._core.numbers import parse_size
+from .tool_output import incomplete, rounded
+from .._device import busy
+from .._device.npu_smi import NpuSmi
+from .collective_tool import Ending, Judged, Tool
+
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce_scatterv", "reduce")
 """The operations on which ``-o`` has an effect; the others only warn about it."""
@@ -62,7 +68,7 @@ _HARMLESS = re.compile(r"X11 forwarding request failed|Warning: setpgid\([0-9,]+
 
 
 @dataclass(frozen=True)
-class Row:
+class HcclRow:
     """One row of the table: ``time_us`` is the mean of the iterations; ``printed_gbyte_s`` decimal, in old builds GiB/s."""
 
     size_bytes: int
@@ -80,12 +86,12 @@ class RankFailure:
 
 
 @dataclass(frozen=True)
-class Report:
+class HcclReport:
     """All that one output says. ``banner``: (minbytes, maxbytes, iterations, warm-up); ``unverified``: the program itself could
     not check the results; ``errors``: known errors, the likely cause first; ``failures``: every line with ``failed`` in it."""
 
     banner: Optional[Tuple[int, int, int, int]]
-    rows: Tuple[Row, ...]
+    rows: Tuple[HcclRow, ...]
     rank_failures: Tuple[RankFailure, ...]
     errors: Tuple[HccnError, ...]
     failures: Tuple[str, ...]
@@ -98,13 +104,13 @@ def program(operation: str) -> str:
     return operation + "_test"
 
 
-def validate(options: Options, ranks: int) -> None:
+def validate(options: CollectiveOptions, ranks: int) -> None:
     """Refuses what hccl_test would refuse, crash on or never end with, before anything runs. Raises InputError."""
     check_numbers(options, ranks)
     expected_sizes(options.operation, ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
 
 
-def arguments(options: Options) -> List[str]:
+def arguments(options: CollectiveOptions) -> List[str]:
     """The program's own arguments. ``-i`` is never given: 0 would run for ever."""
     argv = ["-p", str(options.ranks_per_host), "-b", options.begin, "-e", options.end, "-f", str(options.factor),
             "-d", options.data_type]
@@ -144,7 +150,7 @@ def expected_sizes(operation: str, ranks: int, begin: int, end: int, factor: Opt
     return sizes
 
 
-def sizes_of_log(report: Report) -> List[int]:
+def sizes_of_log(report: HcclReport) -> List[int]:
     """The sizes that a log must hold by its own banner, when nobody says how it was run: the steps are read off its first rows.
 
     Empty where there is no banner, or where one row stands for a range: then the table cannot be told complete.
@@ -165,22 +171,22 @@ def sizes_of_log(report: Report) -> List[int]:
     return by_step if by_step[:3] == found else by_factor
 
 
-def parse(stdout: str, stderr: str = "") -> Report:
+def parse(stdout: str, stderr: str = "") -> HcclReport:
     """Reads the output of one run, or one log (then all of it is ``stdout``)."""
     banner = _BANNER.search(stdout)
     ranks = [RankFailure(count_of(match.group(1)), count_of(match.group(2)) if match.group(2) else None) for match in _RANK_FAILED.finditer(stdout)]
     table = _RANK_FAILED.sub("", stdout)
-    rows = [Row(count_of(size), float(time), float(bandwidth), check) for size, time, bandwidth, check in _ROW.findall(table)]
+    rows = [HcclRow(count_of(size), float(time), float(bandwidth), check) for size, time, bandwidth, check in _ROW.findall(table)]
     failures = [line.strip() for line in stdout.splitlines() if _FAILED.search(line)]
     failures += [line.strip() for line in stderr.splitlines() if _FAILED.search(line) and not _HARMLESS.search(line)]
-    return Report(
+    return HcclReport(
         banner=(count_of(banner.group(1)), count_of(banner.group(2)), count_of(banner.group(3)), count_of(banner.group(4))) if banner else None,
         rows=tuple(rows), rank_failures=tuple(ranks), errors=tuple(find_errors(stdout, stderr)), failures=tuple(failures),
         unverified=_UNVERIFIED.search(stdout) is not None, warnings=tuple(dict.fromkeys(_WARNING.findall(stdout))),
     )
 
 
-def judge(report: Report, expected: Sequence[int], check: bool = True, rc: Optional[int] = 0, timed_out: bool = False) -> Optional[HccnError]:
+def judge(report: HcclReport, expected: Sequence[int], check: bool = True, rc: Optional[int] = 0, timed_out: bool = False) -> Optional[HccnError]:
     """None when the output proves a good run, else what was wrong, the cause before its consequences.
 
     Good is: one row for every expected size and no other, every result checked (``check`` false: none), no known error, no
@@ -199,7 +205,7 @@ def judge(report: Report, expected: Sequence[int], check: bool = True, rc: Optio
     return incomplete([row.size_bytes for row in report.rows], expected) or _unchecked(report, check) or _ending(report, rc)
 
 
-def _no_measurement(report: Report) -> Optional[HccnError]:
+def _no_measurement(report: HcclReport) -> Optional[HccnError]:
     odd = [row for row in report.rows if not math.isfinite(row.time_us) or row.time_us <= 0]
     if not odd:
         return None
@@ -207,7 +213,7 @@ def _no_measurement(report: Report) -> Optional[HccnError]:
                      "the number of iterations must be 1 or more")
 
 
-def _wrong_result(report: Report) -> Optional[HccnError]:
+def _wrong_result(report: HcclReport) -> Optional[HccnError]:
     wrong = [row.size_bytes for row in report.rows if row.check == "failed"]
     if not wrong and not report.rank_failures:
         return None
@@ -219,19 +225,19 @@ def _wrong_result(report: Report) -> Optional[HccnError]:
                      "the data arrived wrong: run once more with the ranks named, then look at these NPUs' health and ECC counters")
 
 
-def wrong_ranks(report: Report, root: int) -> Tuple[int, ...]:
+def wrong_ranks(report: HcclReport, root: int) -> Tuple[int, ...]:
     """Whose results were wrong: each says so itself, only the root in its table alone."""
     said = {failure.rank for failure in report.rank_failures}
     return tuple(sorted(said)) or ((root,) if any(row.check == "failed" for row in report.rows) else ())
 
 
-def _unchecked(report: Report, check: bool) -> Optional[HccnError]:
+def _unchecked(report: HcclReport, check: bool) -> Optional[HccnError]:
     if not check or report.unverified or all(row.check == "success" for row in report.rows):
         return None
     return HccnError("not_checked", "the results were not checked, though a check was asked for", "hccl_test was run with -c 0")
 
 
-def _ending(report: Report, rc: Optional[int]) -> Optional[HccnError]:
+def _ending(report: HcclReport, rc: Optional[int]) -> Optional[HccnError]:
     if report.failures:
         return HccnError("tool_failed", beginning(report.failures[0], 300))
     if rc:
@@ -250,7 +256,7 @@ def bus_factor(operation: str, ranks: int) -> float:
     return (2.0 if operation == "all_reduce" else 1.0) * (ranks - 1) / ranks
 
 
-def samples(report: Report, operation: str, ranks: int, iterations: Optional[int]) -> List[Dict[str, Any]]:
+def samples(report: HcclReport, operation: str, ranks: int, iterations: Optional[int]) -> List[Dict[str, Any]]:
     """The record's samples: ``{size_bytes, iterations, time_us, algbw_gbyte_s, busbw_gbyte_s, check}`` of every row with a time.
 
     algbw is size / time in 10^9 bytes/s and is computed here: old builds print GiB/s under the same heading. The size column
@@ -264,3 +270,86 @@ def samples(report: Report, operation: str, ranks: int, iterations: Optional[int
             sample.update(time_us=row.time_us, algbw_gbyte_s=rounded(algbw), busbw_gbyte_s=rounded(algbw * bus_factor(operation, ranks)))
         found.append({key: value for key, value in sample.items() if value is not None})
     return found
+
+
+CANN_HOMES = ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest")
+"""CANN's install folders of the manual, newer first; $ASCEND_HOME_PATH stands before them."""
+DRIVER_LIBRARIES = ("/usr/local/Ascend/driver/lib64/common", "/usr/local/Ascend/driver/lib64/driver")
+
+
+class HcclTest(Tool):
+    """The programs in CANN's tools/hccl_test/bin, one process an NPU."""
+
+    name = "hccl_test"
+    missing = "hccl_test_missing"
+    missing_hint = "build hccl_test from CANN's tools/hccl_test, or name its folder in hccl_test_dir"
+    variables = ("HCCL_", "ASCEND_")
+    recorded = "HCCL_"
+    device_variable = "HCCL_TEST_USE_DEVS"
+    wants_limits = True
+
+    def program(self, operation: str) -> str:
+        return program(operation)
+
+    def validate(self, options: CollectiveOptions, ranks: int) -> None:
+        validate(options, ranks)
+
+    def arguments(self, options: CollectiveOptions) -> List[str]:
+        return arguments(options)
+
+    def processes_per_host(self, options: CollectiveOptions) -> int:
+        return options.ranks_per_host
+
+    def places(self, operation: str, environment: Mapping[str, str]) -> List[str]:
+        home = environment.get("ASCEND_HOME_PATH")
+        homes = ([home] if home else []) + list(CANN_HOMES)
+        return [path for one in homes for path in self.inside(os.path.join(one, "tools", "hccl_test"), operation)]
+
+    def inside(self, folder: str, operation: str) -> List[str]:
+        return [os.path.join(folder, "bin", program(operation))]
+
+    def start_folder(self, program: str) -> str:
+        return os.path.dirname(os.path.dirname(program))
+
+    def libraries(self, program: str) -> List[str]:
+        cann = os.path.dirname(os.path.dirname(self.start_folder(program)))
+        return [os.path.join(cann, "lib64")] + list(DRIVER_LIBRARIES)
+
+    def refuse_work(self, smi: str, options: CollectiveOptions) -> None:
+        busy.refuse_work_here(NpuSmi(smi), options.ranks_per_host)
+
+    def find_errors(self, stdout: str, stderr: str) -> List[HccnError]:
+        return find_errors(stdout, stderr)
+
+    def reducing(self, operation: str) -> bool:
+        return operation in REDUCING
+
+    def judge_run(self, ending: Ending, options: CollectiveOptions, ranks: int) -> Judged:
+        report = parse(ending.stdout, ending.stderr)
+        return _judged(report, ending, options, ranks, _expected(options, ranks), options.iterations)
+
+    def judge_log(self, ending: Ending, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
+        report = parse(ending.stdout)
+        whole = ranks or options.ranks_per_host
+        expected = _expected(options, whole) if sizes_given else sizes_of_log(report)
+        return _judged(report, ending, options, whole, expected, None)
+
+
+def _expected(options: CollectiveOptions, ranks: int) -> List[int]:
+    return expected_sizes(options.operation, ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
+
+
+def _judged(report: HcclReport, ending: Ending, options: CollectiveOptions, ranks: int, expected: Sequence[int], asked: Optional[int]) -> Judged:
+    """``asked``: iterations that were asked for; the banner's are the truth."""
+    told: Dict[str, Any] = {}
+    iterations = asked
+    if report.banner:
+        names: Tuple[str, ...] = ("begin_bytes", "end_bytes", "iterations", "warmup")
+        told = dict(zip(names, report.banner))
+        iterations = report.banner[2]
+    error = judge(report, expected, options.check, ending.rc, ending.timed_out)
+    wrong = wrong_ranks(report, options.root) if error and error.code == "check_failed" else ()
+    return Judged(error, samples(report, options.operation, ranks, iterations), ranks, report.warnings, told, wrong_ranks=wrong)
+
+
+HCCL_TEST = HcclTest()

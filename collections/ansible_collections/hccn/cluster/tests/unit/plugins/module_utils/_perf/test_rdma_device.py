@@ -8,14 +8,14 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
 from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_checks import Memlock
-from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, Port
-from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest_preflight
+from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs import Gid, RdmaPort
+from ansible_collections.hccn.cluster.plugins.module_utils._perf import preflight
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_end import blockers, find_end, pinned
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import blockers, find_device, pinned
 
 
 def make_port(device="mlx5_0", number=1, gids=(), state="ACTIVE", layer="Ethernet", verbs="/dev/infiniband/uverbs0"):
-    return Port(device, number, "ens1", state, "LinkUp" if state == "ACTIVE" else "Disabled", None, 200.0, layer,
+    return RdmaPort(device, number, "ens1", state, "LinkUp" if state == "ACTIVE" else "Disabled", None, 200.0, layer,
                 tuple(Gid(*gid) for gid in gids), None, None, None, None, verbs)
 
 
@@ -35,7 +35,7 @@ PORTS = [make_port(gids=PLAIN), make_port("mlx5_1", gids=((3, "c", "RoCE v2", "1
     ("10.0.1.11", {"gid_index": 3}, "mlx5_1", 1, 3),
 ])
 def test_the_gid_is_looked_for(address, choice, device, port, index):
-    end = find_end(PORTS, address, **choice)
+    end = find_device(PORTS, address, **choice)
     assert (end.port.device, end.port.port, end.gid_index, end.link_type) == (device, port, index, "Ethernet")
 
 
@@ -52,26 +52,26 @@ def test_the_gid_is_looked_for(address, choice, device, port, index):
 ])
 def test_what_is_not_there_is_told(ports, address, choice, code, message):
     with pytest.raises(HccnError) as raised:
-        find_end(ports, address, **choice)
+        find_device(ports, address, **choice)
     assert (raised.value.code, raised.value.message) == (code, message)
 
 
 def test_the_hint_names_what_is_there():
     with pytest.raises(HccnError) as raised:
-        find_end(PORTS[:1], "10.0.0.12")
+        find_device(PORTS[:1], "10.0.0.12")
     assert raised.value.hint == ("there are mlx5_0 port 1 GID 2 (IB/RoCE v1, 10.0.0.11), mlx5_0 port 1 GID 3 (RoCE v2, 10.0.0.11), "
                                  "mlx5_0 port 1 GID 7 (RoCE v2, fd00::11)")
     with pytest.raises(HccnError) as raised:
-        find_end([make_port()], "10.0.0.12")
+        find_device([make_port()], "10.0.0.12")
     assert raised.value.hint == "there is none with an IP address: give the port's network device one"
 
 
 def test_of_two_ports_the_active_one_is_taken():
-    assert find_end([make_port(gids=PLAIN, state="DOWN"), make_port("mlx5_1", gids=PLAIN)], "10.0.0.11").port.device == "mlx5_1"
+    assert find_device([make_port(gids=PLAIN, state="DOWN"), make_port("mlx5_1", gids=PLAIN)], "10.0.0.11").port.device == "mlx5_1"
 
 
 def test_infiniband():
-    end = find_end([make_port(layer="InfiniBand", gids=((0, "x", "IB/RoCE v1", None, None),))], "10.0.0.11")
+    end = find_device([make_port(layer="InfiniBand", gids=((0, "x", "IB/RoCE v1", None, None),))], "10.0.0.11")
     assert (end.port.device, end.gid_index, end.link_type) == ("mlx5_0", None, "IB")
 
 
@@ -91,7 +91,7 @@ def test_pinned_memory(options, size):
     (make_port(gids=PLAIN, verbs=None), Memlock(0, True), ["verbs_missing", "memlock"]),
 ])
 def test_why_a_test_cannot_but_fail(port, memlock, rules):
-    found = blockers(find_end([port], "10.0.0.11"), memlock, Options())
+    found = blockers(find_device([port], "10.0.0.11"), memlock, Options())
     assert [problem.rule for problem in found] == rules
     assert {problem.severity for problem in found} <= {"error"}
 
@@ -119,7 +119,7 @@ def version(timed_out=False):
 
 
 def test_the_preflight(host):
-    tool, found = perftest_preflight.prepare(Options(), {0: "10.0.0.11", 1: "10.0.0.11"}, {}, str(host), run=version())
+    tool, found = preflight.prepare(Options(), {0: "10.0.0.11", 1: "10.0.0.11"}, {}, str(host), run=version())
     assert [(problem.rule, problem.where) for problem in found] == [("port_down", "rxe0 port 1")]
     assert tool.server(1, "10.0.0.11") == ("ib_write_bw", "-d", "rxe0", "-i", "1", "-x", "1", "-F", "-p", "18516", "--report_gbits")
     assert tool.describe()["tool"] == {"name": "ib_write_bw", "version": "6.06"}
@@ -134,5 +134,5 @@ def test_the_preflight(host):
 ])
 def test_what_the_preflight_refuses(host, options, addresses, names, run, code):
     with pytest.raises(HccnError) as raised:
-        perftest_preflight.prepare(options, addresses, names, str(host), run=run)
+        preflight.prepare(options, addresses, names, str(host), run=run)
     assert raised.value.code == code
