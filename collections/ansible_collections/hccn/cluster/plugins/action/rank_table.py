@@ -22,7 +22,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded i
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounds import CONNECTION_S
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import access, staging
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.compose import Composed, compose
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 GROUP = {

@@ -13,8 +13,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from .._core.errors import HccnError
 from .._core.numbers import is_count
-from . import server_codes, kube, options, topology
-from .channel import Channel
+from . import kube, leaf_topology, options, server_codes
+from .grpc_channel import Channel
 
 SUMMARY_LABEL = "outside-job-info=true"
 SUMMARY_PREFIX = "job-summary-"
@@ -132,7 +132,7 @@ def on_devices(jobs: Iterable[Mapping[str, Any]], wanted: Mapping[str, List[int]
 
 def read(params: Mapping[str, Any]) -> List[Dict[str, Any]]:
     """Return the jobs of clusterd_job_info. Raises HccnError."""
-    on_leaf = topology.on_leaf(params["topology"], params["leaf"]) if params["leaf"] else None
+    on_leaf = leaf_topology.on_leaf(params["topology"], params["leaf"]) if params["leaf"] else None
     if params["source"] == "configmap":
         found = from_config_maps(options.api_of(params), params["namespace"] or "")
     else:

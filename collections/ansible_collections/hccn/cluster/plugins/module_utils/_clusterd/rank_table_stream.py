@@ -18,7 +18,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 from .._core.errors import HccnError, ParseError
 from .._rank_table import document, global_table
 from . import server_codes
-from .channel import Channel
+from .grpc_channel import Channel
 
 MAX_MESSAGES = 100
 """Messages that are reported one by one; all are counted."""

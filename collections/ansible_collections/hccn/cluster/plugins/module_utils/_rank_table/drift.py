@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 from .._core.errors import HccnError
 from .._core.problems import Problem
 from . import local_comm_res, rank_list
-from .fields import entries, packed
+from .json_fields import entries, packed
 from .host_result import Result, devices_by_id, super_pod_of, vnic_address
 from .model import Device, Model, Server
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping
 
-from .fields import text_of
+from .json_fields import text_of
 from .hccl import SUPER_POD_VERSION
 from .model import Device, Group, Model, Server, numbered, object_list, other_keys, read_device, required_text, super_pod_list, super_pods
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from .._core.numbers import is_count
-from .fields import NOTHING, entries, number_of, packed, text_of
+from .json_fields import NOTHING, entries, number_of, packed, text_of
 from .global_table import COORDINATOR, FIRST_INSTANCE
 from .hccl_super_pod_rules import sdid_findings
 from .rule import Rule, Violation, duplicates, not_objects, shortened

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Dict, Iterator, List, Mapping, Set, Tuple
 
 from . import hccl, hccl_address_rules, hccl_super_pod_rules
-from .fields import NOTHING, entries, number_of, text_of
+from .json_fields import NOTHING, entries, number_of, text_of
 from .model import COMPLETED
 from .rule import RankBlock, Rule, Violation, interleaved_blocks, not_objects, not_strings, only_strings, shortened
 from .server_list import DeviceEntry, ServerEntry, ServerListTable

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from .fields import NOTHING, entries, number_of, text_of
+from .json_fields import NOTHING, entries, number_of, text_of
 from .hccl import SUPER_POD_VERSION as VERSION
 from .rule import RankBlock, Violation, duplicates, interleaved_blocks, not_objects, shortened
 from .server_list import DeviceEntry, ServerEntry, ServerListTable

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from .fields import NOTHING, entries, packed, text_of
+from .json_fields import NOTHING, entries, packed, text_of
 from .hccl_address_rules import HINTS
 from .local_comm_res import ENDPOINT_VERSION
 from .rank_list_rules import is_eid

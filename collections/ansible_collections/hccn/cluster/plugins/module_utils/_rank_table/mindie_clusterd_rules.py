@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Iterator, Tuple, Union
 
-from .fields import number_of, text_of
+from .json_fields import number_of, text_of
 from .hccl_address_rules import HINTS
 from .model import COMPLETED
 from .rank_list_rules import RankListTable

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from .fields import NOTHING, Addresses, addresses_of, entries, number_of, packed, text_of
+from .json_fields import NOTHING, Addresses, addresses_of, entries, number_of, packed, text_of
 from .hccl_address_rules import HINTS
 from .rule import Rule, Violation, duplicates, missing_keys, not_objects, not_strings, shortened
 from .super_pod import sdid_parts, vnic_place

@@ -16,9 +16,9 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import printable
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, formats, merge, selection
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, formats, selection, table_merge
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Group, Model, Server
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 
 Options = Mapping[str, Any]
 
@@ -104,10 +104,10 @@ def _ordered(options: Options, servers: Sequence[Server], hosts: HostVars) -> tu
 def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> tuple[tuple[Group, ...], str, None, list[Problem]]:
     """Return groups, version, product and problems of tables that are merged or converted to another format."""
     sources = [_source(number, table, read_file) for number, table in enumerate(options["tables"], 1)]
-    version = merge.version_for(options["format"], options["version"], sources)
+    version = table_merge.version_for(options["format"], options["version"], sources)
     per_host = _words(options["host_devices"])
-    groups = merge.selected(merge.merged(sources, options["format"], version), options["hosts"],
-                            lambda host, present: expand(per_host.get(host) or options["devices"], present))
+    groups = table_merge.selected(table_merge.merged(sources, options["format"], version), options["hosts"],
+                                  lambda host, present: expand(per_host.get(host) or options["devices"], present))
     groups = tuple(group._replace(servers=tuple(_renamed(server, options) for server in group.servers)) for group in groups)
     if options["groups"] or not all(group.name for group in groups):
         groups, problems = _in_groups(options, [server for group in groups for server in group.servers], hosts)
@@ -115,17 +115,17 @@ def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], b
     return tuple(group._replace(servers=_ordered(options, group.servers, hosts)) for group in groups), version, None, []
 
 
-def _source(number: int, table: Any, read_file: Callable[[str], bytes]) -> merge.SourceTable:
+def _source(number: int, table: Any, read_file: Callable[[str], bytes]) -> table_merge.SourceTable:
     """Read an element of the option ``tables``: a dictionary, text, or a path. Raises InputError."""
     name = f"tables[{number - 1}]"
     try:
         if isinstance(table, Mapping):
-            return merge.SourceTable(name, formats.read(dict(table)))
+            return table_merge.SourceTable(name, formats.read(dict(table)))
         text = str(table)
         if text.lstrip("\ufeff").lstrip().startswith("{"):
-            return merge.SourceTable(name, formats.read(document.parse(text)))
+            return table_merge.SourceTable(name, formats.read(document.parse(text)))
         name = text
-        return merge.SourceTable(name, formats.read(document.parse(read_file(text))))
+        return table_merge.SourceTable(name, formats.read(document.parse(read_file(text))))
     except HccnError as error:
         raise InputError(f"{name}: {error.message}", error.hint) from error
 

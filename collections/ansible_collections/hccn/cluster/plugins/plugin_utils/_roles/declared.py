@@ -20,7 +20,7 @@ from .._plan.addresses import plan
 from .._plan.brought_up import hosts_of
 from .._plan.expected import DEVICES, expected_look
 from .._plan.numbers import whole_number
-from .._rank_table.hosts import plain
+from .._rank_table.host_vars import plain
 from .job_problem import ADDRESS_CONFLICT, ADDRESS_INVALID, INVALID_VARIABLE, JobProblem
 
 LISTS = ("bring_up_network", "bring_up_config", "bring_up_subnets")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars, plain
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars, plain
 
 
 @pytest.mark.parametrize("value, expected", [
