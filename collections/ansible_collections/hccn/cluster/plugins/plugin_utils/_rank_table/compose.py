@@ -58,7 +58,7 @@ def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], byte
     if options["tables"] is not None:
         groups, version, product, problems = _from_tables(options, hosts, read_file)
     else:
-        assembly = _from_nodes(options, hosts)
+        assembly = _from_results(options, hosts)
         if any(problem.severity == "error" for problem in assembly.problems):
             asked = len(assembly.hosts) + len({problem.host for problem in assembly.problems if problem.severity == "error"}.difference(assembly.hosts))
             return Composed(None, assembly.problems, failure=printable(assemble.exclusion_message(assembly.problems, asked), LONGEST_FAILURE))
@@ -78,14 +78,14 @@ def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], byte
     return Composed(table, (*problems, *found), len(servers), model.rank_count, failure)
 
 
-def _from_nodes(options: Options, hosts: HostVars) -> assemble.Assembly:
-    nodes = options["nodes"]
-    if nodes is None:
-        nodes = {host: hosts.result(host, options["register_name"]) for host in options["hosts"]}
+def _from_results(options: Options, hosts: HostVars) -> assemble.Assembly:
+    results = options["nodes"]
+    if results is None:
+        results = {host: hosts.result(host, options["register_name"]) for host in options["hosts"]}
     elif options["hosts"] is not None:
-        nodes = {host: nodes.get(host) for host in options["hosts"]}
+        results = {host: results.get(host) for host in options["hosts"]}
     table_options = assemble.TableOptions(options["format"], options["version"], options["devices"], _words(options["host_devices"]), options["levels"])
-    return assemble.assemble(nodes, lambda host: hosts.addresses(host, options), table_options, expand)
+    return assemble.assemble(results, lambda host: hosts.addresses(host, options), table_options, expand)
 
 
 def _words(by_host: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -143,9 +143,9 @@ def _logical(groups: Sequence[Group]) -> tuple[tuple[Group, ...], list[Problem]]
     """Return the groups with device ids as containers see them. A container has the devices of its group."""
     found, problems = [], []
     for group in groups:
-        servers, said = selection.logical(group.servers)
+        servers, warnings = selection.logical(group.servers)
         found.append(group._replace(servers=servers))
-        problems += said
+        problems += warnings
     return tuple(found), problems[:1]
 
 
