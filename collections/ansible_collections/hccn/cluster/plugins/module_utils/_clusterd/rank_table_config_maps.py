@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from .._core.errors import HccnError, ParseError
 from .._core.problems import Problem
 from .._rank_table import checks, config_map, document, global_table
+from .._rank_table.model import COMPLETED
 from . import kube
 
 PREFIX = "rings-config-"
@@ -22,7 +23,6 @@ APP_LABEL = "app"
 COORDINATOR_APP, CONTROLLER_APP = "mindie-ms-coordinator", "mindie-ms-controller"
 SINGLE_NODE, CROSS_NODE = "grt-server/deploy-server", "grt-group/deploy-server"
 """Labels of a ConfigMap. With SINGLE_NODE, instances have one server each and are all in one group; with CROSS_NODE, each instance is a group."""
-COMPLETED = "completed"
 _SINGLE_NODE_VERSION = "1.0"
 
 

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from .._core.errors import InputError
 from .._core.problems import Problem
-from .link_plan import Cluster, Npu, LinkPlan
+from .link_plan import Cluster, LinkPlan, Npu
 
 SUPPORTED = ("A3", "800I A2", "A200I A2 Box")
 UNSUPPORTED = ("A2 training", "200I A2", "500 A2", "910A", "310P")

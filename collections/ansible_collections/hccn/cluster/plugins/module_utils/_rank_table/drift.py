@@ -11,8 +11,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 from .._core.errors import HccnError
 from .._core.problems import Problem
 from . import local_comm_res, rank_list
-from .json_fields import entries, packed
 from .host_result import Result, devices_by_id, super_pod_of, vnic_address
+from .json_fields import entries, packed
 from .model import Device, Model, Server
 
 HOST, DEVICE, ADDRESS, SDID, SUPER_POD = "drift_host", "drift_device", "drift_address", "drift_super_device_id", "drift_super_pod"

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from .json_fields import NOTHING, entries, number_of, text_of
 from .hccl import SUPER_POD_VERSION as VERSION
+from .json_fields import NOTHING, entries, number_of, text_of
 from .rule import RankBlock, Violation, duplicates, interleaved_blocks, not_objects, shortened
 from .server_list import DeviceEntry, ServerEntry, ServerListTable
 from .super_pod import Sdid, sdid_parts
