@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a rank table takes from the variables of the hosts, and whose problems are whose; the whole action runs in tests/rank_table."""
+"""Variables of hosts that rank tables use, and hosts of problems. The whole action is tested in tests/rank_table."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the scripts that people use get wrong when they write tables, each a test. Each test names the script or the thread."""
+"""Mistakes of widely used scripts that write rank tables. Each test names the script or the thread."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Variables of hosts as they are, without a look at each of their elements; with one where they hold a template."""
+"""Variables of hosts, which are templated only if they contain a template."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_what_needs_no_templating(value, expected):
 
 
 class Raw(dict):
-    """As HostVars of ansible-core: raw variables, and templated ones."""
+    """Like HostVars of ansible-core, with raw and templated variables."""
 
     def __init__(self, raw, templated):
         super().__init__(templated)
