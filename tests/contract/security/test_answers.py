@@ -37,7 +37,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable impo
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.progress import extent, is_stale, line, read_answer
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.compose import compose
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import html as page_html
 from ansible_collections.hccn.cluster.plugins.plugin_utils._report import export, markdown, model, prometheus
 
@@ -153,7 +153,7 @@ def test_a_rank_table_names_the_odd_host_or_holds_all_others() -> None:
     options: dict[str, Any] = {
         "nodes": None, "hosts": HOSTS, "register_name": "npus", "tables": None, "format": "hccl", "version": "auto", "devices": ["all"], "host_devices": {},
         "device_ids": "physical", "levels": {}, "rank_order": "hosts", "racks": {}, "groups": [], "server_ids": {host: f"192.0.2.{number}" for number, host in
-                                                                                                             enumerate(HOSTS)},
+                                                                                                                 enumerate(HOSTS)},
         "host_ips": {}, "container_ips": {}, "readers": None, "path": "/etc/hccl.json"}
     table = composed(options, sound).table
     assert table is not None and len(table["server_list"]) == len(HOSTS)
@@ -228,7 +228,7 @@ def test_what_is_kept_and_shown_of_an_odd_answer(module: str, tmp_path: Path) ->
             events = []
         writer.append(collect.lines([*found, *events], redactor)[0])
         writer.finish(collect.end("2026-01-02T03:04:06.000Z", len(found), HOSTS, {host: dict.fromkeys(("ok", "failures", "unreachable", "changed"), 0)
-                                                                                for host in HOSTS}))
+                                                                                  for host in HOSTS}))
         run = reader.newest(folder)
         kept_of_others = [record for record in run.records if (record.get("source") or {}).get("host") in OTHERS and record.get("kind") == "rdma"
                           and str(record.get("id")).startswith("sim/")]

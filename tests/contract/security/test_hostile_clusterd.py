@@ -20,7 +20,7 @@ from typing import Any
 import grpc
 import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import faults, jobs, kube, nic_switch, rank_table_stream, schema
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.channel import Channel, Server
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.grpc_channel import Channel, Server
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 
 from tests.integration.clusterd.api import Api

@@ -8,7 +8,7 @@ import socket
 
 import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import jobs, nic_switch
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.channel import Channel, Server
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.grpc_channel import Channel, Server
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 
 from tests.integration.clusterd.conftest import Start

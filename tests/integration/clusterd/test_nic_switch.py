@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import nic_switch, server_codes
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.channel import Channel, Server
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.grpc_channel import Channel, Server
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 
 from tests.integration.clusterd.conftest import Start

@@ -34,7 +34,7 @@ import time
 from ansible.plugins.action import ActionBase
 from ansible_collections.hccn.cluster.plugins.action import rank_table
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, document
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import compose, hosts
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import compose, host_vars
 
 
 def seconds(call, repeat=3):
@@ -60,7 +60,7 @@ class ActionModule(ActionBase):
                     for name in names for device in hostvars[name].get("npu")["devices"]]
 
         def write(readers=None):
-            composed = compose.compose(dict(options, readers=readers), hosts.HostVars(hostvars), None)
+            composed = compose.compose(dict(options, readers=readers), host_vars.HostVars(hostvars), None)
             return composed, document.to_text(composed.table)
 
         reading, _ = seconds(read)

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import topology
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import leaf_topology
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
 from ansible_collections.hccn.cluster.plugins.module_utils._device import cdi, conf_check, failures
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import pack, parse_plan, unpack
@@ -31,7 +31,7 @@ from tests.lib.project import ROOT
 PACKAGE = "ansible_collections.hccn.cluster.plugins.module_utils"
 UTILS = ROOT / "collections" / PACKAGE.replace(".", "/")
 UNITS = ROOT / "collections/ansible_collections/hccn/cluster/tests/unit/plugins"
-DOCUMENTS_ONLY = {"_clusterd.topology.parse", "_datadist.link_plan.parse", "_fabric.plan.parse_plan", "_fabric.schedule.parse_schedule"}
+DOCUMENTS_ONLY = {"_clusterd.leaf_topology.parse", "_datadist.link_plan.parse", "_fabric.plan.parse_plan", "_fabric.schedule.parse_schedule"}
 
 Target = Callable[[Any], Any]
 
@@ -148,5 +148,5 @@ def document_targets() -> dict[str, tuple[Target, list[Any]]]:
         "diagnose": (diagnose_records, records),
         "address_plan": (lambda hosts: address_plan.plan_addresses(hosts, ["10.0.0.0/24"]), networks),
         "collective job": (job.read, jobs),
-        "topology of leaves": (lambda given: topology.parse(given) if isinstance(given, list) else None, leaves),
+        "topology of leaves": (lambda given: leaf_topology.parse(given) if isinstance(given, list) else None, leaves),
     }

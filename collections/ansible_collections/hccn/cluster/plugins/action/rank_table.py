@@ -22,7 +22,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounded i
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.bounds import CONNECTION_S
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import access, staging
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.compose import Composed, compose
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 GROUP = {
@@ -141,7 +141,7 @@ class ActionModule(BoundedAction):
             return {"failed": True, "msg": composed.failure and printable(composed.failure, LONGEST_TEXT), "problems": as_dicts(composed.problems)}
         text = document.to_text(composed.table)
         staging.write(staged, text)
-        return _told(composed, hashlib.sha256(text.encode()).hexdigest())
+        return _success(composed, hashlib.sha256(text.encode()).hexdigest())
 
     def _read(self, path: str) -> bytes:
         """Read a table on the controller. Raises InputError."""
@@ -211,5 +211,5 @@ class ActionModule(BoundedAction):
         return [Problem("reader_access", "warning", reason, host=variables.get("inventory_hostname"), hint=hint)] if reason else []
 
 
-def _told(composed: Composed, sha256: str) -> dict[str, Any]:
+def _success(composed: Composed, sha256: str) -> dict[str, Any]:
     return {"problems": as_dicts(composed.problems), "server_count": composed.server_count, "rank_count": composed.rank_count, "sha256": sha256}

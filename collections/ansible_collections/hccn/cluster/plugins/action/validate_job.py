@@ -10,7 +10,7 @@ from ansible.errors import AnsibleActionFail
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import address_pools
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles import declared_addresses, inventory, job_problem, requirements, specs, variables
 from ansible_collections.hccn.cluster.plugins.plugin_utils._roles.job_problem import JobProblem
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard

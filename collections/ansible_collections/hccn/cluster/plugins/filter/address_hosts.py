@@ -78,7 +78,7 @@ from typing import Any
 from ansible.errors import AnsibleError, AnsibleFilterError
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan import bring_up_hosts
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 

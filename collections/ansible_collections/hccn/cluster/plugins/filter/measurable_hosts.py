@@ -76,7 +76,7 @@ from ansible.errors import AnsibleError, AnsibleFilterError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import measurable
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.input_numbers import whole_number
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 

@@ -221,12 +221,12 @@ def main() -> None:
     except HccnError as error:
         module.fail_json(msg=error.message, problems=[])
     problems = verdict.problems
-    told = {"problems": as_dicts(problems), "error_codes": checks.error_texts(problems), "format": verdict.format}
+    result = {"problems": as_dicts(problems), "error_codes": checks.error_texts(problems), "format": verdict.format}
     if verdict.job is not None:
-        told["job_name"] = verdict.job
+        result["job_name"] = verdict.job
     if fails(problems, options["fail_on"]):
-        module.fail_json(msg="the rank table has problems: " + checks.failure_message(problems), **told)
-    module.exit_json(changed=False, **told)
+        module.fail_json(msg="the rank table has problems: " + checks.failure_message(problems), **result)
+    module.exit_json(changed=False, **result)
 
 
 if __name__ == "__main__":

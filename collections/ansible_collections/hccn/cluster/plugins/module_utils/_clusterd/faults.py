@@ -13,8 +13,8 @@ import re
 from typing import Any, Dict, List, Mapping
 
 from .._core.errors import HccnError, InputError
-from . import server_codes, options
-from .channel import Channel
+from . import options, server_codes
+from .grpc_channel import Channel
 
 MAX_SIGNALS = 100
 """Signals of a watch that are kept: the first ones and the last one."""

@@ -13,8 +13,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from .._core.errors import HccnError
 from .._core.numbers import is_count
-from . import server_codes, kube, options, topology
-from .channel import Channel
+from . import kube, leaf_topology, options, server_codes
+from .grpc_channel import Channel
 
 SUMMARY_LABEL = "outside-job-info=true"
 SUMMARY_PREFIX = "job-summary-"
@@ -43,7 +43,7 @@ def _number(data: Mapping[str, str], key: str, default: int) -> int:
     return int(text) if is_count(text) else default
 
 
-def _job(job_id: str, name: str, namespace: str, status: str, framework: str, operator: str, hccl: str) -> Dict[str, Any]:
+def _job(job_id: str, *, name: str, namespace: str, status: str, framework: str, operator: str, hccl: str) -> Dict[str, Any]:
     return {"job_id": job_id, "name": name, "namespace": namespace, "status": status, "framework": framework, "deleted": operator == DELETED,
             "nodes": _servers(hccl)}
 
@@ -73,13 +73,14 @@ def from_config_maps(api: kube.Api, namespace: str) -> List[Dict[str, Any]]:
         data = sorted((item["data"] for item in items), key=lambda one: _number(one, "cm_index", 0))
         first = data[0]
         total = _number(first, "total", 1)
-        found.append(_job(job_id, first.get("job_name", ""), items[0]["metadata"].get("namespace", ""), first.get("job_status", ""),
-                          first.get("framework", ""), first.get("operator", ""), _joined(data) if len(data) >= total else ""))
+        found.append(_job(job_id, name=first.get("job_name", ""), namespace=items[0]["metadata"].get("namespace", ""), status=first.get("job_status", ""),
+                          framework=first.get("framework", ""), operator=first.get("operator", ""), hccl=_joined(data) if len(data) >= total else ""))
     return found
 
 
 def _from_signal(signal: Mapping[str, str]) -> Dict[str, Any]:
-    return _job(signal["jobId"], signal["jobName"], signal["namespace"], signal["jobStatus"], signal["frameWork"], signal["operator"], signal["HcclJson"])
+    return _job(signal["jobId"], name=signal["jobName"], namespace=signal["namespace"], status=signal["jobStatus"], framework=signal["frameWork"],
+                operator=signal["operator"], hccl=signal["HcclJson"])
 
 
 def over_grpc(channel: Channel, role: str, seconds: float) -> List[Dict[str, Any]]:
@@ -132,7 +133,7 @@ def on_devices(jobs: Iterable[Mapping[str, Any]], wanted: Mapping[str, List[int]
 
 def read(params: Mapping[str, Any]) -> List[Dict[str, Any]]:
     """Return the jobs of clusterd_job_info. Raises HccnError."""
-    on_leaf = topology.on_leaf(params["topology"], params["leaf"]) if params["leaf"] else None
+    on_leaf = leaf_topology.on_leaf(params["topology"], params["leaf"]) if params["leaf"] else None
     if params["source"] == "configmap":
         found = from_config_maps(options.api_of(params), params["namespace"] or "")
     else:

@@ -96,8 +96,8 @@ def _credential(plugin: Mapping[str, Any], timeout: float) -> Dict[str, Any]:
             return status
     except (ValueError, KeyError, TypeError):
         pass
-    said = ending(done.stderr.strip(), 200) or "rc %d" % done.rc
-    raise HccnError("no_credential", "the credential plugin %s of the kubeconfig gave none: %s" % (done.argv[0], said),
+    reason = ending(done.stderr.strip(), 200) or "rc %d" % done.rc
+    raise HccnError("no_credential", "the credential plugin %s of the kubeconfig gave none: %s" % (done.argv[0], reason),
                     "log in as it wants, then try kubectl get pods")
 
 

@@ -15,9 +15,9 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import as_dicts
-from . import kube, kube_access, options, precheck, server_codes, topology
-from .channel import Channel
-from .topology import Nics
+from . import kube, kube_access, leaf_topology, options, precheck, server_codes
+from .grpc_channel import Channel
+from .leaf_topology import Nics
 
 OPERATIONS: Mapping[str, bool] = {"failover": True, "switchback": False}
 """The value of ``op``, which is true for the backup link."""
@@ -119,7 +119,7 @@ def _api(params: Mapping[str, Any]) -> kube.Api:
 
 def change(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """Return the values of clusterd_nic_switch, with ``failed`` and ``msg`` if the switch failed. Raises HccnError if nothing was sent."""
-    nics = topology.select(params["nics"], params["topology"])
+    nics = leaf_topology.select(params["nics"], params["topology"])
     if not params["job_id"]:
         raise InputError("job_id is empty")
     message = request(params["job_id"], nics, params["direction"])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from . import channel, kube, kube_access, wire
+from . import grpc_channel, kube, kube_access, wire
 
 
 def server_options(required: bool = False) -> Dict[str, Any]:
@@ -35,9 +35,9 @@ def topology_option() -> Dict[str, Any]:
     return {"type": "list", "elements": "dict", "options": leaf}
 
 
-def server_of(params: Mapping[str, Any]) -> channel.Server:
-    return channel.Server(params["server"], params["tls"], params["ca_cert"] or "", params["client_cert"] or "", params["client_key"] or "",
-                          params["server_name"] or "")
+def server_of(params: Mapping[str, Any]) -> grpc_channel.Server:
+    return grpc_channel.Server(params["server"], params["tls"], params["ca_cert"] or "", params["client_cert"] or "", params["client_key"] or "",
+                               params["server_name"] or "")
 
 
 def api_of(params: Mapping[str, Any]) -> kube.Api:
@@ -47,6 +47,6 @@ def api_of(params: Mapping[str, Any]) -> kube.Api:
 
 def missing(grpc: bool, kubernetes: bool) -> List[Tuple[str, Optional[str]]]:
     """Return the required packages that are missing, with the traceback of their import."""
-    wanted = [("grpcio", channel.GRPC_ERROR), ("protobuf", wire.PROTOBUF_ERROR)] if grpc else []
+    wanted = [("grpcio", grpc_channel.GRPC_ERROR), ("protobuf", wire.PROTOBUF_ERROR)] if grpc else []
     wanted += [("PyYAML", kube_access.YAML_ERROR)] if kubernetes else []
     return [(name, error) for name, error in wanted if error]

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 from .._core.errors import HccnError
 from .._core.problems import Problem
 from . import kube
-from .topology import Nics
+from .leaf_topology import Nics
 
 POD_GROUPS = "scheduling.volcano.sh/v1beta1"
 RECOVERY_LABEL, RECOVERY_ON = "process-recover-enable", "on"

@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from .._core.errors import HccnError, ParseError
 from .._core.problems import Problem
 from .._rank_table import checks, config_map, document, global_table
+from .._rank_table.model import COMPLETED
 from . import kube
 
 PREFIX = "rings-config-"
@@ -22,7 +23,6 @@ APP_LABEL = "app"
 COORDINATOR_APP, CONTROLLER_APP = "mindie-ms-coordinator", "mindie-ms-controller"
 SINGLE_NODE, CROSS_NODE = "grt-server/deploy-server", "grt-group/deploy-server"
 """Labels of a ConfigMap. With SINGLE_NODE, instances have one server each and are all in one group; with CROSS_NODE, each instance is a group."""
-COMPLETED = "completed"
 _SINGLE_NODE_VERSION = "1.0"
 
 
@@ -123,8 +123,8 @@ def _labels_wrong(instance: Instance) -> Optional[Problem]:
     modes = [label for label in (SINGLE_NODE, CROSS_NODE) if label in instance.labels]
     if len(modes) == 1:
         return None
-    said = "both labels %s and %s" % (SINGLE_NODE, CROSS_NODE) if modes else "neither label %s nor %s" % (SINGLE_NODE, CROSS_NODE)
-    return Problem("deploy_server_label", "error", "the ConfigMap has %s: ClusterD sends no table of this job at all" % said, where=instance.name,
+    reason = "both labels %s and %s" % (SINGLE_NODE, CROSS_NODE) if modes else "neither label %s nor %s" % (SINGLE_NODE, CROSS_NODE)
+    return Problem("deploy_server_label", "error", "the ConfigMap has %s: ClusterD sends no table of this job at all" % reason, where=instance.name,
                    hint="label the instance as MindIE-Motor's deployment does", reader="clusterd")
 
 
@@ -167,7 +167,7 @@ def single_of(found: Sequence[Instance]) -> Tuple[Dict[str, Any], List[Problem]]
     """Return the table of a job with one ConfigMap and its problems. Raises HccnError ``no_rank_table`` if it is not complete."""
     one = found[0]
     if one.problems or not one.completed:
-        said = one.problems[0].message if one.problems else "it is %s" % (one.table.get("status") or "without a status")
-        raise HccnError("no_rank_table", "the ConfigMap %s holds no complete table: %s" % (one.name, said), "wait until the job's pods are placed")
+        reason = one.problems[0].message if one.problems else "it is %s" % (one.table.get("status") or "without a status")
+        raise HccnError("no_rank_table", "the ConfigMap %s holds no complete table: %s" % (one.name, reason), "wait until the job's pods are placed")
     table = dict(one.table)
     return table, checks.check(table, ["hccl"])

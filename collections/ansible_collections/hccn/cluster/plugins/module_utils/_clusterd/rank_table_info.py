@@ -11,7 +11,7 @@ from .._core.errors import InputError
 from .._core.problems import Problem, as_dicts, fails
 from .._rank_table import checks
 from . import options, rank_table_config_maps, rank_table_stream
-from .channel import Channel
+from .grpc_channel import Channel
 
 NOT_ASKED = "the rank table itself: ClusterD is not asked in check mode, since that ends the stream of the job's subscriber; source configmap foresees it"
 

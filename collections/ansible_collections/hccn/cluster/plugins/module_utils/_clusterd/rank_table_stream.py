@@ -18,7 +18,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 from .._core.errors import HccnError, ParseError
 from .._rank_table import document, global_table
 from . import server_codes
-from .channel import Channel
+from .grpc_channel import Channel
 
 MAX_MESSAGES = 100
 """Messages that are reported one by one; all are counted."""
@@ -83,12 +83,12 @@ class _Listener:
             table = document.parse(message["rankTable"])
         except ParseError as error:
             raise HccnError("unexpected_output", "ClusterD sent no rank table for job %s: %s" % (self._job_id, error.message)) from None
-        said = comparable_content(table)
+        content = comparable_content(table)
         self.received += 1
         if self.received <= MAX_MESSAGES:
-            self.messages.append(_summary(table, after, said == self._last_content))
-        if said != self._last_content:
-            self.table, self._last_content = table, said
+            self.messages.append(_summary(table, after, content == self._last_content))
+        if content != self._last_content:
+            self.table, self._last_content = table, content
 
     def listen(self, stream: Any, seconds: float) -> bool:
         """Read the stream; return True if the server ended it. Raises HccnError."""

@@ -66,10 +66,10 @@ def explain(code: int) -> Dict[str, object]:
     found = CODES.get(code)
     if found is None:
         return {"name": "unknown", "meaning": "a code that neither the document nor the server's source has", "retryable": False}
-    told: Dict[str, object] = {"name": found.name, "meaning": found.meaning, "retryable": found.retryable}
+    explanation: Dict[str, object] = {"name": found.name, "meaning": found.meaning, "retryable": found.retryable}
     if found.hint:
-        told["hint"] = found.hint
-    return told
+        explanation["hint"] = found.hint
+    return explanation
 
 
 def describe(code: int, info: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from .._core.errors import InputError
 from .._core.problems import Problem
-from .link_plan import Cluster, Npu, LinkPlan
+from .link_plan import Cluster, LinkPlan, Npu
 
 SUPPORTED = ("A3", "800I A2", "A200I A2 Box")
 UNSUPPORTED = ("A2 training", "200I A2", "500 A2", "910A", "310P")
@@ -87,7 +87,7 @@ def product(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
             yield _of(npu, "product", "LLM-DataDist does not support %s (%s)" % (host, facts.product(host)), "it supports %s" % ", ".join(SUPPORTED))
 
 
-def looked_at(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
+def devices_known(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     for host, devices in _by_host(plan.npus).items():
         gone = [device for device in devices if facts.device((host, device)) is None]
         if gone:
@@ -169,16 +169,16 @@ def ports_used(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
         for entry in (result or {}).get("probed") or ():
             if entry["state"] != "free":
                 used[host, entry["ip"], entry["port"]] = entry["state"]
-    said: Dict[Tuple[str, str, int], Cluster] = {}
+    reported: Dict[Tuple[str, str, int], Cluster] = {}
     for cluster in plan.clusters:
         for ip, port in cluster.ip_infos:
             state = used.get((cluster.host, ip, port))
-            if state and said.setdefault((cluster.host, ip, port), cluster) is cluster:
+            if state and reported.setdefault((cluster.host, ip, port), cluster) is cluster:
                 yield _of(cluster.npu, "port_" + state, "%s port %d of cluster %d on %s: %s" % (
                     ip, port, cluster.id, cluster.host, "somebody listens there already" if state == "used" else "the host has no such address"),
                     "take another port" if state == "used" else "give an address of the host")
 
 
 def all_of(plan: LinkPlan, facts: Facts) -> List[Problem]:
-    rules = (product, looked_at, address, link, tls, conf, ports_used)
+    rules = (product, devices_known, address, link, tls, conf, ports_used)
     return [problem for rule in rules for problem in rule(plan, facts)]

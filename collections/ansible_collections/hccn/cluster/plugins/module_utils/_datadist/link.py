@@ -41,14 +41,14 @@ def _holder(path: str) -> Optional[Dict[str, Any]]:
     return noted
 
 
-def _told(links: List[Dict[str, Any]], changed: bool, **more: Any) -> Dict[str, Any]:
+def _result(links: List[Dict[str, Any]], changed: bool, **more: Any) -> Dict[str, Any]:
     result = dict(more, changed=changed, links=links)
-    bad = [link for link in links if link["status"] == "failed"]
-    if bad:
-        first = bad[0]
+    failed = [link for link in links if link["status"] == "failed"]
+    if failed:
+        first = failed[0]
         explained = first["explained"]
         result.update(failed=True, msg="%d of %d links failed, the first to cluster %d: %s: %s%s" % (
-            len(bad), len(links), first["cluster"], explained["name"], explained["meaning"],
+            len(failed), len(links), first["cluster"], explained["name"], explained["meaning"],
             " (%s)" % explained["hint"] if "hint" in explained else ""))
     return result
 
@@ -60,7 +60,7 @@ def _present(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str
             raise HccnError("held_otherwise", "process %d holds other links of cluster %d" % (noted["pid"], params["cluster"]),
                             "end it with state absent first")
         if all(link["status"] != "failed" for link in noted["links"]):
-            return _told(noted["links"], False, process=noted["pid"])
+            return _result(noted["links"], False, process=noted["pid"])
     if check_mode:
         return {"changed": True, "links": []}
     if noted is not None:  # one process holds all links of a cluster, so failed links are retried together with the others
@@ -70,7 +70,7 @@ def _present(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str
     except OSError as error:
         raise HccnError("state_not_written", "%s cannot be made: %s" % (params["state_dir"], error.strerror), "give another state_dir") from error
     done = worker.work(params, path)
-    return _told(done["links"], True, process=done["pid"]) if worker.holds(params, done["links"]) else _told(done["links"], False)
+    return _result(done["links"], True, process=done["pid"]) if worker.holds(params, done["links"]) else _result(done["links"], False)
 
 
 def _absent(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str, Any]:
@@ -83,7 +83,7 @@ def _absent(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str,
     for link in left:
         if link["status"] != "failed":
             link["status"] = "unlinked"
-    return _told([link for link in left if "unlink" in link], True)
+    return _result([link for link in left if "unlink" in link], True)
 
 
 def _end(params: Mapping[str, Any], path: str, noted: Mapping[str, Any]) -> List[Dict[str, Any]]:
@@ -112,4 +112,4 @@ def manage(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
         return _present(params, path, check_mode)
     if check_mode:
         return {"changed": False, "links": []}
-    return _told(worker.work(params, None)["links"], False)
+    return _result(worker.work(params, None)["links"], False)

@@ -49,7 +49,7 @@ def explain(name: str) -> Dict[str, object]:
     found = CODES.get(name)
     if found is None:
         return {"name": name, "meaning": "see LLMStatusCode in the manual of LLM-DataDist"}
-    told: Dict[str, object] = {"code": found.value, "name": name, "meaning": found.meaning}
+    explanation: Dict[str, object] = {"code": found.value, "name": name, "meaning": found.meaning}
     if found.hint:
-        told["hint"] = found.hint
-    return told
+        explanation["hint"] = found.hint
+    return explanation

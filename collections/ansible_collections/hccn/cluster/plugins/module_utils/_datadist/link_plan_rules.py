@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 from .._core.problems import Problem
 from .._rank_table import checks
 from .._rank_table.super_pod import DIES
-from .link_plan import MAX_CLUSTERS, Cluster, Npu, LinkPlan
+from .link_plan import MAX_CLUSTERS, Cluster, LinkPlan, Npu
 
 MAX_LINKS = 512
 """Links per card, without a local_comm_res of version 1.3 (kMaxLinkNum)."""

@@ -141,21 +141,21 @@ def work(params: Mapping[str, Any], path: Optional[str]) -> Dict[str, Any]:
         detach(Worker(params, path, writing).run, [writing])
         os.close(writing)
         writing = -1
-        told: Dict[str, Any] = {}
+        report: Dict[str, Any] = {}
         for line in _lines(reading, until):
-            told.update(line)
+            report.update(line)
     finally:
         os.close(reading)
         if writing >= 0:
             os.close(writing)
-    if "error" in told:
-        error = told["error"]
+    if "error" in report:
+        error = report["error"]
         raise HccnError(error["code"], error["message"], error.get("hint", ""))
-    if "links" not in told:
-        pid = told.get("pid")
+    if "links" not in report:
+        pid = report.get("pid")
         if pid and started(pid) is not None:
             os.kill(pid, signal.SIGKILL)
             raise HccnError("timed_out", "LLM-DataDist was not done within %d s, and its process was killed" % params["timeout"],
                             "raise timeout; does it hang on a device that is at work?")
         raise HccnError("worker_ended", "the process with LLM-DataDist ended without a result", "see its log, and dmesg for a crash")
-    return told
+    return report

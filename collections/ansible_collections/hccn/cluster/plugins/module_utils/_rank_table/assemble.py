@@ -168,9 +168,9 @@ def _without_address(servers: Sequence[Server]) -> List[Problem]:
             for server in servers for device in server.devices if device.address is None]
 
 
-def _unknown_pods(nodes: Mapping[str, Result]) -> List[Problem]:
+def _unknown_pods(results: Mapping[str, Result]) -> List[Problem]:
     """Return a warning if the version depends on super pods but device_info did not gather them."""
-    for result in nodes.values():
+    for result in results.values():
         if isinstance(result, abc.Mapping) and result.get("product") == "A3":
             devices = result.get("devices")
             if isinstance(devices, (list, tuple)) and not any(isinstance(device, abc.Mapping) and "super_pod" in device for device in devices):
@@ -179,20 +179,20 @@ def _unknown_pods(nodes: Mapping[str, Result]) -> List[Problem]:
     return []
 
 
-def assemble(nodes: Mapping[str, Result], addresses_of: Callable[[str], HostAddresses], options: TableOptions, expand: Expand) -> Assembly:
-    """Return the servers in the order of ``nodes``, which are results of device_info by host.
+def assemble(results: Mapping[str, Result], addresses_of: Callable[[str], HostAddresses], options: TableOptions, expand: Expand) -> Assembly:
+    """Return the servers in the order of ``results``, which are those of device_info by host.
 
     ``addresses_of`` returns the addresses of a host, or raises HccnError. Raises InputError for errors that do not concern a single host.
     """
-    if not nodes:
+    if not results:
         raise InputError("no hosts are given, so there is no rank table to write")
     for words in [options.devices, *(options.host_devices or {}).values()]:
         expand(words, ())
-    version = version_of(options.format, options.version, _products(nodes), _in_super_pod(nodes))
+    version = version_of(options.format, options.version, _products(results), _in_super_pod(results))
     requirements = _Requirements(options, version)
     servers: List[Server] = []
-    problems: List[Problem] = _unknown_pods(nodes) if options.version == AUTO and version == hccl.VERSION else []
-    for host, result in nodes.items():
+    problems: List[Problem] = _unknown_pods(results) if options.version == AUTO and version == hccl.VERSION else []
+    for host, result in results.items():
         try:
             server, warnings = _server(host, result, addresses_of, options, expand, requirements)
             servers.append(server)
@@ -203,17 +203,17 @@ def assemble(nodes: Mapping[str, Result], addresses_of: Callable[[str], HostAddr
             problems.append(Problem(RULE, "error", error.message, host=host, hint=error.hint or None))
     if requirements.needs_pod:
         problems.extend(_without_address(servers))
-    products = _products(nodes)
+    products = _products(results)
     return Assembly(tuple(servers), tuple(problems), products.pop() if len(products) == 1 else None, version)
 
 
-def _products(nodes: Mapping[str, Result]) -> Set[str]:
-    return {str(result["product"]) for result in nodes.values() if isinstance(result, abc.Mapping) and result.get("product")}
+def _products(results: Mapping[str, Result]) -> Set[str]:
+    return {str(result["product"]) for result in results.values() if isinstance(result, abc.Mapping) and result.get("product")}
 
 
-def _in_super_pod(nodes: Mapping[str, Result]) -> bool:
+def _in_super_pod(results: Mapping[str, Result]) -> bool:
     return any(is_mapping(device) and super_pod_of(device) is not None
-               for result in nodes.values() if isinstance(result, abc.Mapping) and isinstance(result.get("devices"), (list, tuple))
+               for result in results.values() if isinstance(result, abc.Mapping) and isinstance(result.get("devices"), (list, tuple))
                for device in result["devices"])
 
 

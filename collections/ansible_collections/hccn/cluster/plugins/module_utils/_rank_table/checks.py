@@ -81,15 +81,15 @@ def bounded(problems: Iterable[Problem]) -> List[Problem]:
     for problem in problems:
         groups.setdefault((problem.reader, problem.rule), []).append(problem)
     limit = MAX_PER_RULE if sum(min(len(group), MAX_PER_RULE) for group in groups.values()) <= MAX_PROBLEMS else FEW
-    told: List[Problem] = []
+    reported: List[Problem] = []
     for (reader, rule), group in groups.items():
-        told += group[:limit]
+        reported += group[:limit]
         more: Dict[str, int] = {}
         for problem in group[limit:]:
             more[problem.severity] = more.get(problem.severity, 0) + 1
-        told += [Problem(rule, severity, "%d more problems of the rule %s" % (number, rule), reader=reader, error_code=group[0].error_code)
-                 for severity, number in more.items()]
-    return told
+        reported += [Problem(rule, severity, "%d more problems of the rule %s" % (number, rule), reader=reader, error_code=group[0].error_code)
+                     for severity, number in more.items()]
+    return reported
 
 
 def _not_taken(found: formats.Format, reader: str) -> Violation:
@@ -196,8 +196,8 @@ def _too_long(size: int, head: bytes, readers: Sequence[str]) -> List[Problem]:
     for reader in readers:
         refused = reader == "hixl" or (reader == "hccl" and not _V2.search(head))
         limit = local_comm_res_rules.MAX_TEXT if reader == "hixl" else MAX_TEXT
-        told = "%s reads %d; not checked further" % (TITLES[reader], limit) if refused else "too long to be checked here"
-        problems += _about_text([reader], "size", "%d bytes: %s" % (size, told), severity="error" if refused else "warning")
+        reason = "%s reads %d; not checked further" % (TITLES[reader], limit) if refused else "too long to be checked here"
+        problems += _about_text([reader], "size", "%d bytes: %s" % (size, reason), severity="error" if refused else "warning")
     return problems
 
 
@@ -217,12 +217,12 @@ def examine_file(path: str, readers: Sequence[str], product: Optional[str] = Non
     return verdict._replace(problems=about_file + verdict.problems)
 
 
-def against_hosts(verdict: Verdict, nodes: Mapping[str, Result], server_ids: Optional[Mapping[str, str]] = None) -> Verdict:
-    """Add what differs from the hosts. ``nodes`` are results of device_info by host; ``server_ids`` maps a host to its server_id in the table."""
+def against_hosts(verdict: Verdict, results: Mapping[str, Result], server_ids: Optional[Mapping[str, str]] = None) -> Verdict:
+    """Add what differs from the hosts. ``results`` are those of device_info by host; ``server_ids`` maps a host to its server_id in the table."""
     if verdict.document is None:
         return verdict
     try:
-        found = bounded(drift(formats.read(verdict.document), nodes, server_ids))
+        found = bounded(drift(formats.read(verdict.document), results, server_ids))
     except ParseError as error:
         found = [Problem("drift", "error", "the table cannot be compared with the hosts: " + error.message)]
     return verdict._replace(problems=verdict.problems + found)
@@ -233,9 +233,9 @@ def failure_message(problems: Sequence[Problem]) -> str:
     ordered = sorted(problems, key=lambda problem: problem.severity != "error")
     first = ordered[0]
     code = ", " + first.error_code if first.error_code else ""
-    told = "%s%s (rule %s%s)" % (first.where + ": " if first.where else "", first.message, first.rule, code)
+    text = "%s%s (rule %s%s)" % (first.where + ": " if first.where else "", first.message, first.rule, code)
     more = len(problems) - 1
-    return told if not more else "%s, and %d more problem%s" % (told, more, "" if more == 1 else "s")
+    return text if not more else "%s, and %d more problem%s" % (text, more, "" if more == 1 else "s")
 
 
 def error_texts(problems: Iterable[Problem]) -> Dict[str, str]:

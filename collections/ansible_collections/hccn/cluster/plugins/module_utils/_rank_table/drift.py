@@ -11,8 +11,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 from .._core.errors import HccnError
 from .._core.problems import Problem
 from . import local_comm_res, rank_list
-from .fields import entries, packed
 from .host_result import Result, devices_by_id, super_pod_of, vnic_address
+from .json_fields import entries, packed
 from .model import Device, Model, Server
 
 HOST, DEVICE, ADDRESS, SDID, SUPER_POD = "drift_host", "drift_device", "drift_address", "drift_super_device_id", "drift_super_pod"
@@ -31,14 +31,14 @@ def _addresses(device: Mapping[str, Any]) -> Tuple[str, ...]:
     return tuple(str(address) for address in (device.get("address"), vnic_address(device)) if address)
 
 
-def drift(model: Model, nodes: Mapping[str, Result], server_ids: Optional[Mapping[str, str]] = None) -> List[Problem]:
-    """Return the differences between a table and ``nodes``, the results of device_info by host. Hosts and NPUs missing in the table are warnings.
+def drift(model: Model, results: Mapping[str, Result], server_ids: Optional[Mapping[str, str]] = None) -> List[Problem]:
+    """Return the differences between a table and ``results``, those of device_info by host. Hosts and NPUs missing in the table are warnings.
 
     A server belongs to the host that has its id in ``server_ids``, else to the host of that name, else to the host that has most of its addresses.
     """
     problems: List[Problem] = []
     found: Dict[str, Found] = {}
-    for host, result in nodes.items():
+    for host, result in results.items():
         try:
             found[host] = devices_by_id(result)
         except HccnError as error:
@@ -50,7 +50,7 @@ def drift(model: Model, nodes: Mapping[str, Result], server_ids: Optional[Mappin
     for server in model.servers:
         if not server.devices:
             continue
-        owner = _host_of(server, nodes, server_ids or {}, owners)
+        owner = _host_of(server, results, server_ids or {}, owners)
         if owner is None and model.version == rank_list.VERSION:
             problems.append(Problem(HOST, "warning", "no host has an address of the devices in net instance %s: they cannot be compared" % server.server_id))
         elif owner is None:
@@ -63,11 +63,11 @@ def drift(model: Model, nodes: Mapping[str, Result], server_ids: Optional[Mappin
     return problems
 
 
-def _host_of(server: Server, nodes: Mapping[str, Result], server_ids: Mapping[str, str], owners: Mapping[Key, str]) -> Optional[str]:
+def _host_of(server: Server, results: Mapping[str, Result], server_ids: Mapping[str, str], owners: Mapping[Key, str]) -> Optional[str]:
     for known, name in server_ids.items():
-        if str(name) == server.server_id and known in nodes:
+        if str(name) == server.server_id and known in results:
             return known
-    if server.server_id in nodes:
+    if server.server_id in results:
         return server.server_id
     votes = Counter(owners[part] for device in server.devices for part in map(_key, _written(device)) if part in owners)
     return votes.most_common(1)[0][0] if votes else None

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional,
 
 from .._core.errors import InputError, ParseError
 from . import global_table, hccl, local_comm_res, rank_list, vllm_pd
-from .fields import text_of
+from .json_fields import text_of
 from .model import Model
 
 HCCL = "hccl"

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping
 
-from .fields import text_of
 from .hccl import SUPER_POD_VERSION
+from .json_fields import text_of
 from .model import Device, Group, Model, Server, numbered, object_list, other_keys, read_device, required_text, super_pod_list, super_pods
 
 COORDINATOR, CONTROLLER = "0", "1"

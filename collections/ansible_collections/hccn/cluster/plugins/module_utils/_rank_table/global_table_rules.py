@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from .._core.numbers import is_count
-from .fields import NOTHING, entries, number_of, packed, text_of
 from .global_table import COORDINATOR, FIRST_INSTANCE
 from .hccl_super_pod_rules import sdid_findings
+from .json_fields import NOTHING, entries, number_of, packed, text_of
+from .model import COMPLETED
 from .rule import Rule, Violation, duplicates, not_objects, shortened
 from .server_list import DeviceEntry, ServerEntry, server_entries
 
@@ -76,7 +77,7 @@ def view(document: Mapping[str, Any], _product: Optional[str] = None) -> GlobalT
 
 def _status(table: GlobalTable) -> Iterator[Violation]:
     status = text_of(table.fields, "status")
-    if status is not None and status != "completed":
+    if status is not None and status != COMPLETED:
         yield Violation("status", "status is %s: the table is not finished" % shortened(status), severity="warning")
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from .fields import NOTHING, Addresses, addresses_of, entries, number_of, text_of
 from .hccl_rules import MAX_DEVICE_IDS
+from .json_fields import NOTHING, Addresses, addresses_of, entries, number_of, text_of
 from .model import COMPLETED
 from .rule import Rule, Violation, duplicates, missing_keys, not_objects, not_strings, shortened
 

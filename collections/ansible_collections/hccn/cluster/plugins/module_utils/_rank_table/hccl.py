@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping
 
-from .fields import text_of
+from .json_fields import text_of
 from .model import Device, Model, Server, numbered, object_list, one_group, other_keys, read_device, required_text, super_pod_list, super_pods
 
 VERSION = "1.0"

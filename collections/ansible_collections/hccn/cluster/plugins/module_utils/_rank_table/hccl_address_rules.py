@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from .fields import NOTHING, addresses_of, entries, number_of, packed, text_of
+from .json_fields import NOTHING, addresses_of, entries, number_of, packed, text_of
 from .rule import Violation, shortened
 from .server_list import DeviceEntry, ServerEntry, ServerListTable
 from .super_pod import vnic_place

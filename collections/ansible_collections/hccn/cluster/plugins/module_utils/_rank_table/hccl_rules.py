@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Dict, Iterator, List, Mapping, Set, Tuple
 
 from . import hccl, hccl_address_rules, hccl_super_pod_rules
-from .fields import NOTHING, entries, number_of, text_of
+from .json_fields import NOTHING, entries, number_of, text_of
 from .model import COMPLETED
 from .rule import RankBlock, Rule, Violation, interleaved_blocks, not_objects, not_strings, only_strings, shortened
 from .server_list import DeviceEntry, ServerEntry, ServerListTable
@@ -145,11 +145,11 @@ def _device_id(table: ServerListTable) -> Iterator[Violation]:
 
 
 def _ports(table: ServerListTable) -> Iterator[Violation]:
-    good: Set[str] = set()
+    valid: Set[str] = set()
     for device in table.devices:
         for key in _PORT_KEYS:
             text = text_of(device.fields, key) if key in device.fields else None
-            if text is None or text in good:
+            if text is None or text in valid:
                 continue
             number = number_of(device.fields, key)
             where = "%s.%s" % (device.where, key)
@@ -159,7 +159,7 @@ def _ports(table: ServerListTable) -> Iterator[Violation]:
                 yield Violation(where, "%s %d: ports up to %d are reserved for the system" % (key, number, MAX_RESERVED_PORT), severity="warning",
                                 device=device.id)
             else:
-                good.add(text)
+                valid.add(text)
 
 
 def _device_count(table: ServerListTable) -> Iterator[Violation]:

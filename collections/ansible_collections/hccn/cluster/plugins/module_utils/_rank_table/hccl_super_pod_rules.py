@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from .fields import NOTHING, entries, number_of, text_of
 from .hccl import SUPER_POD_VERSION as VERSION
+from .json_fields import NOTHING, entries, number_of, text_of
 from .rule import RankBlock, Violation, duplicates, interleaved_blocks, not_objects, shortened
 from .server_list import DeviceEntry, ServerEntry, ServerListTable
 from .super_pod import Sdid, sdid_parts
@@ -158,9 +158,9 @@ def sdid_findings(servers: List[ServerEntry]) -> Iterator[Violation]:
         index: Optional[Tuple[int, DeviceEntry]] = None
         for device, parts in pairs:
             if not parts.consistent or parts.device != device.id:
-                told = "is that of device %d of server %d" % (parts.device, parts.server_index) if parts.consistent else "is no SDID of A3"
+                reason = "is that of device %d of server %d" % (parts.device, parts.server_index) if parts.consistent else "is no SDID of A3"
                 yield Violation(device.where + ".super_device_id", "super_device_id %s %s, not of device %s" % (
-                    device.fields["super_device_id"], told, device.id), severity="warning", device=device.id, hint=_SPOD_INFO)
+                    device.fields["super_device_id"], reason, device.id), severity="warning", device=device.id, hint=_SPOD_INFO)
                 continue
             if index is None:
                 index = parts.server_index, device

@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Mapping
 
 from .._core.errors import InputError
 from . import hccl
-from .fields import text_of
+from .json_fields import text_of
 from .model import Device, Model, Server, object_list, one_group, other_keys, required_text
 
 ENDPOINT_VERSION = "1.3"

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from .fields import NOTHING, entries, packed, text_of
 from .hccl_address_rules import HINTS
+from .json_fields import NOTHING, entries, packed, text_of
 from .local_comm_res import ENDPOINT_VERSION
+from .model import COMPLETED
 from .rank_list_rules import is_eid
 from .rule import Rule, Violation, missing_keys, not_objects, not_strings, shortened
 from .server_list import DeviceEntry, ServerListTable
@@ -115,7 +116,7 @@ def _device_ip(table: ServerListTable) -> Iterator[Violation]:
 
 
 def _status(table: ServerListTable) -> Iterator[Violation]:
-    if table.fields.get("status") != "completed":
+    if table.fields.get("status") != COMPLETED:
         yield Violation("status", "status is %s, not 'completed'" % shortened(table.fields.get("status")))
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Iterator, Tuple, Union
 
-from .fields import number_of, text_of
 from .hccl_address_rules import HINTS
+from .json_fields import number_of, text_of
 from .model import COMPLETED
 from .rank_list_rules import RankListTable
 from .rule import Rule, Violation, not_strings, only_strings, shortened

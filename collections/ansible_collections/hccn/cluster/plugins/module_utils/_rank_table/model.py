@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.errors import ParseError
-from .fields import number_of, text_of
+from .json_fields import number_of, text_of
 
 NO_MORE: Mapping[str, Any] = {}
 """For entries that have only keys of the model."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional, Set
 
 from .._core.errors import ParseError
-from .fields import text_of
+from .json_fields import text_of
 from .model import Device, Model, Server, object_list, one_group, optional_number, other_keys
 
 VERSION = "2.0"

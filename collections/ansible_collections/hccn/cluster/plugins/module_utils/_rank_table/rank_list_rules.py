@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from .._core.numbers import is_count
-from .fields import NOTHING, entries, packed, text_of
+from .json_fields import NOTHING, entries, packed, text_of
 from .model import COMPLETED
 from .rule import Rule, Violation, duplicates, missing_keys, not_objects, not_strings, shortened
 

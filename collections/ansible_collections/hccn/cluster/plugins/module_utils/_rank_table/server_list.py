@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, NamedTuple, Optional
 
-from .fields import Addresses, addresses_of, entries, number_of
+from .json_fields import Addresses, addresses_of, entries, number_of
 
 
 class DeviceEntry(NamedTuple):

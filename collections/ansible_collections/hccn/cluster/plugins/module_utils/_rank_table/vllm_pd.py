@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Tuple
 
-from .fields import number_of, text_of
+from .json_fields import number_of, text_of
 from .model import Device, Group, Model, Server, object_list, other_keys, read_device, required_text
 
 VERSION = "1.2"

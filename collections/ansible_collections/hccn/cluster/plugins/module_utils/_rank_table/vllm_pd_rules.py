@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from .fields import NOTHING, Addresses, addresses_of, entries, number_of, packed, text_of
 from .hccl_address_rules import HINTS
+from .json_fields import NOTHING, Addresses, addresses_of, entries, number_of, packed, text_of
+from .model import COMPLETED
 from .rule import Rule, Violation, duplicates, missing_keys, not_objects, not_strings, shortened
 from .super_pod import sdid_parts, vnic_place
 from .vllm_pd import ROLES
@@ -165,7 +166,7 @@ def _server_count(table: VllmTable) -> Iterator[Violation]:
 def _status(table: VllmTable) -> Iterator[Violation]:
     """The connector does not read it."""
     status = text_of(table.fields, "status")
-    if status is not None and status != "completed":
+    if status is not None and status != COMPLETED:
         yield Violation("status", "status is %s: the table is not finished" % shortened(status), severity="warning")
 
 

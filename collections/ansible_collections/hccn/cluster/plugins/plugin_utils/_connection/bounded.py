@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
-from .._trust.answers import CleanAnswers
+from .._trust.clean_answers import CleanAnswers
 from .deadline import NoAnswer, deadline
 from .keepalive import keep_alive
 

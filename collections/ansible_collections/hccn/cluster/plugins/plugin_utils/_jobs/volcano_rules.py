@@ -28,7 +28,7 @@ def problems(job: Mapping[str, Any]) -> list[Problem]:
             *_job(job), *_tasks(job), *_mpi(job)]
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     """Return an integer, or 0 for missing values and other types, which the schema refuses."""
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
@@ -36,10 +36,10 @@ def _whole(value: Any) -> int:
 def _job(job: Mapping[str, Any]) -> Iterator[Problem]:
     spec = job.get("spec") or {}
     for name in ("minAvailable", "maxRetry", "ttlSecondsAfterFinished"):
-        if _whole(spec.get(name)) < 0:
+        if _integer(spec.get(name)) < 0:
             yield error("negative", "spec." + name, f"{name} is {spec[name]}", "it must be 0 or more")
-    total = sum(_whole(task.get("replicas")) for task in spec.get("tasks") or [])
-    if _whole(spec.get("minAvailable")) > total:
+    total = sum(_integer(task.get("replicas")) for task in spec.get("tasks") or [])
+    if _integer(spec.get("minAvailable")) > total:
         yield error("min_available", "spec.minAvailable", "minAvailable is {}, but all tasks together have {} replicas".format(spec["minAvailable"], total))
     for name, arguments in (spec.get("plugins") or {}).items():
         if name not in PLUGINS:
@@ -85,14 +85,14 @@ def _tasks(job: Mapping[str, Any]) -> Iterator[Problem]:
     called = [task.get("name") for task in tasks]
     for index, task in enumerate(tasks):
         where = f"spec.tasks[{index}]"
-        name, replicas = task.get("name"), _whole(task.get("replicas"))
+        name, replicas = task.get("name"), _integer(task.get("replicas"))
         if not is_label(name):
             yield error("task_name", where + ".name", f"{name!r} is no name of a task", "small letters, digits and '-', at most 63 characters")
         if name in called[:index]:
             yield error("task_name", where + ".name", f"there are two tasks {name}")
         if replicas < 0:
             yield error("negative", where + ".replicas", f"replicas is {replicas}", "it must be 0 or more")
-        if not 0 <= _whole(task.get("minAvailable")) <= max(replicas, 0):
+        if not 0 <= _integer(task.get("minAvailable")) <= max(replicas, 0):
             yield error("min_available", where + ".minAvailable", "minAvailable is {}, but the task has {} replicas".format(task["minAvailable"], replicas))
         yield from kube_rules.pod_name("{}-{}-{}".format((job.get("metadata") or {}).get("name"), name, max(replicas - 1, 0)), where + ".name")
         yield from _policies(task.get("policies") or [], where + ".policies")
@@ -111,7 +111,7 @@ def _mpi(job: Mapping[str, Any]) -> Iterator[Problem]:
             yield error(f"mpi_{role}", "spec.plugins.mpi", f"the mpi plugin's {role} task is {wanted}, and there is no such task")
     name = str((job.get("metadata") or {}).get("name"))
     worker = tasks.get(arguments.get("worker", "worker"), {})
-    length = _whole(worker.get("replicas")) * len(f"{name}-{worker.get('name')}-0000.{name},")
+    length = _integer(worker.get("replicas")) * len(f"{name}-{worker.get('name')}-0000.{name},")
     if length > ENVIRONMENT_LIMIT:
         yield error("environment_limit", "spec.tasks", "the names of {} workers do not fit into the variable MPI_HOST".format(worker["replicas"]),
                     "measure fewer hosts at once, or shorten the job's name")

@@ -16,9 +16,9 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.numbers import 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem
 from ansible_collections.hccn.cluster.plugins.module_utils._core.words import printable
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, formats, merge, selection
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import assemble, checks, document, formats, selection, table_merge
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Group, Model, Server
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars
 
 Options = Mapping[str, Any]
 
@@ -58,7 +58,7 @@ def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], byte
     if options["tables"] is not None:
         groups, version, product, problems = _from_tables(options, hosts, read_file)
     else:
-        assembly = _from_nodes(options, hosts)
+        assembly = _from_results(options, hosts)
         if any(problem.severity == "error" for problem in assembly.problems):
             asked = len(assembly.hosts) + len({problem.host for problem in assembly.problems if problem.severity == "error"}.difference(assembly.hosts))
             return Composed(None, assembly.problems, failure=printable(assemble.exclusion_message(assembly.problems, asked), LONGEST_FAILURE))
@@ -78,14 +78,14 @@ def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], byte
     return Composed(table, (*problems, *found), len(servers), model.rank_count, failure)
 
 
-def _from_nodes(options: Options, hosts: HostVars) -> assemble.Assembly:
-    nodes = options["nodes"]
-    if nodes is None:
-        nodes = {host: hosts.result(host, options["register_name"]) for host in options["hosts"]}
+def _from_results(options: Options, hosts: HostVars) -> assemble.Assembly:
+    results = options["nodes"]
+    if results is None:
+        results = {host: hosts.result(host, options["register_name"]) for host in options["hosts"]}
     elif options["hosts"] is not None:
-        nodes = {host: nodes.get(host) for host in options["hosts"]}
+        results = {host: results.get(host) for host in options["hosts"]}
     table_options = assemble.TableOptions(options["format"], options["version"], options["devices"], _words(options["host_devices"]), options["levels"])
-    return assemble.assemble(nodes, lambda host: hosts.addresses(host, options), table_options, expand)
+    return assemble.assemble(results, lambda host: hosts.addresses(host, options), table_options, expand)
 
 
 def _words(by_host: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -104,10 +104,10 @@ def _ordered(options: Options, servers: Sequence[Server], hosts: HostVars) -> tu
 def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> tuple[tuple[Group, ...], str, None, list[Problem]]:
     """Return groups, version, product and problems of tables that are merged or converted to another format."""
     sources = [_source(number, table, read_file) for number, table in enumerate(options["tables"], 1)]
-    version = merge.version_for(options["format"], options["version"], sources)
+    version = table_merge.version_for(options["format"], options["version"], sources)
     per_host = _words(options["host_devices"])
-    groups = merge.selected(merge.merged(sources, options["format"], version), options["hosts"],
-                            lambda host, present: expand(per_host.get(host) or options["devices"], present))
+    groups = table_merge.selected(table_merge.merged(sources, options["format"], version), options["hosts"],
+                                  lambda host, present: expand(per_host.get(host) or options["devices"], present))
     groups = tuple(group._replace(servers=tuple(_renamed(server, options) for server in group.servers)) for group in groups)
     if options["groups"] or not all(group.name for group in groups):
         groups, problems = _in_groups(options, [server for group in groups for server in group.servers], hosts)
@@ -115,17 +115,17 @@ def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], b
     return tuple(group._replace(servers=_ordered(options, group.servers, hosts)) for group in groups), version, None, []
 
 
-def _source(number: int, table: Any, read_file: Callable[[str], bytes]) -> merge.SourceTable:
+def _source(number: int, table: Any, read_file: Callable[[str], bytes]) -> table_merge.SourceTable:
     """Read an element of the option ``tables``: a dictionary, text, or a path. Raises InputError."""
     name = f"tables[{number - 1}]"
     try:
         if isinstance(table, Mapping):
-            return merge.SourceTable(name, formats.read(dict(table)))
+            return table_merge.SourceTable(name, formats.read(dict(table)))
         text = str(table)
         if text.lstrip("\ufeff").lstrip().startswith("{"):
-            return merge.SourceTable(name, formats.read(document.parse(text)))
+            return table_merge.SourceTable(name, formats.read(document.parse(text)))
         name = text
-        return merge.SourceTable(name, formats.read(document.parse(read_file(text))))
+        return table_merge.SourceTable(name, formats.read(document.parse(read_file(text))))
     except HccnError as error:
         raise InputError(f"{name}: {error.message}", error.hint) from error
 
@@ -143,9 +143,9 @@ def _logical(groups: Sequence[Group]) -> tuple[tuple[Group, ...], list[Problem]]
     """Return the groups with device ids as containers see them. A container has the devices of its group."""
     found, problems = [], []
     for group in groups:
-        servers, said = selection.logical(group.servers)
+        servers, warnings = selection.logical(group.servers)
         found.append(group._replace(servers=servers))
-        problems += said
+        problems += warnings
     return tuple(found), problems[:1]
 
 

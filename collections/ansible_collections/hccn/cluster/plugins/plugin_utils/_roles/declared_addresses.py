@@ -20,7 +20,7 @@ from .._plan.address_plan import plan_addresses
 from .._plan.bring_up_hosts import hosts_for_address_plan
 from .._plan.declared_device_info import DEVICES, declared_device_info
 from .._plan.input_numbers import whole_number
-from .._rank_table.hosts import plain
+from .._rank_table.host_vars import plain
 from .job_problem import ADDRESS_CONFLICT, ADDRESS_INVALID, INVALID_VARIABLE, JobProblem
 
 LISTS = ("bring_up_network", "bring_up_config", "bring_up_subnets")

@@ -14,7 +14,7 @@ from ansible.module_utils.errors import ArgumentTypeError, ArgumentValueError, E
 
 from ...module_utils._core.words import LONGEST_TEXT, printable
 from .._findings import conclusion
-from .._rank_table.hosts import plain
+from .._rank_table.host_vars import plain
 from .._trust import sent_options
 from .job_problem import INVALID_VARIABLE, MOST, UNKNOWN_VARIABLE, JobProblem
 

@@ -57,7 +57,7 @@ def sentences(foreign: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 
 def sentence(host: str, names: Mapping[str, int]) -> str:
-    shown = ", ".join(_some(sorted(names)))
+    shown = ", ".join(_shortened(sorted(names)))
     return f"{host} returned {sum(names.values())} records in the name of {shown}. They are not used: a host answers only for what it measured itself."
 
 
@@ -66,7 +66,7 @@ def _is_own_finding(record: Mapping[str, Any]) -> bool:
     return isinstance(samples, (list, tuple)) and all(isinstance(sample, Mapping) and sample.get("cause") in HOST_CAUSES for sample in samples)
 
 
-def _some(names: list[str]) -> Iterable[str]:
+def _shortened(names: list[str]) -> Iterable[str]:
     return [*names[:3], *(["..."] if len(names) > 3 else [])]
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a rank table takes from the variables of the hosts, and whose problems are whose; the whole action runs in tests/rank_table."""
+"""Variables of hosts that rank tables use, and hosts of problems. The whole action is tested in tests/rank_table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import I
 from ansible_collections.hccn.cluster.plugins.module_utils._core.problems import Problem
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Group, Model, Server
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import compose, hosts as rank_table
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table import compose, host_vars as rank_table
 
 
 @pytest.mark.parametrize("host, given, variables, expected", [

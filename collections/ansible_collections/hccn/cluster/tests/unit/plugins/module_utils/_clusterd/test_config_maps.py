@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rank tables and jobs out of ConfigMaps."""
+"""Rank tables and jobs from ConfigMaps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import H
 
 
 class Api:
-    """Kubernetes with these objects by kind; labels are matched."""
+    """A Kubernetes API with these objects by kind, which matches labels."""
 
     def __init__(self, **objects):
         self._objects = objects
@@ -158,7 +158,7 @@ def test_running_jobs_on_a_leaf():
 
 
 def test_numbers_that_int_refuses_stop_nobody():
-    """Whoever may write a ConfigMap with the label may write anything."""
+    """Any account that may write a ConfigMap with the label may write anything into it."""
     part = summary("j", "one", {"server_list": [on("n1", "\u00b2", "9" * 5000, 3)]}, index="\u00b2", total="9" * 5000)
     (found,) = jobs.from_config_maps(Api(configmaps=[part]), "")
     assert found["nodes"] == [{"node": "n1", "address": "192.0.2.1", "devices": [3]}]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is left of Elastic-Agent, in made-up folders of packages."""
+"""Leftovers of Elastic-Agent in artificial folders of packages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is looked at before a switch."""
+"""The checks before a switch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JOB = "0d3c2b1a-1111-4222-8333-444455556666"
 
 
 class Api:
-    """Kubernetes with these PodGroups."""
+    """A Kubernetes API with these PodGroups."""
 
     def __init__(self, *groups):
         self._groups = groups

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""datadist_check: one rule after the other, on a plan of two hosts that is well otherwise."""
+"""Each rule of datadist_check, with an otherwise correct plan of two hosts."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_timeouts(timeout, tls, rules):
 
 
 def many(count):
-    """A decode NPU and so many prefill clusters on the other host."""
+    """A decode cluster on one NPU and ``count`` prefill clusters on the other host."""
     return [cluster(number, "prefill", "p1", number % 4, 30000 + number) for number in range(1, count + 1)] + [cluster(1000, "decode", "d2", 0)]
 
 

@@ -13,7 +13,7 @@ from ansible_collections.hccn.cluster.tests.unit.plugins.module_utils._rank_tabl
 
 
 class Mutation(NamedTuple):
-    """``table``: the function of tables.py whose tables it breaks."""
+    """``table`` is the function of tables.py whose tables the mutation breaks."""
 
     reader: str
     format: str
@@ -24,14 +24,14 @@ class Mutation(NamedTuple):
     product: Optional[str] = None
 
     def apply(self, table):
-        """A broken copy."""
+        """Return a broken copy of a table."""
         broken = copy.deepcopy(table)
         self.mutate(broken)
         return broken
 
 
 def put(*path_and_value):
-    """Sets the value at a path; a value that is a function is called with the table."""
+    """Return a mutation that sets the value at a path. A function as value is called with the table."""
     path, value = path_and_value[:-1], path_and_value[-1]
 
     def mutate(table):
@@ -52,7 +52,7 @@ def drop(*path):
 
 
 def at(*path):
-    """The value that stands at a path."""
+    """Return a function that returns the value at a path."""
     def value(table):
         for step in path:
             table = table[step]

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Valid rank tables of every format and of any size: what the rules must not complain about, and what mutations break."""
+"""Valid rank tables of every format and size, which pass all rules and which mutations break."""
 
 from __future__ import annotations
 
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.super_pod import sdid_of, vnic_of
 
 VNIC_SERVERS = 48
-"""Servers of a super pod that have virtual NICs of their own."""
+"""Servers of a super pod whose virtual NICs have unique addresses."""
 
 
 def address(server, device):
@@ -23,7 +23,7 @@ def pod_ip(server):
 
 
 def hccl(servers=2, devices=2):
-    """Version 1.0, with all that MindIE-LLM and ClusterD read."""
+    """Version 1.0, with all keys that MindIE-LLM and ClusterD read."""
     return {
         "status": "completed", "version": "1.0", "server_count": str(servers), "server_list": [
             {"server_id": server_id(server), "host_ip": server_id(server), "container_ip": pod_ip(server), "device": [

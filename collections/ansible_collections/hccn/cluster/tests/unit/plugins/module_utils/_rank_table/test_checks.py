@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each rule on a table that breaks it, and on the nearest one that does not."""
+"""Each rule with a table that violates it, and with a similar table that does not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GOOD = {
 
 ABSENT = object()
 READERS = ("hccl", "mindie_llm", "clusterd")
-"""Of the format of GOOD."""
+"""A table of the format of GOOD."""
 
 
 def check_file(path, readers=("hccl",)):
@@ -33,7 +33,7 @@ def check_file(path, readers=("hccl",)):
 
 
 def changed(*edits):
-    """GOOD with ``(path, value)`` set: a path is a list of keys and indices; ABSENT removes the key."""
+    """Return GOOD with values set at paths, which are lists of keys and indices. ABSENT removes the key."""
     table = copy.deepcopy(GOOD)
     for path, value in edits:
         target = table
@@ -55,7 +55,7 @@ def srv(server, key):
 
 
 def found(table, product=None, readers=("hccl",)):
-    """What a check finds, short: (rule, severity, where, code)."""
+    """Return (rule, severity, where, code) of each problem."""
     return [(problem.rule, problem.severity, problem.where, problem.error_code) for problem in checks.check(table, readers, product)]
 
 

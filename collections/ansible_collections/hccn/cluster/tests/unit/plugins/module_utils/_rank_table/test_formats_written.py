@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every format that is written: what it holds, and that reading it gives back what was written."""
+"""The content of every format that is written, and the round trip of writing and reading."""
 
 from __future__ import annotations
 

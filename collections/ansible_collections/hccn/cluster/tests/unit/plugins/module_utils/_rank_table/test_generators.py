@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the scripts that people use get wrong when they write tables, each a test. Each test names the script or the thread."""
+"""Mistakes of widely used scripts that write rank tables. Each test names the script or the thread."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, formats, merge, selection
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import checks, formats, selection, table_merge
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses, TableOptions, assemble
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Model, Server, one_group
 
@@ -56,9 +56,9 @@ def test_mindspore_merge_hccl_has_the_ranks_of_its_command_line(order):
 
 
 def test_mindspore_merge_hccl_takes_the_same_server_twice():
-    source = merge.SourceTable("hccl_4p.json", one_group([Server("n1", "n1", (Device(0, "192.168.1.1", rank=0),))], "1.0"))
+    source = table_merge.SourceTable("hccl_4p.json", one_group([Server("n1", "n1", (Device(0, "192.168.1.1", rank=0),))], "1.0"))
     with pytest.raises(InputError, match="device 0 of server n1 stands in hccl_4p.json and in again.json"):
-        merge.merged([source, source._replace(name="again.json")], "hccl", "1.0")
+        table_merge.merged([source, source._replace(name="again.json")], "hccl", "1.0")
 
 
 def test_pymotor_hccl_tools_sorts_device_ids_as_text():
@@ -105,8 +105,8 @@ def test_vllm_gen_ranktable_does_not_see_that_a_command_failed():
 
 
 def test_omniinfer_pd_ranktable_tools_writes_server_count_as_a_number():
-    sources = [merge.SourceTable(name, one_group([Server(name, name, (Device(0, "192.168.1.%s" % name[1:]),))], "1.0")) for name in ("n1", "n2")]
-    table = formats.build("hccl", Model(merge.merged(sources, "hccl", "1.0"), "1.0"))
+    sources = [table_merge.SourceTable(name, one_group([Server(name, name, (Device(0, "192.168.1.%s" % name[1:]),))], "1.0")) for name in ("n1", "n2")]
+    table = formats.build("hccl", Model(table_merge.merged(sources, "hccl", "1.0"), "1.0"))
     assert table["server_count"] == "2"
 
 

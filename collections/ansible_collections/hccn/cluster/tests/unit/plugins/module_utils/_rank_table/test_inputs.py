@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a table comes from - text, file, ConfigMap - what it is compared with, and how much is told."""
+"""Tables from text, files and ConfigMaps, their comparison with hosts, and the limits of a result."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_rank_list_of_65537(monkeypatch):
 
 
 def worst(servers, devices):
-    """A table in which every value is wrong, and long."""
+    """A table in which every value is wrong and long."""
     long = "\u00e9" * 70
     device = dict.fromkeys(("device_id", "device_ip", "device_port", "host_port", "device_vnic_port", "backup_device_port", "backup_device_ip",
                             "super_device_id", "rank_id"), long)

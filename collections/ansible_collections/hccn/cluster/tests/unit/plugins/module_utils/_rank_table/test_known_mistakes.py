@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What generators of rank tables get wrong and what users met with: each such table, and the rule that says so."""
+"""Mistakes of generators and of users: each such table, with the rule that reports it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def host_addresses(server, devices=2):
 # Generators.
 
 def test_an_ipv6_address_cut_at_its_first_colon():
-    """hccl_tools.py takes what stands between the first two colons of the line that hccn_tool prints."""
+    """hccl_tools.py reads the text between the first two colons of the line that hccn_tool prints."""
     table = tables.hccl()
     table["server_list"][0]["device"][0]["device_ip"] = "ipv6 addr:fd00::1".split(":")[1]
     assert found(table, "hccl") == [("hccl", "device_ip", "error", "server_list[0].device[0].device_ip")]
@@ -57,7 +57,7 @@ def test_tables_of_hosts_merged_without_renumbering():
 
 
 def test_the_same_host_merged_twice():
-    """gen_ranktable.sh takes node 0 for every node that has no NODE_RANK; ranks are renumbered there."""
+    """gen_ranktable.sh uses node 0 for every node without NODE_RANK, so a server repeats with other ranks."""
     table = tables.hccl(2)
     table["server_list"][1] = dict(copy.deepcopy(table["server_list"][0]))
     for number, device in enumerate(table["server_list"][1]["device"]):
@@ -87,7 +87,7 @@ def test_super_pods_that_hccl_ignores():
 
 
 def test_one_sdid_twice_in_a_table_of_version_1_0():
-    """Nothing reads it there, until somebody puts the version right."""
+    """Nothing reads the list until the version is corrected."""
     table = dict(tables.super_pods(), version="1.0")
     del table["super_pod_list"]
     table["server_list"][0]["device"][1]["super_device_id"] = table["server_list"][0]["device"][0]["super_device_id"]
@@ -108,7 +108,7 @@ def test_a_count_of_processes_instead_of_servers():
 
 
 def test_an_empty_address_where_a_command_failed():
-    """gen_ranktable.py and pd_ranktable_tools.py do not look at exit codes."""
+    """gen_ranktable.py and pd_ranktable_tools.py ignore exit codes."""
     table = tables.prefill_decode()
     table["prefill_device_list"][1]["device_ip"] = ""
     assert found(table, "vllm") == [("vllm", "device_ip", "error", "prefill_device_list[1].device_ip")]
@@ -137,7 +137,7 @@ def test_decode_entries_are_checked_as_prefill_entries_are():
 
 
 def test_instance_groups_behind_the_first_are_checked_too():
-    """MindIE-Motor validates the first only; what it would refuse there is a warning here."""
+    """MindIE-Motor validates the first instance group only, so a violation in others is a warning."""
     table = tables.global_table()
     table["server_group_list"][3]["server_list"][0]["device"][0].update(device_ip="-.-.-.-", rank_id="2049")
     assert found(table, "mindie_motor") == [
@@ -146,7 +146,7 @@ def test_instance_groups_behind_the_first_are_checked_too():
 
 
 def test_a_table_from_a_stale_hccn_conf():
-    """LLM-DataDist and hccl_tools.py believe the file, not the device."""
+    """LLM-DataDist and hccl_tools.py read the file, not the device."""
     nodes = {tables.server_id(server): node(host_addresses(server)) for server in range(2)}
     nodes[tables.server_id(1)]["devices"][1]["address"] = "172.17.0.99"
     assert drifted(tables.hccl(), nodes) == [("drift_address", "error", tables.server_id(1), 1)]
@@ -160,7 +160,7 @@ def test_a_table_longer_than_hccl_reads(monkeypatch):
     assert checks.check_text(document.to_text(tables.rank_list())) == []
 
 
-# What users met with.
+# Mistakes of users.
 
 def test_logical_ids_in_a_table_of_a_container():
     """NPUs 4 and 7 are 0 and 1 in the container: HCCL compares with the physical ids."""

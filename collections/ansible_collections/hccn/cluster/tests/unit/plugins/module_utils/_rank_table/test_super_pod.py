@@ -18,7 +18,7 @@ SEATS = [
     (23, 15, 98369551, "192.23.3.184"),
     (47, 1, 197197825, "192.47.3.198"),
 ]
-"""Server index, device, SDID, address: values that real hosts and the vendor's manual show, and the last server with an address of its own."""
+"""Server index, device, SDID and address of real hosts and of the vendor's manual, and of the last server with a unique address."""
 
 
 @pytest.mark.parametrize("server, device, sdid, vnic", SEATS)

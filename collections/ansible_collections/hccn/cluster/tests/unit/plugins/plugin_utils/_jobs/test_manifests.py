@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The manifests: what stands where, for both engines."""
+"""The content of the manifests for both engines."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Is the run's ansible-playbook still at work? Only a certain no lets its key be taken away."""
+"""Whether the ansible-playbook of a run has ended. Its key is removed only if that is certain."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every rule has a mutation of a good manifest that breaks it, and nothing else."""
+"""Every rule has a mutation of a correct manifest that violates only this rule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def container(spec: Any) -> Any:
 
 
 def setter(*path: Any) -> Callable[[Any], None]:
-    """A mutation that sets what the path leads to; its last part is the value."""
+    """Return a mutation that sets the value at a path; the last part of the path is the value."""
     def change(spec: Any) -> None:
         for part in path[:-2]:
             spec = spec[part]

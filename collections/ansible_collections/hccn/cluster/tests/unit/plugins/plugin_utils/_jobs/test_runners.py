@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One pod a node, with its devices and mounts, and what the cluster would refuse."""
+"""One pod per node with its devices and mounts, and manifests that the cluster would refuse."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_processes_that_ask_at_the_same_time_make_it_once(tmp_path):
     try:
         found = pool.map(_ask, [tmp_path] * 8)
     finally:
-        pool.close()  # no SIGTERM, which a handler of this process may have been given on the way
+        pool.close()  # not SIGTERM, for which this process may have inherited a handler
         pool.join()
     assert [made for made, _own in found] == [{"table": 1}] * 8
     assert sum(own for _made, own in found) == 1

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every plugin that runs on the controller is guarded, and what it returns is no template."""
+"""Every controller plugin is guarded, and its result is not evaluated as a template."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def of(kind):
 
 
 def is_data(text):
-    """Ansible would print it as it is."""
+    """Return True if Ansible would print the text unchanged."""
     if tuple(map(int, re.match(r"(\d+)\.(\d+)", ansible_version).groups())) >= (2, 19):
         from ansible._internal._datatag._tags import TrustedAsTemplate
         return not TrustedAsTemplate.is_tagged_on(text)
@@ -34,7 +34,7 @@ def is_data(text):
 
 
 def as_template(text):
-    """As an inventory has it."""
+    """Return the text marked as a template, as an inventory marks its values."""
     if tuple(map(int, re.match(r"(\d+)\.(\d+)", ansible_version).groups())) >= (2, 19):
         from ansible.template import trust_as_template
         return trust_as_template(text)

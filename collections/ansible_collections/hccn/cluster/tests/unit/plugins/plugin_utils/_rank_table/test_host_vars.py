@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Variables of hosts as they are, without a look at each of their elements; with one where they hold a template."""
+"""Variables of hosts, which are templated only if they contain a template."""
 
 from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.hosts import HostVars, plain
+from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.host_vars import HostVars, plain
 
 
 @pytest.mark.parametrize("value, expected", [
@@ -26,7 +26,7 @@ def test_what_needs_no_templating(value, expected):
 
 
 class Raw(dict):
-    """As HostVars of ansible-core: raw variables, and templated ones."""
+    """Like HostVars of ansible-core, with raw and templated variables."""
 
     def __init__(self, raw, templated):
         super().__init__(templated)

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.channel import Channel, Server, _options
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd.grpc_channel import Channel, Server, _options
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 
 from tests.integration.clusterd.certificates import Authority

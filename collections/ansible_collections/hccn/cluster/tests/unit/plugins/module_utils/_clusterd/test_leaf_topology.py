@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The NPUs that a word means, and the six examples of the vendor's description of link failover."""
+"""The selection of NPUs by leaf and QDD, with the six examples of the vendor's description of link failover."""
 
 from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import nic_switch, topology
+from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import leaf_topology, nic_switch
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 
 TOPOLOGY = [
@@ -26,13 +26,13 @@ LEAF = ["0", "8", "2", "10", "4", "12", "6", "14"]
 ])
 @pytest.mark.parametrize("direction, operation", [("failover", True), ("switchback", False)])
 def test_the_six_examples(entry, devices, direction, operation):
-    request = nic_switch.request("job", topology.select([entry], TOPOLOGY), direction)
+    request = nic_switch.request("job", leaf_topology.select([entry], TOPOLOGY), direction)
     assert request == {"jobID": "job", "nicOps": {"node-1": {"dev": devices, "op": [operation] * len(devices)}}}
 
 
 def test_devices_are_taken_as_they_are():
     nics = [{"node": "b", "devices": ["8", 0]}, {"node": "a", "devices": [3]}, {"node": "b", "devices": [1]}]
-    assert topology.select(nics, None) == {"b": [8, 0, 1], "a": [3]}
+    assert leaf_topology.select(nics, None) == {"b": [8, 0, 1], "a": [3]}
 
 
 @pytest.mark.parametrize("nics, message", [
@@ -51,7 +51,7 @@ def test_devices_are_taken_as_they_are():
 ])
 def test_what_is_refused(nics, message):
     with pytest.raises(InputError, match=message):
-        topology.select(nics, TOPOLOGY)
+        leaf_topology.select(nics, TOPOLOGY)
 
 
 @pytest.mark.parametrize("entry, message", [
@@ -65,14 +65,14 @@ def test_what_is_refused(nics, message):
 ])
 def test_a_topology_that_cannot_be(entry, message):
     with pytest.raises(InputError, match=message):
-        topology.parse([entry])
+        leaf_topology.parse([entry])
 
 
 def test_leaves_of_some_nodes():
     some = [{"leaf": "a", "nodes": ["n1"], "qdds": [{"qdd": "q", "ports": {"A": 0}}]}, {"leaf": "a", "qdds": [{"qdd": "q", "ports": {"A": 1, "B": 3}}]}]
-    assert topology.on_leaf(some, "a") == ({"n1": [0]}, [1, 3])
-    assert topology.select([{"node": "n1", "leaf": "a"}, {"node": "n2", "leaf": "a"}], some) == {"n1": [0], "n2": [1, 3]}
+    assert leaf_topology.on_leaf(some, "a") == ({"n1": [0]}, [1, 3])
+    assert leaf_topology.select([{"node": "n1", "leaf": "a"}, {"node": "n2", "leaf": "a"}], some) == {"n1": [0], "n2": [1, 3]}
     with pytest.raises(InputError, match="topology has the leaf a, but not for node n2"):
-        topology.select([{"node": "n2", "leaf": "a"}], some[:1])
+        leaf_topology.select([{"node": "n2", "leaf": "a"}], some[:1])
     with pytest.raises(InputError, match="the QDD q has no NPU on port 'B'"):
-        topology.select([{"node": "n1", "qdd": "q", "port": "B"}], some)
+        leaf_topology.select([{"node": "n1", "qdd": "q", "port": "B"}], some)

@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._device.host import expand
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import formats, merge
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table import formats, table_merge
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.model import Device, Group, Model, Server, one_group
 
 
@@ -16,11 +16,12 @@ def server(name, ids, rank=0, **more):
 
 
 def source(name, *servers, version="1.0"):
-    return merge.SourceTable(name, one_group(servers, version))
+    return table_merge.SourceTable(name, one_group(servers, version))
 
 
 def test_ranks_are_counted_anew_and_a_server_stands_once():
-    groups = merge.merged([source("b", server("n2", [0, 1], host_ip="172.16.0.2")), source("a", server("n1", [4, 5]), server("n2", [2], 2))], "hccl", "1.0")
+    groups = table_merge.merged([source("b", server("n2", [0, 1], host_ip="172.16.0.2")),
+                                 source("a", server("n1", [4, 5]), server("n2", [2], 2))], "hccl", "1.0")
     assert [(one.server_id, one.host_ip, [(device.id, device.rank) for device in one.devices]) for one in groups[0].servers] == [
         ("n2", "172.16.0.2", [(0, None), (1, None), (2, None)]), ("n1", None, [(4, None), (5, None)])]
     table = formats.build("hccl", Model(groups, "1.0"))
@@ -30,19 +31,19 @@ def test_ranks_are_counted_anew_and_a_server_stands_once():
 
 def test_a_device_in_two_tables():
     with pytest.raises(InputError, match="device 1 of server n2 stands in a.json and in b.json"):
-        merge.merged([source("a.json", server("n2", [0, 1])), source("b.json", server("n2", [1]))], "hccl", "1.0")
+        table_merge.merged([source("a.json", server("n2", [0, 1])), source("b.json", server("n2", [1]))], "hccl", "1.0")
 
 
 def test_nothing():
     with pytest.raises(InputError, match="no tables are given"):
-        merge.merged([], "hccl", "1.0")
+        table_merge.merged([], "hccl", "1.0")
 
 
 def test_a_super_pod_list_with_version_1_0_becomes_version_1_2():
     found = source("a", server("n1", [0], super_pod_id="0"))
-    assert merge.version_for("hccl", "auto", [found]) == "1.2"
-    assert merge.version_for("hccl", "1.0", [found]) == "1.0"
-    plain, = merge.merged([found], "hccl", "1.0")
+    assert table_merge.version_for("hccl", "auto", [found]) == "1.2"
+    assert table_merge.version_for("hccl", "1.0", [found]) == "1.0"
+    plain, = table_merge.merged([found], "hccl", "1.0")
     assert plain.servers[0].super_pod_id is None
 
 
@@ -55,29 +56,29 @@ def test_a_super_pod_list_with_version_1_0_becomes_version_1_2():
 ])
 def test_versions_that_do_not_go_together(name, wanted, versions, said):
     with pytest.raises(InputError, match=said):
-        merge.version_for(name, wanted, [source(version, server("n1", [0]), version=version) for version in versions])
+        table_merge.version_for(name, wanted, [source(version, server("n1", [0]), version=version) for version in versions])
 
 
 def test_version_2_0():
     sources = [source("a", server("n1", [0, 1]), version="2.0"), source("b", server("n1", [0], 0), version="2.0")]
-    assert merge.version_for("hccl", "auto", sources) == "2.0"
-    table = formats.build("hccl", Model(merge.merged(sources, "hccl", "2.0"), "2.0"))
+    assert table_merge.version_for("hccl", "auto", sources) == "2.0"
+    table = formats.build("hccl", Model(table_merge.merged(sources, "hccl", "2.0"), "2.0"))
     assert [(rank["rank_id"], rank["device_id"]) for rank in table["rank_list"]] == [(0, 0), (1, 1), (2, 0)]
 
 
 def test_groups_stay_groups():
-    first = merge.SourceTable("a", Model((Group("0", (server("n0", []),)), Group("2", (server("n1", [0]),), {"deploy_server": "0"})), "1.0"))
-    second = merge.SourceTable("b", Model((Group("0", (server("n9", []),)), Group("2", (server("n2", [0]),)), Group("5", (server("n1", [1]),))), "1.0"))
-    groups = merge.merged([first, second], "global", "1.0")
+    first = table_merge.SourceTable("a", Model((Group("0", (server("n0", []),)), Group("2", (server("n1", [0]),), {"deploy_server": "0"})), "1.0"))
+    second = table_merge.SourceTable("b", Model((Group("0", (server("n9", []),)), Group("2", (server("n2", [0]),)), Group("5", (server("n1", [1]),))), "1.0"))
+    groups = table_merge.merged([first, second], "global", "1.0")
     assert [(group.name, [one.server_id for one in group.servers], group.more) for group in groups] == [
         ("0", ["n0", "n9"], {}), ("2", ["n1"], {"deploy_server": "0"}), ("3", ["n2"], {}), ("4", ["n1"], {})]
-    flat, = merge.merged([first, second], "hccl", "1.0")
+    flat, = table_merge.merged([first, second], "hccl", "1.0")
     assert [(one.server_id, [device.id for device in one.devices]) for one in flat.servers] == [("n0", []), ("n1", [0, 1]), ("n9", []), ("n2", [0])]
 
 
 def chosen(hosts, words):
     groups = (Group("", (server("n1", [0, 1, 2]), server("n2", [0, 1]))),)
-    return merge.selected(groups, hosts, lambda host, present: expand(words.get(host, ["all"]), present))
+    return table_merge.selected(groups, hosts, lambda host, present: expand(words.get(host, ["all"]), present))
 
 
 @pytest.mark.parametrize("hosts, words, expected", [

@@ -16,7 +16,7 @@ from ansible.errors import AnsibleError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.foreign_text import TEMPLATE_MARKS
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses
-from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.fields import packed
+from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.json_fields import packed
 
 
 def resolve(name: str) -> str | None:

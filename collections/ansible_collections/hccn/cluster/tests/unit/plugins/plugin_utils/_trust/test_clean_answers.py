@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.answers import cleaned
+from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.clean_answers import cleaned
 
 EVIL = "{{ lookup('pipe', 'id') }}"
 

@@ -105,12 +105,12 @@ def leaf_named(leaves: Sequence[Leaf], name: str) -> List[Leaf]:
     return found
 
 
-def _on(leaves: Sequence[Leaf], node: str) -> List[Leaf]:
+def _leaves_of(leaves: Sequence[Leaf], node: str) -> List[Leaf]:
     return [leaf for leaf in leaves if leaf.nodes is None or node in leaf.nodes]
 
 
 def _by_qdd(leaves: Sequence[Leaf], node: str, name: str, port: str, where: str) -> List[int]:
-    found = [qdd for leaf in _on(leaves, node) for qdd in leaf.qdds if qdd.name == name]
+    found = [qdd for leaf in _leaves_of(leaves, node) for qdd in leaf.qdds if qdd.name == name]
     if not found:
         raise InputError("%s: topology has no QDD %r on node %s" % (where, name, node))
     devices = [device for letter, device in found[0].ports if port in ("", letter)]
