@@ -121,7 +121,7 @@ def of_npus(devices: Iterable[Device]) -> Component:
     return Component(NPU, some(names, NAMED))
 
 
-def said(one: Finding) -> str:
+def head(one: Finding) -> str:
     """Return severity, component and message as the beginning of a line."""
     return f"{one.severity} {one.component.name}: {one.message}"
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ...module_utils._core.words import npus, printable
 from .conclusion import Conclusion
-from .finding import HOST, NPU, Component, Finding, said, tail
+from .finding import HOST, NPU, Component, Finding, head, tail
 
 MOST = 10
 """Findings that are displayed."""
@@ -67,7 +67,7 @@ def _joined(alike: list[Finding]) -> Finding:
 
 def line(one: Finding) -> str:
     """Return the line of a finding. If it is too long, the message is cut, not the next step."""
-    head, end = said(one), tail(one)
-    if len(head) + len(end) > LONGEST and len(end) <= LONGEST // 2:
-        return printable(head, LONGEST - len(end)) + end
-    return printable(head + end, LONGEST)
+    start, end = head(one), tail(one)
+    if len(start) + len(end) > LONGEST and len(end) <= LONGEST // 2:
+        return printable(start, LONGEST - len(end)) + end
+    return printable(start + end, LONGEST)
