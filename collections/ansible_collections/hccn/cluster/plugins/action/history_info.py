@@ -48,9 +48,9 @@ class ActionModule(ControllerAction):
         except HistoryError as error:
             raise AnsibleActionFail(" ".join(filter(None, (error.message, error.hint)))) from None
         if options["fail_on"] == "regression" and result["regressions"]:
-            said = [printable(one["message"], LONGEST_TEXT) for one in result["regressions"][:MOST_NAMED]]
-            more = len(result["regressions"]) - len(said)
-            result.update(failed=True, msg="; ".join(said) + (f"; and {more} more" if more else ""))
+            messages = [printable(one["message"], LONGEST_TEXT) for one in result["regressions"][:MOST_NAMED]]
+            more = len(result["regressions"]) - len(messages)
+            result.update(failed=True, msg="; ".join(messages) + (f"; and {more} more" if more else ""))
         return result
 
 

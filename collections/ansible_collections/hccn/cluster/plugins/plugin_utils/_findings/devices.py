@@ -36,35 +36,35 @@ def of_devices(host: str, result: Any, stage: str) -> list[Finding]:
     """Return the findings about a host and its NPUs. ``result``: what the host registered, of any type."""
     if result is None:
         return [finding("not_measured", of_host(host), "there is no result of this host", [host], stage=stage)]
-    told = reading.mapping(result)
-    if reading.is_true(told.get("skipped")):
+    answer = reading.mapping(result)
+    if reading.is_true(answer.get("skipped")):
         return []
-    if reading.is_true(told.get("unreachable")):
-        return [of_unreachable(host, stage, told.get("msg"))]
-    found = reading.devices(told)
-    if reading.is_true(told.get("failed")) and not found:
-        return [_of_failure(host, told, stage)]
-    if not isinstance(told.get("devices"), (list, tuple)):
+    if reading.is_true(answer.get("unreachable")):
+        return [of_unreachable(host, stage, answer.get("msg"))]
+    found = reading.devices(answer)
+    if reading.is_true(answer.get("failed")) and not found:
+        return [_of_failure(host, answer, stage)]
+    if not isinstance(answer.get("devices"), (list, tuple)):
         return [finding("answer_not_understood", of_host(host), f"it answered {printable(result, LONGEST_VALUE)!r}, in which devices is no list of NPUs",
                         [host], stage=stage)]
-    odd = len(told["devices"]) - len(found)
+    odd = len(answer["devices"]) - len(found)
     dropped = [finding("answer_not_understood", of_host(host), f"{odd} of the NPUs in its answer have no id of their own", [host], stage=stage)] if odd else []
-    return dropped + _errors(host, told, found, stage) + _links(host, found, stage) + _addresses(host, found, stage) + _conf(host, found, stage)
+    return dropped + _errors(host, answer, found, stage) + _links(host, found, stage) + _addresses(host, found, stage) + _conf(host, found, stage)
 
 
-def _of_failure(host: str, told: Mapping[str, Any], stage: str) -> Finding:
-    error = reading.mapping(told.get("error"))
+def _of_failure(host: str, answer: Mapping[str, Any], stage: str) -> Finding:
+    error = reading.mapping(answer.get("error"))
     code, message, hint = (reading.text(error.get(key)) for key in ("code", "message", "hint"))
     if not message:
-        return of_failed_task(host, {"stage": stage, "task": "Read the NPUs", "msg": told.get("msg"), "code": code})
+        return of_failed_task(host, {"stage": stage, "task": "Read the NPUs", "msg": answer.get("msg"), "code": code})
     return finding(causes.of_code(code, "tool_failed"), of_host(host), message, [host], evidence=[hint] if hint else (), stage=stage)
 
 
-def _errors(host: str, told: Mapping[str, Any], found: Mapping[int, Mapping[str, Any]], stage: str) -> list[Finding]:
+def _errors(host: str, answer: Mapping[str, Any], found: Mapping[int, Mapping[str, Any]], stage: str) -> list[Finding]:
     """Return one finding per error, with all NPUs that have it and all topics that could not be read because of it."""
     groups: dict[tuple[str, str, str], tuple[dict[int, None], dict[str, None], dict[str, None]]] = {}
     listed = [(number, error) for number, device in found.items() for error in reading.mappings(device.get("errors"))]
-    listed += [(number, error) for error in reading.mappings(told.get("errors")) for number in reading.ids(error.get("devices"))]
+    listed += [(number, error) for error in reading.mappings(answer.get("errors")) for number in reading.ids(error.get("devices"))]
     for number, error in listed:
         code, topic, hint = (reading.text(error.get(key)) for key in ("code", "topic", "hint"))
         message = without_device_number(reading.text(error.get("message")) or code or "it has an error", number)

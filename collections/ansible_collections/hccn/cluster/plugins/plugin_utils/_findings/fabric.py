@@ -32,21 +32,21 @@ def of_verdict(result: Any, left_out: Any = (), perf_tool: bool = False) -> tupl
 
     ``left_out``: what measurable_hosts excluded from the plan; ``perf_tool``: a tool of the host measures instead of hccn_tool.
     """
-    told = reading.mapping(result)
-    verdicts = {reading.text(verdict.get("host")): verdict for verdict in reading.mappings(told.get("verdicts"))}
+    answer = reading.mapping(result)
+    verdicts = {reading.text(verdict.get("host")): verdict for verdict in reading.mappings(answer.get("verdicts"))}
     verdicts.pop("", None)
     classes = {host: verdict["class"] if verdict.get("class") in STATES else "not_measured" for host, verdict in verdicts.items()}
-    if reading.is_true(told.get("failed")) and not verdicts:
-        return [finding("failed_task", THE_RUN, f"Judge the fabric: {reading.text(told.get('msg')) or NO_REASON}", stage=STAGE)], {}
+    if reading.is_true(answer.get("failed")) and not verdicts:
+        return [finding("failed_task", THE_RUN, f"Judge the fabric: {reading.text(answer.get('msg')) or NO_REASON}", stage=STAGE)], {}
     explained: Explained = {}
     found = _left_out(left_out, explained, perf_tool)
-    for component in reading.mappings(told.get("components")):
+    for component in reading.mappings(answer.get("components")):
         found += _component(component, verdicts, explained)
-    found += _problems(told.get("problems"), explained)
+    found += _problems(answer.get("problems"), explained)
     for host, state in classes.items():
         if not any(STATES.index(other) <= STATES.index(state) for other in explained.get(host, ())):
             found += _host(host, state, verdicts[host])
-    return [*found, *_regressions(told.get("regressions"))], classes
+    return [*found, *_regressions(answer.get("regressions"))], classes
 
 
 def _left_out(entries: Any, explained: Explained, perf_tool: bool) -> list[Finding]:

@@ -121,13 +121,8 @@ def of_npus(devices: Iterable[Device]) -> Component:
     return Component(NPU, some(names, NAMED))
 
 
-def line(one: Finding) -> str:
-    """Return the finding as one line."""
-    return said(one) + tail(one)
-
-
-def said(one: Finding) -> str:
-    """Return the line without the next step."""
+def head(one: Finding) -> str:
+    """Return severity, component and message as the beginning of a line."""
     return f"{one.severity} {one.component.name}: {one.message}"
 
 

@@ -69,8 +69,8 @@ def _join(first: Finding, second: Finding) -> Finding:
     hosts = tuple(sorted({*kept.hosts, *other.hosts}, key=natural))
     devices = _sorted({*kept.devices, *other.devices})
     component = of_npus(devices) if kept.component.kind == NPU and devices != kept.devices else kept.component
-    said = () if other.message == kept.message else (_quoted(other),)
-    return replace(kept, hosts=hosts, devices=devices, component=component, evidence=_evidence(kept.evidence, said, other.evidence))
+    quote = () if other.message == kept.message else (_quoted(other),)
+    return replace(kept, hosts=hosts, devices=devices, component=component, evidence=_evidence(kept.evidence, quote, other.evidence))
 
 
 def _without_followers(found: list[Finding]) -> list[Finding]:
@@ -82,14 +82,14 @@ def _without_followers(found: list[Finding]) -> list[Finding]:
         for host in one.hosts if one.component.kind in ON_HOST else ():
             by_host.setdefault(host, []).append(number)
     kept: list[Finding | None] = list(found)
-    said: dict[int, list[str]] = {}
+    quotes: dict[int, list[str]] = {}
     followers = frozenset().union(*FOLLOWS.values())
     considered = followers | FOLLOWS.keys()
     for number, one in enumerate(found):
         if one.component.kind == PAIR and one.cause == "failed_fabric" and len(one.hosts) == 2:
             lost = [root for host in one.hosts for root in by_host.get(host, ()) if found[root].cause == "unreachable_host"]
             for root in lost[:1]:
-                said.setdefault(root, []).extend([_quoted(one), *one.evidence])
+                quotes.setdefault(root, []).extend([_quoted(one), *one.evidence])
                 kept[number] = None
             continue
         if one.cause not in considered or one.component.kind not in ON_HOST or not one.hosts:
@@ -102,9 +102,9 @@ def _without_followers(found: list[Finding]) -> list[Finding]:
                 if root != number and _explains(found[root], one):
                     reasons.setdefault(npu, root)
         for root in of_hosts[:1] or sorted(set(reasons.values())):
-            said.setdefault(root, []).extend([_quoted(one), *one.evidence])
+            quotes.setdefault(root, []).extend([_quoted(one), *one.evidence])
         kept[number] = None if of_hosts else _left(one, reasons)
-    return [replace(one, evidence=_evidence(one.evidence, said.get(number, ()))) for number, one in enumerate(kept) if one is not None]
+    return [replace(one, evidence=_evidence(one.evidence, quotes.get(number, ()))) for number, one in enumerate(kept) if one is not None]
 
 
 def _common(roots: list[list[int]]) -> list[int]:

@@ -120,13 +120,13 @@ def _collective(hosts: Sequence[str], registered: Registered) -> list[Finding]:
     if not isinstance(outcome, Mapping):
         return []
     lines = outcome.get("lines")
-    said = "; ".join(map(str, lines)) if isinstance(lines, (list, tuple)) else str(lines)
+    text = "; ".join(map(str, lines)) if isinstance(lines, (list, tuple)) else str(lines)
     if outcome.get("state") == "skipped":
-        return stages.of_collective({}, hosts, said)
+        return stages.of_collective({}, hosts, text)
     if outcome.get("state") == "busy":
-        return [finding("busy_npu", stages.THE_CLUSTER, said, hosts, stage="check_collective", next_step=_WHEN_IDLE)]
+        return [finding("busy_npu", stages.THE_CLUSTER, text, hosts, stage="check_collective", next_step=_WHEN_IDLE)]
     if outcome.get("state") == "unready":
-        return stages.of_collective({"failed": True, "msg": said}, hosts)
+        return stages.of_collective({"failed": True, "msg": text}, hosts)
     results = (_first(hosts, name, registered) for name in COLLECTIVES)
     # The role lets the task of the module succeed, so that later plays run.
     return [one for result in results if isinstance(result, Mapping) for one in stages.of_collective({**result, "failed": bool(result.get("msg"))}, hosts)]

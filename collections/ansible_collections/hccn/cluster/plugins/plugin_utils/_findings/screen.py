@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ...module_utils._core.words import npus, printable
 from .conclusion import Conclusion
-from .finding import HOST, NPU, Component, Finding, said, tail
+from .finding import HOST, NPU, Component, Finding, head, tail
 
 MOST = 10
 """Findings that are displayed."""
@@ -25,7 +25,7 @@ NAMED = 3
 def lines(conclusion: Conclusion) -> list[str]:
     """Return the headline and the worst findings."""
     found = grouped(conclusion.findings)
-    shown = [conclusion.headline(), *(_line(one) for one in found[:MOST])]
+    shown = [conclusion.headline(), *(line(one) for one in found[:MOST])]
     if len(found) > MOST:
         more = len(found) - MOST
         shown.append(f"... and {more} more finding{'' if more == 1 else 's'}")
@@ -65,9 +65,9 @@ def _joined(alike: list[Finding]) -> Finding:
     return replace(first, component=Component(first.component.kind, name), hosts=hosts, devices=tuple(npu for one in alike for npu in one.devices))
 
 
-def _line(one: Finding) -> str:
+def line(one: Finding) -> str:
     """Return the line of a finding. If it is too long, the message is cut, not the next step."""
-    head, end = said(one), tail(one)
-    if len(head) + len(end) > LONGEST and len(end) <= LONGEST // 2:
-        return printable(head, LONGEST - len(end)) + end
-    return printable(head + end, LONGEST)
+    start, end = head(one), tail(one)
+    if len(start) + len(end) > LONGEST and len(end) <= LONGEST // 2:
+        return printable(start, LONGEST - len(end)) + end
+    return printable(start + end, LONGEST)

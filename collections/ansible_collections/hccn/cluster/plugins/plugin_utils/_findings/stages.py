@@ -37,8 +37,8 @@ def of_failed_task(host: str | None, failure: Mapping[str, Any]) -> Finding:
     ``failure``: ``stage``, ``task``, ``msg``, and if known the ``code`` of the error, ``whole_run``, and the ``last_line`` that a module printed if it ended
     without a result. A failure of the whole run belongs to no host, although Ansible reports it on one. The code determines the cause if it has one.
     """
-    stage, task, said, last, code = (reading.text(failure.get(key)) for key in ("stage", "task", "msg", "last_line", "code"))
-    msg = ": ".join(filter(None, (said, last)))
+    stage, task, message, last, code = (reading.text(failure.get(key)) for key in ("stage", "task", "msg", "last_line", "code"))
+    msg = ": ".join(filter(None, (message, last)))
     cause = causes.of_code(code, "failed_task")
     if host is None or reading.is_true(failure.get("whole_run")):
         return finding("failed_task", THE_RUN, f"{task or 'A task'}: {msg or NO_REASON}", stage=stage)
@@ -62,9 +62,9 @@ def of_validation(problems: Any) -> list[Finding]:
 
 def of_rank_table(result: Any) -> list[Finding]:
     """Return the findings about a rank table. ``result``: of the action rank_table, on the host that assembled the table."""
-    told = reading.mapping(result)
+    answer = reading.mapping(result)
     groups: dict[tuple[str, str | None, str, str], tuple[dict[Device, None], dict[str, None]]] = {}
-    for problem in reading.mappings(told.get("problems")):
+    for problem in reading.mappings(answer.get("problems")):
         rule, message, host, where, hint, code = (reading.text(problem.get(key)) for key in ("rule", "message", "host", "where", "hint", "error_code"))
         number = reading.device_id(problem.get("device"))
         cause = "address_conflict" if rule in _DUPLICATES and host and number is not None else "rank_table_problem"
@@ -75,33 +75,33 @@ def of_rank_table(result: Any) -> list[Finding]:
     found = [finding(cause, of_npus(npus) if npus else of_host(host) if host else THE_CLUSTER, message, [host] if host else (), npus,
                      filter(None, evidence), "rank_table", severity=severity)
              for (cause, severity, host, message), (npus, evidence) in groups.items()]
-    if reading.is_true(told.get("failed")) and not any(one.severity == causes.FAILED for one in found):
-        found.append(finding("rank_table_problem", THE_CLUSTER, reading.text(told.get("msg")) or NO_REASON, stage="rank_table"))
+    if reading.is_true(answer.get("failed")) and not any(one.severity == causes.FAILED for one in found):
+        found.append(finding("rank_table_problem", THE_CLUSTER, reading.text(answer.get("msg")) or NO_REASON, stage="rank_table"))
     return found
 
 
 def of_collective(result: Any, hosts: Sequence[str] = (), why_skipped: str = "") -> list[Finding]:
     """Return the findings about a collective. ``result``: of hccl_perf or nccl_perf; ``hosts``: its hosts, if the result does not contain them."""
-    told = reading.mapping(result)
-    if why_skipped or reading.is_true(told.get("skipped")):
-        return [_of_collective("collective_skipped", why_skipped or reading.text(told.get("skip_reason")) or "it was not run", hosts)]
-    records = reading.mappings(told.get("measurements"))
-    if reading.is_true(told.get("failed")):
-        return [_failed_collective(told, records, hosts)]
+    answer = reading.mapping(result)
+    if why_skipped or reading.is_true(answer.get("skipped")):
+        return [_of_collective("collective_skipped", why_skipped or reading.text(answer.get("skip_reason")) or "it was not run", hosts)]
+    records = reading.mappings(answer.get("measurements"))
+    if reading.is_true(answer.get("failed")):
+        return [_failed_collective(answer, records, hosts)]
     samples = [sample for record in records if record.get("kind") == "finding" for sample in reading.mappings(record.get("samples"))]
     found = [one for one in map(Finding.of_sample, samples) if one is not None and one.cause == "collective_slow"]
-    if not found and reading.is_true(told.get("slow")):
-        limit = told.get("limit_gbyte_s")
+    if not found and reading.is_true(answer.get("slow")):
+        limit = answer.get("limit_gbyte_s")
         below = f" than the limit of {limit:.4g} GB/s" if isinstance(limit, (int, float)) and not isinstance(limit, bool) else ""
         found = [_of_collective("collective_slow", f"the collective over all hosts is slower{below}", hosts or _hosts(records))]
     return found
 
 
-def _failed_collective(told: Mapping[str, Any], records: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> Finding:
+def _failed_collective(answer: Mapping[str, Any], records: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> Finding:
     error = next((error for record in records for error in [reading.mapping(record.get("error"))] if error), {})
-    code, hint = reading.text(error.get("code")), reading.text(error.get("hint")) or reading.text(told.get("hint"))
-    message = reading.text(error.get("message")) or reading.text(told.get("msg")) or NO_REASON
-    output = [line for line in reading.text(told.get("output")).splitlines() if line.strip()][-OUTPUT_LINES:]
+    code, hint = reading.text(error.get("code")), reading.text(error.get("hint")) or reading.text(answer.get("hint"))
+    message = reading.text(error.get("message")) or reading.text(answer.get("msg")) or NO_REASON
+    output = [line for line in reading.text(answer.get("output")).splitlines() if line.strip()][-OUTPUT_LINES:]
     cause = "busy_npu" if causes.of_code(code, "") == "busy_npu" else "collective_failed"
     return _of_collective(cause, message, hosts or _hosts(records), [*filter(None, (hint,)), *output])
 

@@ -29,7 +29,7 @@ def records(result: Mapping[str, Any], host: str, by_controller: bool = False) -
 
 
 def foreign(result: Mapping[str, Any], host: str) -> Counter[str]:
-    """Count the records that ``host`` sent in the name of others, by the reason why they are not kept."""
+    """Count the records that ``host`` sent in the name of others, which are not kept, by that name."""
     return Counter(filter(None, (objection(entry, host) for entry in _records(result))))
 
 

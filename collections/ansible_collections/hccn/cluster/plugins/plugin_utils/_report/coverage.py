@@ -109,9 +109,9 @@ def _planned(plans: list[PlanRecord], measured: PairResults) -> Planned | None:
     return Planned(
         plan=text(plan.sample.get("plan")), pairs=count, measured=measured_ones, failed=failed, not_run=not_run,
         not_measured=max(0, count - measured_ones - failed - not_run), missing=missing if known else [], left_out=list(_left_out(plan.sample)),
-        npus=len(wired), leaves=len({leaf for _host, _device, leaf, _told in wired if leaf is not None}),
+        npus=len(wired), leaves=len({leaf for _host, _device, leaf, _source in wired if leaf is not None}),
         super_pods=len(groups) if isinstance(groups, list) else 0,
-        told=dict(sorted(Counter(str(told) for _host, _device, leaf, told in wired if leaf is not None).items())),
+        told=dict(sorted(Counter(str(source) for _host, _device, leaf, source in wired if leaf is not None).items())),
     )
 
 
@@ -154,6 +154,6 @@ def _notes(records: list[Record]) -> list[str]:
     for record in records:
         if record.get("kind") == "plan":
             for sample in samples(record):
-                said = sample.get("text")
-                notes += [value for value in (said if isinstance(said, list) else ()) if isinstance(value, str) and value]
+                lines = sample.get("text")
+                notes += [value for value in (lines if isinstance(lines, list) else ()) if isinstance(value, str) and value]
     return list(dict.fromkeys(notes))

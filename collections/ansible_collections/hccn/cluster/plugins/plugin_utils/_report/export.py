@@ -55,7 +55,7 @@ def document(page: Page) -> dict[str, Any]:
 
 def _map(found: Map) -> dict[str, Any]:
     """Return a map; ``values`` is null for cells that failed or were not measured, ``failed`` lists the positions of the former."""
-    failed = [[row, column] for row, line in enumerate(found.states) for column, look in enumerate(line) if look == FAILED]
+    failed = [[row, column] for row, line in enumerate(found.states) for column, state in enumerate(line) if state == FAILED]
     return {"name": found.name, "rows": found.rows, "columns": found.columns, "unit": found.unit, "expected": found.expected.value,
             "basis": found.expected.basis, "values": found.values, "failed": failed}
 

@@ -61,7 +61,7 @@ class Map:
 
     def counts(self) -> Counter[int]:
         """Return the number of cells by state, 0 for cells with a value."""
-        return Counter(look for line in self.states for look in line)
+        return Counter(state for line in self.states for state in line)
 
 
 @dataclass(frozen=True)

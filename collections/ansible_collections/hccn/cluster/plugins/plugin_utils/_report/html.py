@@ -49,7 +49,7 @@ def _template() -> jinja2.Template:
     environment.filters.update(bytes=bytes_text, value=rounded, unit=with_unit, percent=percent, duration=duration, moment=instant,
                                what=measured_what, c_key=lambda name: f"c_{name}")
     environment.globals.update(t=both, headline=_headline, plain=_plain, symbols=SYMBOLS, named=group_text, trend_chart=_trend, size_chart=_sizes,
-                               place_of=plots.place_of, looks=plots.LOOKS)
+                               place_of=plots.place_of, looks=plots.STATE_IMAGES)
     return environment.from_string(_file("page.html.j2"))
 
 
@@ -64,8 +64,8 @@ def _headline(page: Page) -> Markup:
     return _spans(lambda language: translations.headline(page, language))
 
 
-def _spans(said: Callable[[str], str]) -> Markup:
-    return Markup("").join(Markup('<span lang="{}">{}</span>').format(tag, said(language)) for language, tag in (("en", "en"), ("zh", "zh-CN")))
+def _spans(text: Callable[[str], str]) -> Markup:
+    return Markup("").join(Markup('<span lang="{}">{}</span>').format(tag, text(language)) for language, tag in (("en", "en"), ("zh", "zh-CN")))
 
 
 def _plain(key: str, **values: Any) -> str:

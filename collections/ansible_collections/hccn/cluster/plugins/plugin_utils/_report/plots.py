@@ -29,10 +29,10 @@ MARK = 14
 NAME = 14
 """Characters of a name beside a map; of longer names the end is shown, where host names differ."""
 NOT_MEASURED, FAILED, DIAGONAL = 65535, 65534, 65533
-_LOOKS = {png.NOT_MEASURED: NOT_MEASURED, png.FAILED: FAILED, png.DIAGONAL: DIAGONAL}
+_CODES = {png.NOT_MEASURED: NOT_MEASURED, png.FAILED: FAILED, png.DIAGONAL: DIAGONAL}
 
 
-LOOKS = {look: png.inline(png.overlay([bytes([look])], 9)) for look in (png.DIAGONAL, png.FAILED, png.NOT_MEASURED)}
+STATE_IMAGES = {state: png.inline(png.overlay([bytes([state])], 9)) for state in (png.DIAGONAL, png.FAILED, png.NOT_MEASURED)}
 """An image of each state for the legend."""
 
 
@@ -114,8 +114,8 @@ def _data(found: Map) -> dict[str, Any]:
     known = [value for line in found.values for value in line if value is not None]
     scale = _decimals(max(known, default=1.0))
     numbers = array("H")
-    for values, looks in zip(found.values, found.states):
-        numbers.extend(_LOOKS[look] if look else min(DIAGONAL - 1, round((value or 0) * scale)) for value, look in zip(values, looks))
+    for values, states in zip(found.values, found.states):
+        numbers.extend(_CODES[state] if state else min(DIAGONAL - 1, round((value or 0) * scale)) for value, state in zip(values, states))
     if sys.byteorder == "big":
         numbers.byteswap()
     raw = numbers.tobytes()

@@ -59,16 +59,16 @@ DIAGONAL, FAILED, NOT_MEASURED = 1, 2, 3
 OVERLAY: tuple[Colour, ...] = ((0, 0, 0, 0), (128, 128, 128, 150), (176, 0, 32, 255), (255, 255, 255, 255), (128, 128, 128, 190))
 
 
-def _pattern(look: int, size: int) -> list[bytes]:
+def _pattern(state: int, size: int) -> list[bytes]:
     """Return a cell of the overlay as ``size`` rows of ``size`` pixels."""
     last, middle = size - 1, size // 2
     rows = []
     for y in range(size):
-        if look == DIAGONAL:
+        if state == DIAGONAL:
             rows.append(bytes(1 for x in range(size)))
-        elif look == FAILED:
+        elif state == FAILED:
             rows.append(bytes(3 if size >= 4 and (x in (y, last - y)) and 0 < y < last else 2 for x in range(size)))
-        elif look == NOT_MEASURED:
+        elif state == NOT_MEASURED:
             rows.append(bytes(4 if middle - size // 9 <= x <= middle and middle - size // 9 <= y <= middle else 0 for x in range(size)))
         else:
             rows.append(bytes(size))
@@ -77,8 +77,8 @@ def _pattern(look: int, size: int) -> list[bytes]:
 
 def overlay(states: Sequence[bytes], size: int) -> bytes:
     """Return a PNG of the states with ``size`` pixels per cell. ``states``: rows of states, 0 for a cell with a value."""
-    patterns = {look: _pattern(look, size) for look in (0, DIAGONAL, FAILED, NOT_MEASURED)}
+    patterns = {state: _pattern(state, size) for state in (0, DIAGONAL, FAILED, NOT_MEASURED)}
     rows: list[bytes] = []
-    for state in states:
-        rows += [b"".join([patterns[look][y] for look in state]) for y in range(size)]
+    for line in states:
+        rows += [b"".join([patterns[state][y] for state in line]) for y in range(size)]
     return picture(len(states[0]) * size if states else 0, rows, OVERLAY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.consistency import over_hosts, tls_differences
-from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.finding import line
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.screen import line
 
 
 def host(place: int, npus: int = 2, product: str = "A2", machine: object = None, **of_npu):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.devices import of_devices
-from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.finding import line
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.screen import line
 
 
 def npu(number: int, **changed):

@@ -7,7 +7,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.host_classes import LeftOut
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.fabric import of_verdict
-from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.finding import line
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.screen import line
 
 HOSTS = ["n1", "n2", "n3", "n4"]
 

@@ -11,11 +11,11 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.finding imp
     Component,
     Finding,
     finding,
-    line,
     of_host,
     of_npus,
     worst_first,
 )
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.screen import line
 
 LINK = finding("link_down", of_npus([("npu3", 5)]), "the link is down.", devices=[("npu3", 5)], evidence=["hccn_tool: link down"], stage="bring_up")
 SAMPLE = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.finding import line
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.screen import line
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.run import of_run
 
 UP = {"devices": [{"id": 0, "link": "up", "errors": []}, {"id": 1, "link": "up", "errors": []}]}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.finding import Finding, line
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.finding import Finding
+from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.screen import line
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.stages import (
     of_collective,
     of_failed_task,
