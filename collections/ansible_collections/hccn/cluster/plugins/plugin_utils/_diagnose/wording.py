@@ -9,8 +9,8 @@ from statistics import median
 from typing import Any
 
 from ...module_utils._core.words import some
-from .component import FABRIC, NODE, NPU, ON_HOST, PAIR, SOURCE, TARGET, Component
 from .classification import BUSY, FAILED, SLOW, Classification
+from .component import FABRIC, NODE, NPU, ON_HOST, PAIR, SOURCE, TARGET, Component
 
 PARTNERS_SHOWN = 4
 LEAST_DROP = 0.01

@@ -17,9 +17,9 @@ from typing import Any
 
 from ...module_utils._core.errors import InputError
 from ...module_utils._fabric.schedule import Names
-from .plan_forms import Entry, last_number, listed_round, pairs_of, topology_of
-from .pair_list import NpuId, NpuPair, edge_colored_rounds
 from .input_numbers import whole_number
+from .pair_list import NpuId, NpuPair, edge_colored_rounds
+from .plan_forms import Entry, last_number, listed_round, pairs_of, topology_of
 from .schedule_order import QUICK
 from .topology import Topology
 
