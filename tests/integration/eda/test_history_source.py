@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.filter.diagnose import FilterModule
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import table, unstarted_runs
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import measurement_table, unstarted_runs
 from tests.lib.project import COLLECTION
 
 DAY = "2026/11/21"
@@ -96,7 +96,7 @@ def test_an_event_comes_of_a_measured_value_or_an_error_of_the_link(source: Modu
 
 def test_what_the_diagnosis_knows_to_be_no_error_of_a_link_gives_no_event(source: ModuleType) -> None:
     """The source imports nothing of the collection, so it has a list of its own."""
-    assert table.BUSY_CODES | table.INFERRED_CODES | unstarted_runs.OTHER_RUN_CODES <= source.NO_LINK_CODES
+    assert measurement_table.BUSY_CODES | measurement_table.INFERRED_CODES | unstarted_runs.OTHER_RUN_CODES <= source.NO_LINK_CODES
 
 
 def test_lines_that_are_none_of_the_history_are_passed_over(source: ModuleType) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.table import Npu
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.measurement_table import Npu
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import rounds_of
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.failure_detector import FailureDetector, deadline
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.table import Npu
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.measurement_table import Npu
 from tests.lab.fabric_simulation.world import FAILED, OK, SILENT, Outcome, World
 
 TAIL = 0.1

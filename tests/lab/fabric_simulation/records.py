@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.table import Npu
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.measurement_table import Npu
 from tests.lab.fabric_simulation.events import Done
 from tests.lab.fabric_simulation.world import LATENCY, LINE, OK, SILENT, World
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.table import Npu
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.measurement_table import Npu
 
 LINE = 195.0
 """Gbit/s of a healthy pair."""

@@ -15,7 +15,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import I
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
 from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.controller import ControllerAction
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose import diagnosis
-from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.answers import is_lost
+from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.host_answers import is_lost
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.confirmation_run import plan_confirmation_run
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.detection_limit import RELATIVE_FLOOR
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.host_classes import LeftOut
@@ -102,7 +102,7 @@ class ActionModule(ControllerAction):
 
 
 def _registered(hostvars: Mapping[str, Any], host: str, name: str | None) -> Any:
-    """Return a registered variable of a host, which may have any value; a sentence if it cannot be read. _diagnose/answers.py makes that a problem of the
+    """Return a registered variable of a host, which may have any value; a sentence if it cannot be read. _diagnose/host_answers.py makes that a problem of the
     host."""
     try:
         return hostvars[host].get(name) if name and host in hostvars else None

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .measurement_table import BUSY_CODES, INFERRED_CODES, Cell, Row, Table
 from .noise import Gates, Normal, gates
 from .strata import Strata, Stratum
-from .table import BUSY_CODES, INFERRED_CODES, Cell, Row, Table
 
 GOOD, SLOW, FAILED, BUSY = "good", "slow", "failed", "busy"
 

@@ -16,6 +16,9 @@ ON_HOST = (NPU, NODE, FABRIC)
 
 SOURCE, TARGET, BOTH = "source", "target", ""
 
+SHOWN = 16
+"""Largest number of bad cells that a component contains as evidence."""
+
 
 @dataclass
 class Component:
@@ -39,5 +42,3 @@ class Component:
     certain: bool = True
     note: str = ""
 
-
-SHOWN = 16

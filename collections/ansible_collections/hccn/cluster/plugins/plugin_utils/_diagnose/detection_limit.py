@@ -11,10 +11,10 @@ from math import ceil, exp
 from statistics import median
 from typing import Any
 
-from .npu_faults import MOST
+from .classification import SLOW, Link, Classification
 from .component import SHOWN
 from .noise import Gates, Normal, cleared_by, gates, tail
-from .classification import SLOW, Link, Classification
+from .npu_faults import MOST
 from .strata import notes
 
 MISS = 0.01

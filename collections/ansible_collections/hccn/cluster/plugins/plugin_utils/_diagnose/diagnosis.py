@@ -13,13 +13,14 @@ from ...module_utils._core.errors import InputError
 from ...module_utils._core.problems import Problem, as_dicts
 from ...module_utils._core.words import all_printable, printable
 from .._plan.plan_forms import topology_of
-from . import answers, wording
+from . import host_answers, wording
 from .classification import BUSY, FAILED, GOOD, SLOW, Classification, Link
 from .component import FABRIC, NODE, NPU, ON_HOST, Component
 from .detection_limit import RELATIVE_FLOOR, detection_limit
 from .fast_pairs import FastPairs
 from .host_classes import CLASSES, UNREACHABLE, HostClassifier, LeftOut, Verdict, with_left_out, with_problems
 from .leaf_paths import LeafPaths
+from .measurement_table import Npu
 from .npu_faults import NpuFaults
 from .path_faults import PathFaults
 from .planned_pairs import PlannedPairs, unreported
@@ -27,7 +28,6 @@ from .plausibility import OUTLIER, drop_implausible, is_contested
 from .records import Report, read
 from .regressions import regressions
 from .strata import Stratum
-from .table import Npu
 from .unstarted_runs import Results, UnstartedRuns
 
 FAILING = {"failed": (FAILED, UNREACHABLE), "slow": tuple(name for name in CLASSES if name != GOOD), "never": ()}
@@ -94,7 +94,7 @@ def diagnose(hosts: Sequence[str], results: Results, floor_gbit_s: float | None 
     name leaves. ``baseline``: see regressions.py.
     """
     planned = plan or {}
-    answered = answers.read(results)
+    answered = host_answers.read(results)
     unstarted = UnstartedRuns(answered.results)
     silent = [host for host, result in answered.results.items() if (not result or result.get("unreachable")) and host in (planned.get("hosts") or ())]
     table = read(_reports(answered, unstarted, planned, silent), topology_of(planned), floor_gbit_s, line_rate_floor, PlannedPairs(planned))
@@ -128,11 +128,11 @@ def diagnose_records(records: Mapping[str, Any] | Iterable[Any], hosts: Sequence
     """Diagnose a list of records, or results by host. Raises InputError if the input is neither."""
     if isinstance(records, str) or not isinstance(records, Iterable):
         raise InputError("the measurements are neither a list of records nor a dictionary of results by host")
-    results: Mapping[str, Any] = records if isinstance(records, Mapping) else answers.by_host(records)
+    results: Mapping[str, Any] = records if isinstance(records, Mapping) else host_answers.by_host(records)
     return diagnose(list(results) if hosts is None else hosts, results, **options)
 
 
-def _reports(answered: answers.Answers, unstarted: UnstartedRuns, plan: Mapping[str, Any], silent: Sequence[str]) -> list[Report]:
+def _reports(answered: host_answers.Answers, unstarted: UnstartedRuns, plan: Mapping[str, Any], silent: Sequence[str]) -> list[Report]:
     """Return the records that count, each with its host, and a failed record for each pair that a silent host should have reported."""
     return [*((host, counted) for host, record in answered.reports for counted in unstarted.filter([record])),
             *((record["source"]["host"], record) for record in unreported(plan, silent))]

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...module_utils._core.words import some
+from .measurement_table import Kind, Table
 from .noise import Normal, normal
 from .plausibility import ReportCounts
-from .table import Kind, Table
 
 LEAST_GAP, GAP_SIGMAS = 0.05, 6.0
 """Gap between fast values and the others: as a share of the normal value, and in multiples of the spread of either."""

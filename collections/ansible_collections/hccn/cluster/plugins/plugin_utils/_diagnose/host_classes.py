@@ -13,14 +13,14 @@ from ...module_utils._core.problems import Problem
 from ...module_utils._core.words import some
 from .._plan import measurable
 from . import unstarted_runs, wording
-from .answers import ANSWER_NOT_UNDERSTOOD
 from .classification import BUSY, FAILED, GOOD, SLOW, Classification
 from .component import ON_HOST, Component
+from .host_answers import ANSWER_NOT_UNDERSTOOD
 from .host_summaries import HostSummaries
+from .measurement_table import BUSY_CODES
 from .planned_pairs import NO_RECORD
 from .plausibility import ODD
 from .records import NOT_UNDERSTOOD
-from .table import BUSY_CODES
 from .unstarted_runs import NOT_MEASURED, Results
 
 RUNNING = "running"

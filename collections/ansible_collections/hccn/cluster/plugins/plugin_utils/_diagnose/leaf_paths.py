@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 from .classification import SLOW, Classification, Link
+from .measurement_table import INFERRED_CODES, Cell
 from .npu_faults import MOST, NpuFaults
-from .table import INFERRED_CODES, Cell
 
 LeafPath = tuple[str, str]
 """The leaf of the source and the leaf of the target."""

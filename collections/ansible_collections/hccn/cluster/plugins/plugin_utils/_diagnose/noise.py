@@ -70,12 +70,12 @@ def normal(values: Sequence[float]) -> Normal:
     count = len(ordered)
     upper, top = (ordered[min(count - 1, int(share * count))] for share in (UPPER, TOP))
     width = max((top - upper) / (_TOP_Z - _UPPER_Z), LEAST_SPREAD * upper, SPREAD_OF_FEW * upper if count < FEW else 0.0)
-    kept = ordered[bisect_left(ordered, upper - (_UPPER_Z + _WINDOW) * width):]
-    reference = median(kept)
-    spread = _MAD * median(abs(value - reference) for value in kept)
-    above = [value - reference for value in kept if 0 <= value - reference <= _WINDOW * spread]
+    better = ordered[bisect_left(ordered, upper - (_UPPER_Z + _WINDOW) * width):]
+    reference = median(better)
+    spread = _MAD * median(abs(value - reference) for value in better)
+    above = [value - reference for value in better if 0 <= value - reference <= _WINDOW * spread]
     upwards = sqrt(sum(distance * distance for distance in above) / len(above)) if above else 0.0
-    return Normal(reference, max(spread / reference, upwards / reference, LEAST_SPREAD), len(kept))
+    return Normal(reference, max(spread / reference, upwards / reference, LEAST_SPREAD), len(better))
 
 
 def gates(found: Normal, relative_floor: float, npus: int, cells: int) -> Gates:

@@ -14,8 +14,8 @@ from itertools import islice
 
 from .classification import SLOW, Layer, Link
 from .component import FABRIC, LEAF, NODE, NPU, RACK, RAIL, SHOWN, SUPER_POD, Component
+from .measurement_table import Table
 from .noise import cleared_by
-from .table import Table
 
 NEARLY_ALL = 0.9
 """Share of a group's NPUs that must be bad for the group to be named instead of them."""

@@ -18,9 +18,9 @@ from .classification import SLOW, Classification, Link
 from .component import BOTH, LEAF, NODE, NPU, PAIR, PATH, SHOWN, SOURCE, TARGET, Component
 from .leaf_paths import LeafPath, LeafPaths
 from .link_counts import LinkCounts
+from .measurement_table import Table
 from .noise import RISK
 from .npu_faults import MOST, NEARLY_ALL, NpuFaults
-from .table import Table
 
 MOST_PAIRS = 16
 """Single pairs that are named. More of them are one component."""

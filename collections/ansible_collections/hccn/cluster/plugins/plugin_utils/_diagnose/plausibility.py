@@ -15,7 +15,7 @@ from statistics import median
 
 from ...module_utils._core.problems import Problem
 from ...module_utils._core.samples import GBIT, MICROSECONDS
-from .table import Cell, Kind, Table
+from .measurement_table import Cell, Kind, Table
 from .noise import FEW, LEAST_SPREAD, SPREAD_OF_FEW, Normal, normal
 
 LINE_RATE_TOLERANCE = 1.02

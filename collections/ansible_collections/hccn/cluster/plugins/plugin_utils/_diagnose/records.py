@@ -20,8 +20,8 @@ from ...module_utils._core.samples import worth as worth_of
 from ...module_utils._core.words import printable
 from ...module_utils._device.host import MAX_DEVICE_ID
 from .._history.cells import row_values, target_device
+from .measurement_table import BUSY_CODES, Cell, Kind, Npu, Row, Table
 from .planned_pairs import PlannedPairs
-from .table import BUSY_CODES, Cell, Kind, Npu, Row, Table
 
 LINE_RATE_SIZE = 65536
 """Smaller messages do not reach the line rate on a healthy fabric either."""

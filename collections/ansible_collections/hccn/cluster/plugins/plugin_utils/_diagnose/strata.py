@@ -15,9 +15,9 @@ from statistics import median
 
 from ...module_utils._core.samples import MICROSECONDS
 from .fast_pairs import FastPairs, Measured, find_fast_pairs, gaps
+from .measurement_table import Kind, Table
 from .noise import Normal
 from .plausibility import normal_of_reports
-from .table import Kind, Table
 
 QUORUM = 8
 """A stratum with fewer values is compared with all values of its kind."""

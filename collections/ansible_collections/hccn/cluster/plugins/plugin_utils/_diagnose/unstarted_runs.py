@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .classification import BUSY
-from .table import BUSY_CODES, INFERRED_CODES
+from .measurement_table import BUSY_CODES, INFERRED_CODES
 
 NOT_MEASURED = "not_measured"
 

@@ -9,8 +9,8 @@ from statistics import median
 from typing import Any
 
 from ...module_utils._core.words import some
-from .component import FABRIC, NODE, NPU, ON_HOST, PAIR, SOURCE, TARGET, Component
 from .classification import BUSY, FAILED, SLOW, Classification
+from .component import FABRIC, NODE, NPU, ON_HOST, PAIR, SOURCE, TARGET, Component
 
 PARTNERS_SHOWN = 4
 LEAST_DROP = 0.01
@@ -20,42 +20,42 @@ _IS = {SLOW: "is slow", FAILED: "fails", BUSY: "does other work"}
 _ARE = {SLOW: "are slow", FAILED: "fail", BUSY: "do other work"}
 
 
-def sentence(component: Component, cells: Classification) -> str:
+def sentence(component: Component, classified: Classification) -> str:
     """Return what is wrong with a component. If it is on a host, the host is not named: the sentence is part of the host's verdict."""
     if component.kind == FABRIC:
-        hosts = {cells.table.npus[npu].host for npu in component.npus}
+        hosts = {classified.table.npus[npu].host for npu in component.npus}
         return _with_note(f"{component.name}, {len(component.npus)} NPUs of {len(hosts)} hosts, {_IS[component.state]}", component)
     if component.kind in ON_HOST:
-        return _with_note(f"{_who(component, cells)}{_direction(component)} {_partners(component, cells)}{_drop(component, cells)}", component)
+        return _with_note(f"{_who(component, classified)}{_direction(component)} {_partners(component, classified)}{_drop(component, classified)}", component)
     words = f"{component.bad} of its pairs {_ARE[component.state]}"
     if component.kind == PAIR:
         words = _IS[component.state] if component.name.startswith("path") else _ARE[component.state]
-    return _with_note(f"{component.name}: {words}{_direction(component)}{_drop(component, cells)}", component)
+    return _with_note(f"{component.name}: {words}{_direction(component)}{_drop(component, classified)}", component)
 
 
-def evidence(component: Component, cells: Classification) -> list[str]:
+def evidence(component: Component, classified: Classification) -> list[str]:
     """Return a line for each of its bad cells, the worst first."""
-    links = sorted(set(component.links), key=lambda link: (cells.share(*link) or 0.0, link))
-    return [cells.described(source, target, component.state) for source, target in links]
+    links = sorted(set(component.links), key=lambda link: (classified.share(*link) or 0.0, link))
+    return [classified.described(source, target, component.state) for source, target in links]
 
 
-def as_dict(component: Component, cells: Classification) -> dict[str, Any]:
+def as_dict(component: Component, classified: Classification) -> dict[str, Any]:
     """Return a component as the action returns it. The evidence of a component on a host is in the host's verdict."""
-    hosts = sorted({cells.table.npus[npu].host for npu in component.npus})
-    message = sentence(component, cells)
+    hosts = sorted({classified.table.npus[npu].host for npu in component.npus})
+    message = sentence(component, classified)
     found: dict[str, Any] = {"kind": component.kind, "name": component.name, "class": component.state, "certain": component.certain, "hosts": hosts,
                              "message": message if component.kind == FABRIC or component.kind not in ON_HOST else f"{hosts[0]}: {message}"}
     if component.kind in (NPU, NODE):
-        found["devices"] = [{"host": cells.table.npus[npu].host, "device": cells.table.npus[npu].device} for npu in sorted(component.npus)]
+        found["devices"] = [{"host": classified.table.npus[npu].host, "device": classified.table.npus[npu].device} for npu in sorted(component.npus)]
     if component.kind not in ON_HOST:
-        found["evidence"] = evidence(component, cells)
+        found["evidence"] = evidence(component, classified)
     if component.direction:
         found["direction"] = component.direction
     return found
 
 
-def _who(component: Component, cells: Classification) -> str:
-    devices = sorted(cells.table.npus[npu].device for npu in component.npus)
+def _who(component: Component, classified: Classification) -> str:
+    devices = sorted(classified.table.npus[npu].device for npu in component.npus)
     if component.kind == NPU:
         return f"npu {devices[0]} {_IS[component.state]}"
     return f"{'all ' if component.kind == NODE else ''}{len(devices)} NPUs {_ARE[component.state]}"
@@ -65,20 +65,20 @@ def _direction(component: Component) -> str:
     return {SOURCE: " as source", TARGET: " as target"}.get(component.direction, "")
 
 
-def _partners(component: Component, cells: Classification) -> str:
+def _partners(component: Component, classified: Classification) -> str:
     if component.proven:
-        partners = sorted({cells.table.npus[npu].host for npu in component.proven})
+        partners = sorted({classified.table.npus[npu].host for npu in component.proven})
         counted = f"with {component.hits} of {component.tested} proven-good partners: "
     else:
         mine = set(component.npus)
-        partners = sorted({cells.table.npus[npu].host for link in component.links for npu in link if npu not in mine})
+        partners = sorted({classified.table.npus[npu].host for link in component.links for npu in link if npu not in mine})
         counted = "with "
     return counted + some(partners, PARTNERS_SHOWN)
 
 
-def _drop(component: Component, cells: Classification) -> str:
+def _drop(component: Component, classified: Classification) -> str:
     """Return how far its cells are below the normal value; nothing for cells that only miss an absolute floor, which is in the evidence."""
-    shares = [share for share in (cells.share(*link) for link in component.links) if share is not None] if component.state == SLOW else []
+    shares = [share for share in (classified.share(*link) for link in component.links) if share is not None] if component.state == SLOW else []
     return f", {100 * (1 - median(shares)):.2g} % below normal" if shares and median(shares) < 1 - LEAST_DROP else ""
 
 

@@ -20,8 +20,8 @@ from ...module_utils._core.numbers import is_count
 from ...module_utils._core.problems import Problem
 from ...module_utils._device import subnets as rules
 from ...module_utils._device.host import MAX_DEVICE_ID
-from .input_numbers import whole_number
 from .address_pools import Pool, PoolSlot, make_pools, pool_slot
+from .input_numbers import whole_number
 
 DEVICES_PER_HOST = {"910A": 8, "A2": 8, "A3": 16}
 """NPUs, or dies on A3, of a standard server (from npu-smi of such servers)."""

@@ -17,9 +17,9 @@ from typing import Any
 
 from ...module_utils._core.errors import InputError
 from ...module_utils._fabric.schedule import Names
-from .plan_forms import Entry, last_number, listed_round, pairs_of, topology_of
-from .pair_list import NpuId, NpuPair, edge_colored_rounds
 from .input_numbers import whole_number
+from .pair_list import NpuId, NpuPair, edge_colored_rounds
+from .plan_forms import Entry, last_number, listed_round, pairs_of, topology_of
 from .schedule_order import QUICK
 from .topology import Topology
 
@@ -65,19 +65,19 @@ def isolation_rounds(plan: Mapping[str, Any], states: Mapping[str, str], seed: i
     rested is open as well. So are the NPUs ``behind`` a bad leaf or path, which explains their bad pairs. Raises InputError for unknown states.
     """
     topology = topology_of(plan)
-    npus = _addresses(topology)
+    addresses = _addresses(topology)
     evidence = _evidence(plan, states)
     excused = set(behind) - evidence.proven
     ordered = _shuffled(topology, seed)
     rounds: list[list[NpuPair]] = []
-    for device in sorted({device for _host, device in npus}):
+    for device in sorted({device for _host, device in addresses}):
         mine = [npu for npu in ordered if npu[1] == device]
         waiting = [npu for npu in mine if npu in excused or evidence.waiting(npu, plan.get("plan") == QUICK)]
         proven = [npu for npu in mine if npu in evidence.proven]
         for number, pairs in enumerate(_matched(waiting, proven, topology, limit)):
             rounds += [[] for _round in range(number + 1 - len(rounds))]
             rounds[number] += [pair if place % 2 else (pair[1], pair[0]) for place, pair in enumerate(pairs, device)]
-    return _entries(plan, rounds, npus)
+    return _entries(plan, rounds, addresses)
 
 
 def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, str], seed: int = 0, qps: int = RETEST_QPS) -> Retest:
@@ -97,12 +97,20 @@ def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, s
         raise InputError(f"the plan has no pair {sorted(wanted - set(found))[0]}")
     same = list({frozenset(pair): pair for pair in found.values()}.values())
     topology = topology_of(plan)
-    npus = _addresses(topology)
+    addresses = _addresses(topology)
     evidence = _evidence(plan, states)
     proven = [npu for npu in _shuffled(topology, seed) if npu in evidence.proven]
+    again, others = edge_colored_rounds(same), edge_colored_rounds(_with_other_partners(same, proven, topology))
+    entries = _entries(plan, [*again, *others, *again], addresses)
+    last = len(again) + len(others)
+    return Retest([[{**entry, "options": {"qps": qps}} for entry in one] for one in entries[:len(again)]], entries[len(again):last], entries[last:])
+
+
+def _with_other_partners(pairs: Iterable[NpuPair], proven: Sequence[NpuId], topology: Topology) -> list[NpuPair]:
+    """Return pairs of both NPUs of each pair with other, proven partners, as source or target as before. Each partner is used as rarely as possible."""
     served: dict[NpuId, int] = {}
     chosen: dict[frozenset[NpuId], NpuPair] = {}
-    sides = [side for source, target in same for side in ((source, target, True), (target, source, False))]
+    sides = [side for source, target in pairs for side in ((source, target, True), (target, source, False))]
     for npu, avoided, sends in sides:
         fit = [other for other in proven if other[1] == npu[1] and other not in (npu, avoided) and frozenset((npu, other)) not in chosen]
         if fit:
@@ -110,16 +118,13 @@ def retest(plan: Mapping[str, Any], pairs: Iterable[str], states: Mapping[str, s
             partner = min(near or fit, key=lambda other: served.get(other, 0))
             served[partner] = served.get(partner, 0) + 1
             chosen[frozenset((npu, partner))] = (npu, partner) if sends else (partner, npu)
-    again, others = edge_colored_rounds(same), edge_colored_rounds(list(chosen.values()))
-    entries = _entries(plan, [*again, *others, *again], npus)
-    last = len(again) + len(others)
-    return Retest([[{**entry, "options": {"qps": qps}} for entry in one] for one in entries[:len(again)]], entries[len(again):last], entries[last:])
+    return list(chosen.values())
 
 
 def confirming_round(plan: Mapping[str, Any], without: Collection[str], seed: int = 0) -> list[list[Entry]]:
     """Return a round of new pairs without these hosts, to check whether others reach what only these hosts report. Empty if all have met."""
     topology = topology_of(plan)
-    npus, met = _addresses(topology), {frozenset(pair) for _name, pair in pairs_of(plan)}
+    addresses, met = _addresses(topology), {frozenset(pair) for _name, pair in pairs_of(plan)}
     waiting = [npu for npu in _shuffled(topology, seed) if npu[0] not in without]
     pairs: list[NpuPair] = []
     while waiting:
@@ -128,7 +133,7 @@ def confirming_round(plan: Mapping[str, Any], without: Collection[str], seed: in
         if partner is not None:
             waiting.remove(partner)
             pairs.append((npu, partner) if npu[1] % 2 else (partner, npu))
-    return _entries(plan, [pairs], npus) if pairs else []
+    return _entries(plan, [pairs], addresses) if pairs else []
 
 
 def _addresses(topology: Topology) -> dict[NpuId, str]:

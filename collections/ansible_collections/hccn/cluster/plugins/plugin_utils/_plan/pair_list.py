@@ -10,8 +10,8 @@ from typing import Any
 
 from ...module_utils._core.errors import InputError
 from .edge_coloring import color_edges
-from .plan_hosts import PlanHost
 from .input_numbers import whole_number
+from .plan_hosts import PlanHost
 
 NpuId = tuple[str, int]
 """A host's name and a device id."""

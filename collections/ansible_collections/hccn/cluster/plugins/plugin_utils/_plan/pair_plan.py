@@ -20,14 +20,14 @@ from typing import Any
 
 from ...module_utils._core.errors import InputError
 from ...module_utils._fabric.schedule import Names, Schedule, parse_schedule
-from . import coverage
+from . import plan_coverage
 from .input_numbers import positive, whole_number
 from .pair_list import NpuPair, rounds_of_pairs, without_absent
 from .plan_forms import listed_round, rounds_of
 from .plan_hosts import PlanHost, read_hosts
 from .plan_summary import SECONDS_PER_PAIR, Cut, affordable_rounds, summarise
 from .schedule_order import DEVICES, FULL, LEAVES, QUICK, make_schedule
-from .topology import Groups, find_groups, pack, topology_of_hosts
+from .topology import Groups, Topology, find_groups, pack, topology_of_hosts
 
 PAIRS = "pairs"
 PLANS = (DEVICES, FULL, LEAVES, PAIRS, QUICK)
@@ -70,20 +70,15 @@ def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int]
         if not allow_empty:
             raise InputError("no two of the hosts have a device with the same id" + ("" if wanted is None else " among the rails asked for"))
         body = _empty_body()
-    possible = coverage.possible((coverage.kind_of(known_groups[host.name], host.devices, used) for host in known), plan == DEVICES or body.crosses_rails())
+    kinds = (plan_coverage.kind_of(known_groups[host.name], host.devices, used) for host in known)
+    possible = plan_coverage.possible(kinds, plan == DEVICES or body.crosses_rails())
     summary = summarise(plan, known, known_groups, used, body.rounds, body.covered, possible, seconds_per_pair, adaptive, body.cut)
     if unmeasured:
         summary["unmeasured"] = unmeasured
     if sees is not None:
         summary["sees"].update(sees(summary))
-    whole: dict[str, Any] = {"plan": plan, "hosts": {host.name: host.control() for host in body.hosts_of(known)}, "summary": summary}
-    topology = topology_of_hosts(known, known_groups, used)
-    if body.schedule is None:
-        whole.update(rounds=body.listed, topology=topology)
-    elif compact or (compact is None and body.covered.devices > LISTED_PAIRS):
-        whole.update(schedule=body.schedule, wiring=pack(topology, body.schedule["order"], used))
-    else:
-        whole.update(rounds=list(rounds_of({**whole, "schedule": body.schedule})), topology=topology)
+    head = {"plan": plan, "hosts": {host.name: host.control() for host in body.hosts_of(known)}, "summary": summary}
+    whole = _with_pairs(head, body, topology_of_hosts(known, known_groups, used), used, compact)
     return whole if run_id is None else {"run_id": run_id, **whole}
 
 
@@ -91,7 +86,7 @@ def make_plan(hosts: Any, plan: str = QUICK, seed: int = 0, rails: Iterable[int]
 class _Body:
     """The pairs of a plan, as ``schedule`` or as ``listed`` rounds. ``cut``: what the budget left out."""
 
-    covered: coverage.Covered
+    covered: plan_coverage.Covered
     rounds: int
     cut: Cut | None = None
     schedule: dict[str, Any] | None = None
@@ -120,9 +115,18 @@ def _plan_type(plan: str, has_pairs: bool) -> str:
     return plan
 
 
+def _with_pairs(head: dict[str, Any], body: _Body, topology: Topology, rails: Sequence[int], compact: bool | None) -> dict[str, Any]:
+    """Return the plan with its pairs and topology, in the listed or in the compact form."""
+    if body.schedule is None:
+        return {**head, "rounds": body.listed, "topology": topology}
+    if compact or (compact is None and body.covered.devices > LISTED_PAIRS):
+        return {**head, "schedule": body.schedule, "wiring": pack(topology, body.schedule["order"], rails)}
+    return {**head, "rounds": list(rounds_of({**head, "schedule": body.schedule})), "topology": topology}
+
+
 def _empty_body() -> _Body:
     """Return the body of a plan in which no two NPUs can be measured with each other."""
-    return _Body(coverage.Covered(), 0, listed=[])
+    return _Body(plan_coverage.Covered(), 0, listed=[])
 
 
 def _scheduled_body(plan: str, hosts: Sequence[PlanHost], groups: Mapping[str, Groups], rails: Sequence[int], seed: Any, adaptive: bool,
@@ -132,12 +136,12 @@ def _scheduled_body(plan: str, hosts: Sequence[PlanHost], groups: Mapping[str, G
     data = make_schedule(plan, hosts, groups, rails, seed, adaptive)
     by_name = {host.name: host for host in hosts}
     whole = parse_schedule(data, by_name)
-    kinds = [coverage.kind_of(groups[name], by_name[name].devices, rails) for name in whole.order]
+    kinds = [plan_coverage.kind_of(groups[name], by_name[name].devices, rails) for name in whole.order]
     rounds = affordable_rounds(whole.rounds, budget, seconds)
-    covered = coverage.scheduled(_first_rounds(whole, rounds), kinds, data["method"], plan == DEVICES)
+    covered = plan_coverage.scheduled(_first_rounds(whole, rounds), kinds, data["method"], plan == DEVICES)
     cut = None
     if rounds < whole.rounds:
-        cut = Cut(whole.rounds - rounds, coverage.scheduled(whole, kinds, data["method"], plan == DEVICES).devices - covered.devices)
+        cut = Cut(whole.rounds - rounds, plan_coverage.scheduled(whole, kinds, data["method"], plan == DEVICES).devices - covered.devices)
     return _Body(covered, rounds, cut, schedule={**data, "rounds": rounds})
 
 
@@ -155,4 +159,4 @@ def _listed_body(rounds: Sequence[Sequence[NpuPair]], hosts: Sequence[PlanHost],
     for one in affordable:
         listed.append(listed_round(one, addresses, name, 1 + sum(map(len, listed))))
     cut = Cut(len(left), sum(map(len, left))) if left else None
-    return _Body(coverage.listed(affordable, groups), len(affordable), cut, listed=listed)
+    return _Body(plan_coverage.listed(affordable, groups), len(affordable), cut, listed=listed)

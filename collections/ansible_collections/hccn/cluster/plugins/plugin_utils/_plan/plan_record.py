@@ -14,8 +14,8 @@ from ...module_utils._core.record import record, utc
 from ...module_utils._core.words import beginning
 from ...module_utils._fabric.schedule import Schedule, make_rule
 from .._history.format import line
-from .plan_forms import pairs_of, schedule_of, topology_of
 from .pair_list import NpuPair
+from .plan_forms import pairs_of, schedule_of, topology_of
 from .topology import Topology
 
 MOST_BYTES = 240_000

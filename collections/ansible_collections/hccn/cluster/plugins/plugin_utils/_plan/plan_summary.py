@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...module_utils._core.errors import InputError
-from .coverage import Covered
 from .input_numbers import positive
+from .plan_coverage import Covered
 from .plan_hosts import PlanHost
 from .topology import Groups
 

@@ -15,8 +15,8 @@ from typing import Any
 from ...module_utils._core.errors import InputError
 from ...module_utils._core.foreign_text import has_template
 from ...module_utils._core.words import LONGEST_NAME, printable
-from .plan_hosts import PlanHost
 from .input_numbers import whole_number
+from .plan_hosts import PlanHost
 
 LABELS: Mapping[str, Sequence[str]] = {
     "leaf": ("volcano.sh/tor", "volcano.sh/hypernode"),

@@ -37,7 +37,7 @@ NO_LINK_CODES = frozenset({
     "address_changed", "busy_unknown", "cannot_start", "device_busy", "host_in_use", "no_record", "pair_broken", "peer_lost", "peer_refused",
     "peer_silent", "peer_suspended", "peer_unreachable", "roce_test_running", "run_ended", "run_timeout", "runner_failed", "tool_busy", "tool_missing",
     "tool_not_executable", "wrong_key", "wrong_run"})
-"""Errors of a pair that say nothing about its link; the diagnosis knows them too (plugin_utils/_diagnose/table.py)."""
+"""Errors of a pair that say nothing about its link; the diagnosis knows them too (plugin_utils/_diagnose/measurement_table.py)."""
 
 
 def events_of(text: str) -> Iterator[dict[str, Any]]:
