@@ -17,7 +17,7 @@ TOOL_MISSING = "tool_missing"
 
 
 def failed(results: Sequence[Mapping[str, Any]], fail_on: str) -> bool:
-    """Does the module fail, by ``fail_on: any|all|none``, on results that carry ``errors``?"""
+    """Return True if the module fails, by ``fail_on: any|all|none``, on results with ``errors``."""
     bad = sum(1 for result in results if result["errors"])
     return (fail_on == "any" and bad > 0) or (fail_on == "all" and 0 < bad == len(results))
 
@@ -34,7 +34,7 @@ def shared(said: Sequence[Tuple[int, str]]) -> List[Tuple[List[int], str]]:
 
 
 def text_of(error: Mapping[str, Any]) -> str:
-    """An element of ``errors`` as text: topic, message, hint."""
+    """Return an element of ``errors`` as text: topic, message, hint."""
     told = "%s: %s" % (error["topic"], error["message"]) if error.get("topic") else str(error["message"])
     return "%s (%s)" % (told, error["hint"]) if error.get("hint") else told
 
@@ -65,7 +65,7 @@ def unusable(results: Sequence[Mapping[str, Any]], present: Sequence[int], unrel
 
 TEMPLATE_IN_NAME = "template_in_name"
 _NO_TOPICS = ("id", "errors")
-"""Keys of a device that are no topic. Messages of errors quote tools, and are only printed."""
+"""Keys of a device that are not topics. Error messages quote tools, but are only printed."""
 
 
 def refuse_templates(device: Mapping[str, Any]) -> Dict[str, Any]:

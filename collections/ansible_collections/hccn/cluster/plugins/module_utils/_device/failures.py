@@ -22,7 +22,7 @@ NO_PASSWD_ENTRY_EXIT = 234
 
 
 class Failure(NamedTuple):
-    """``text`` is looked for inside a line."""
+    """``text`` is searched for inside a line."""
 
     text: str
     code: str
@@ -100,7 +100,7 @@ _HINTS: Dict[str, str] = {failure.code: failure.hint for failure in FAILURES}
 
 
 MESSAGE_LIMIT = 200
-"""Characters of a line that a message takes over; the longest text of the tool has 143."""
+"""Most characters of a line in a message; the longest text of the tool has 143."""
 
 
 def _cut(line: str) -> str:
@@ -117,7 +117,7 @@ def _spoken(result: Result) -> Optional[HccnError]:
 
 
 def failure_of(result: Result) -> Optional[HccnError]:
-    """The error of a run of hccn_tool, None where neither its text nor its exit code tells of one."""
+    """Return the error of a run of hccn_tool, None where neither its text nor its exit code reports one."""
     if result.timed_out:
         return HccnError("timeout", "no answer within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
                          "the device may be not ready (npu-smi info), or another process holds hccn.conf locked (lslocks)")
@@ -135,7 +135,7 @@ def failure_of(result: Result) -> Optional[HccnError]:
 
 
 def set_failure_of(result: Result) -> Optional[HccnError]:
-    """The error of a command that changes something: beside ``failure_of``, a missing success line is one."""
+    """Return the error of a command that changes something. Besides those of ``failure_of``, a missing success line is an error."""
     error = failure_of(result)
     if error is None and SUCCESS not in result.stdout:
         return HccnError("not_confirmed", "hccn_tool ended with 0 but did not say that it was successful: %s" % " ".join(result.argv),

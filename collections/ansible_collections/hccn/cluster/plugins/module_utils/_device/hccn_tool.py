@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""hccn_tool as an object: the path is found once, a busy tool is asked again, failures become errors."""
+"""Run hccn_tool: find its path once, retry while the tool is busy, turn failures into errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Runner = Callable[[Sequence[str], float], process.Result]
 
 
 def find_program(name: str, folders: Sequence[str]) -> str:
-    """The path of a program: a path as it stands, a bare name from PATH, then from ``folders``. Raises HccnError ``tool_missing``."""
+    """Return the path of a program: a path unchanged, a bare name searched in PATH and then in ``folders``. Raises HccnError ``tool_missing``."""
     if os.sep in name:
         return name
     found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath)] + list(folders)))
@@ -35,7 +35,7 @@ def find_program(name: str, folders: Sequence[str]) -> str:
 
 
 class HccnTool:
-    """One host's hccn_tool (dialect of 910, A2 and A3). ``run`` is replaced in tests."""
+    """The hccn_tool of a host (dialect of 910, A2 and A3). Tests replace ``run``."""
 
     def __init__(self, path: str, timeout: float, run: Runner = process.run, sleep: Callable[[float], None] = time.sleep) -> None:
         self.path = path
@@ -50,18 +50,18 @@ class HccnTool:
         return (self.path, "-i", "%d" % device) + arguments
 
     def patient(self, timeout: float) -> "HccnTool":
-        """The same tool, which may take at least ``timeout`` seconds a call."""
+        """Return the same tool with at least ``timeout`` seconds for a call."""
         return type(self)(self.path, max(self.timeout, timeout), self._run, self._sleep)
 
     def help(self) -> str:
-        """What ``hccn_tool -h`` prints: both dialects know it. Raises HccnError ``timeout``."""
+        """Return the output of ``hccn_tool -h``, which both dialects support. Raises HccnError ``timeout``."""
         result = self._run((self.path, "-h"), self.timeout)
         if result.timed_out:
             raise HccnError("timeout", "no answer within %.0f s: %s -h" % (result.duration_s, self.path))
         return result.stdout
 
     def run(self, device: int, *arguments: str) -> process.Result:
-        """The finished run, whatever it says; a busy tool was asked BUSY_TRIES times."""
+        """Return the finished run, failed or not. A busy tool is tried BUSY_TRIES times."""
         argv = self.argv(device, *arguments)
         for _attempt in range(BUSY_TRIES - 1):
             result = self._run(argv, self.timeout)
@@ -72,7 +72,7 @@ class HccnTool:
         return self._run(argv, self.timeout)
 
     def query(self, device: int, *arguments: str) -> process.Result:
-        """A run that only reads. Raises the HccnError that it tells of."""
+        """Run a command that only reads. Raises HccnError if it fails."""
         result = self.run(device, *arguments)
         error = failure_of(result)
         if error is not None:
@@ -80,7 +80,7 @@ class HccnTool:
         return result
 
     def set(self, device: int, *arguments: str) -> process.Result:
-        """A run that changes the device. Raises HccnError unless the tool says that it was successful."""
+        """Run a command that changes the device. Raises HccnError unless the tool reports success."""
         result = self.run(device, *arguments)
         error = set_failure_of(result)
         if error is not None:
@@ -98,7 +98,7 @@ class HccnTool950(HccnTool):
 
 
 def ping_of(result: process.Result, parse: Callable[[str], Any] = parse_ping) -> Any:
-    """A run of ``-ping -g``, or of what ``parse`` reads. Raises HccnError.
+    """Return the parsed result of ``-ping -g``, or of another command with its ``parse``. Raises HccnError.
 
     Lost packets are a measurement, although the tool calls them a failure.
     """

@@ -35,18 +35,18 @@ class Host:
 
     @property
     def dialect(self) -> str:
-        """Which command line hccn_tool has: 950 has its own."""
+        """The command line of hccn_tool, which differs on the 950."""
         return "950" if self.product == "950" else "910"
 
     def refuse_950(self) -> None:
-        """Raises HccnError where hccn_tool has the command line of the 950, of which only some queries are proven."""
+        """Raise HccnError on a 950, of whose hccn_tool only some queries are supported."""
         if self.dialect == "950":
             raise HccnError("unsupported_dialect", "the NPUs of this host are of the 950, whose hccn_tool has another command line: nothing was done",
                             "run hccn_tool by hand")
 
 
 def expand(wanted: Iterable[str], present: Iterable[int]) -> List[int]:
-    """``["all"]`` or ids and ranges (``["0-3", "7"]``) as ids, in the order given.
+    """Return the ids of ``["all"]`` or of ids and ranges (``["0-3", "7"]``), in the order given.
 
     Raises InputError for an empty list, a word that is no id, a falling range, an id twice or over MAX_DEVICE_ID.
     """
@@ -84,12 +84,12 @@ _DAVINCI = re.compile(r"^davinci(\d+)$")
 
 
 def has_device_files(names: Iterable[str]) -> bool:
-    """Is one of these names in /dev that of an NPU?"""
+    """Return True if one of these names in /dev is that of an NPU."""
     return any(map(_DAVINCI.match, names))
 
 
 def parse_device_files(names: Iterable[str]) -> Host:
-    """Names in /dev. Raises HccnError ``no_device``."""
+    """Return the host by the names in /dev. Raises HccnError ``no_device``."""
     ids = sorted(int(found.group(1)) for found in map(_DAVINCI.match, names) if found)
     if not ids:
         raise HccnError("no_device", "no NPU on this host: npu-smi is missing and /dev holds no davinci device", "is the driver installed?")
@@ -97,7 +97,7 @@ def parse_device_files(names: Iterable[str]) -> Host:
 
 
 def probe(smi: NpuSmi, dev: str = "/dev") -> Host:
-    """The devices of this host, by npu-smi, else by the device files. Raises HccnError."""
+    """Return the devices of this host by npu-smi, or else by the device files. Raises HccnError."""
     try:
         seen = smi.chips()
     except HccnError as error:

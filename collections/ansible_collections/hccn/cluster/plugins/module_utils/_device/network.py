@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The logic of device_network: look, plan, set, look again. Sets are serialised: the tool's own lock is not kept while it writes."""
+"""The logic of device_network: read, plan, set, verify.
+
+Sets are serialised, since the tool does not hold its own lock while it writes.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,9 @@ from .hccn_tool import HccnTool
 
 @dataclass
 class DeviceNetwork:
-    """One device on its way. ``now`` is what it says, ``kept`` what hccn.conf makes of it at the next boot; ``was`` and ``was_kept`` at first.
+    """The network options of a device. ``now``: its current values, ``kept``: those of hccn.conf, used at the next boot; ``was`` and ``was_kept``: both before.
 
-    ``foreseen`` is there where it needs something and nothing hinders it.
+    ``foreseen`` is set where the device needs a change that is possible.
     """
 
     device: int
@@ -41,14 +44,14 @@ class DeviceNetwork:
 
     @property
     def named(self) -> List[Item]:
-        """The items that the user named; the others are only looked at."""
+        """The items that the user named; the others are only read."""
         return [item for item in self.items if item.options[0] in self.wanted]
 
     def fail(self, error: HccnError, topic: str) -> None:
         self.errors.append(dict(error.as_dict(), topic=topic))
 
     def shown(self, now: Values, kept: Values) -> Values:
-        """The options as they are returned; of the DSCP values, those that the user named."""
+        """Return the options as the module does; of the DSCP values only those that the user named."""
         options = [option for item in self.items for option in item.options]
         device, persistent = ({option: part(self.wanted.get(option), has.get(option)) for option in options} for has in (now, kept))
         return dict(device, persistent=persistent)
@@ -81,7 +84,7 @@ def _kept(items: Sequence[Item], text: Optional[str], device: int) -> Values:
 
 
 def _read(tool: HccnTool, port: DeviceNetwork) -> None:
-    """What the device says now. What cannot be read is its error."""
+    """Read the current values of the device; failures become its errors."""
     for item in port.items:
         try:
             port.now.update(item.read(tool, port.device))
@@ -91,7 +94,7 @@ def _read(tool: HccnTool, port: DeviceNetwork) -> None:
 
 
 def probe(tool: HccnTool, wanted: Mapping[int, Values], text: Optional[str]) -> List[DeviceNetwork]:
-    """Every device as it is, in the order given."""
+    """Return the current state of every device, in the order given."""
     ports = [DeviceNetwork(device, values, items_of(list(values)), {}, {}) for device, values in wanted.items()]
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
         list(pool.map(lambda port: _read(tool, port), ports))
@@ -102,7 +105,7 @@ def probe(tool: HccnTool, wanted: Mapping[int, Values], text: Optional[str]) -> 
 
 
 def plan(ports: Sequence[DeviceNetwork], path: str, text: Optional[str]) -> None:
-    """What each device needs, or why it is left alone."""
+    """Set what each device needs, or the error because of which it is left alone."""
     for port in ports:
         if port.errors:
             continue
@@ -116,7 +119,7 @@ def plan(ports: Sequence[DeviceNetwork], path: str, text: Optional[str]) -> None
 
 
 def spare_busy(here: Session, ports: Sequence[DeviceNetwork], allow_busy: bool) -> None:
-    """Devices at work stay as they are; that is their error."""
+    """Leave busy devices alone, and add their refusal as an error."""
     refusals = here.refusals([port.device for port in ports if port.foreseen], allow_busy)
     for port in ports:
         if port.foreseen and port.device in refusals:
@@ -125,7 +128,7 @@ def spare_busy(here: Session, ports: Sequence[DeviceNetwork], allow_busy: bool) 
 
 
 def save_previous(here: Session, ports: Sequence[DeviceNetwork]) -> None:
-    """What the devices have is saved before any of them is set. Where that fails, they stay as they are; that is their error."""
+    """Save the values before any device is set. If that fails, leave all devices alone with that error."""
     try:
         here.save_previous(network=[port.had(port.foreseen.items) for port in ports if port.foreseen])
     except HccnError as error:
@@ -136,7 +139,7 @@ def save_previous(here: Session, ports: Sequence[DeviceNetwork]) -> None:
 
 
 def predict(tool: HccnTool, ports: Sequence[DeviceNetwork]) -> List[List[str]]:
-    """Check mode: the devices as they would be, and the sets that would be run."""
+    """In check mode, set the expected values of the devices, and return the sets that would be run."""
     commands: List[List[str]] = []
     for port in ports:
         if port.foreseen:
@@ -146,7 +149,7 @@ def predict(tool: HccnTool, ports: Sequence[DeviceNetwork]) -> List[List[str]]:
 
 
 class Setter:
-    """Sets devices one after the other; remembers what it ran, and what hccn_tool took out of hccn.conf besides."""
+    """Sets devices one after the other; records the commands, and the other settings that hccn_tool removed from hccn.conf."""
 
     def __init__(self, here: Session, allow_busy: bool) -> None:
         self._here = here
@@ -202,7 +205,7 @@ class Setter:
                 port.now.update(bound.read(tool, port.device))
 
     def _note_lost(self, port: DeviceNetwork, before: Optional[str], after: Optional[str]) -> None:
-        """Settings that no command named and that are gone: gateway and routes of another network, keys that contain a removed one."""
+        """Record settings that disappeared though no command named them: gateway and routes of another network, keys that contain a removed one."""
         there = {(setting.full_key, setting.value) for setting in conf.settings(after or "")}
         own = {"%s_%d" % (key, port.device) for item in port.touched for key in item.keys}
         cause = ", ".join("hccn_tool %s -s" % " ".join(item.query[:-1]) for item in port.touched)
@@ -223,7 +226,7 @@ class Setter:
 
 
 def configure(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
-    """The return values of device_network. Raises HccnError where nothing could be done."""
+    """Return the values of device_network. Raises HccnError where nothing could be done."""
     here = session.start(params)
     here.host.refuse_950()
     text = here.conf_text()

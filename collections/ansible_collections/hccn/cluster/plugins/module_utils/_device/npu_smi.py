@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""npu-smi as an object: the path is found once, every call has a deadline, failures become errors."""
+"""Run npu-smi: find its path once, give every call a deadline, turn failures into errors."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .parse_npu_smi import Board, Chip, Chips, Process, SuperPod, parse_board, p
 from .hccn_tool import Runner, find_program
 
 FOLDERS = ("/usr/local/sbin", "/usr/local/bin")
-"""Where the driver installs npu-smi, beside what is in PATH."""
+"""Where the driver installs npu-smi; searched after PATH."""
 
 TIMEOUT = 60.0
 
 
 class NpuSmi:
-    """One host's npu-smi; ``run`` is replaced in tests. Every method raises HccnError: tool_missing, timeout, unexpected_output."""
+    """The npu-smi of a host; tests replace ``run``. Every method raises HccnError: tool_missing, timeout, unexpected_output."""
 
     def __init__(self, name: str, run: Runner = process.run, find: Callable[[str, Sequence[str]], str] = find_program, timeout: float = TIMEOUT) -> None:
         self._name = name
@@ -34,7 +34,7 @@ class NpuSmi:
 
     @property
     def path(self) -> str:
-        """Where it is. Raises HccnError ``tool_missing``."""
+        """The path of npu-smi. Raises HccnError ``tool_missing``."""
         if self._path is None:
             self._path = self._find(self._name, FOLDERS)
         return self._path

@@ -23,13 +23,13 @@ _DIALECT = re.compile(r"^\s*hccn_tool -mode -cmd -npu_info\b", re.MULTILINE)
 
 
 def is_950_help(text: str) -> bool:
-    """``hccn_tool -h``: is it the tool of 950?"""
+    """Return True if this is the output of ``hccn_tool -h`` of the 950."""
     return _DIALECT.search(text) is not None
 
 
 @dataclass(frozen=True)
 class Port950:
-    """Where a row belongs: NPU id of npu-smi, die and port on it."""
+    """The port of a row: NPU id of npu-smi, die and port on it."""
 
     npu: int
     udie: int
@@ -37,7 +37,7 @@ class Port950:
 
 
 def _rows(text: str, head: Sequence[str], query: str) -> List[List[str]]:
-    """The rows of a table whose first row is ``head``. Raises ParseError where it is not there, or a row is not as long."""
+    """Return the rows of a table whose first row is ``head``. Raises ParseError where that is missing, or a row has another length."""
     search(re.compile(r"^\|\s*" + r"\s*\|\s*".join(head) + r"\s*\|\s*$", re.MULTILINE), text, query)
     lines = [line.strip() for line in text.splitlines()]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
@@ -79,7 +79,7 @@ def parse_link_changes(text: str) -> LinkChanges950:
 
 @dataclass(frozen=True)
 class Speed:
-    """``gbit_s`` as it is, None of a port that is down; ``capability`` and ``width`` are lanes, such as X4; ``status`` in the tool's word."""
+    """``gbit_s`` is the current speed, None for a port that is down; ``capability`` and ``width`` are lanes, such as X4; ``status`` as the tool prints it."""
 
     port: Port950
     gbit_s: Optional[int]
@@ -90,7 +90,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class DevicePort:
-    """A port as ``-g -dev_info`` lists it: where it is on the NPU, what it can, and its link, ``up`` or ``down``."""
+    """A port as ``-g -dev_info`` lists it: its position on the NPU, its capabilities, and its link, ``up`` or ``down``."""
 
     udie: int
     port: int
@@ -148,7 +148,7 @@ def parse_counters(text: str) -> Dict[str, int]:
 
 @dataclass(frozen=True)
 class PortInfo:
-    """``link`` and ``physical``: what the two layers say of themselves, in the tool's words. A name may stand in both with other values."""
+    """``link`` and ``physical``: the values of the two layers, as the tool prints them. Both may contain the same name with different values."""
 
     port: int
     link: Mapping[str, str]

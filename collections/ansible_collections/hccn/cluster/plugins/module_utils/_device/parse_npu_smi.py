@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Parsers of npu-smi: which chips there are, what runs on them, where they sit in a super pod, which versions they have.
+"""Parsers of npu-smi: the chips of a host, their processes, their position in a super pod, and their versions.
 
 Widths change with the version, cells may be empty or glued: rows are cut at "|" or at runs of blanks, never at columns
 (source: hicann/driver npucli, and output of 910A, A2 and A3 hosts).
@@ -21,7 +21,7 @@ _IN_USE = re.compile(r"because the device is used|ret is -8020\b")
 """DCMI_ERR_CODE_RESOURCE_OCCUPIED (source: hicann/driver, npu_smi.c)."""
 
 _NO_SERIAL = ("", "NA", "N/A")
-"""What a board without a serial number has in its place."""
+"""What npu-smi prints for a board without a serial number."""
 
 _COLUMNS = re.compile(r"\s{2,}|\t+")
 
@@ -45,7 +45,7 @@ class Chips:
 
 
 def parse_chips(text: str) -> Chips:
-    """``npu-smi info -m``: a row a chip; the physical id stands under "Chip Phy-ID" (A3, 950).
+    """Parse ``npu-smi info -m``, a row for each chip; the physical id is in the column "Chip Phy-ID" (A3, 950).
 
     910A and A2 have no such column and one chip an NPU. There it is the NPU's own number: "Chip Logic ID" counts on where an NPU is not there.
 
@@ -92,7 +92,7 @@ class Process:
 
 
 def parse_processes(text: str) -> Tuple[Process, ...]:
-    """The process table of ``npu-smi info``. Raises ParseError where the table is missing: no table does not mean idle."""
+    """Parse the process table of ``npu-smi info``. Raises ParseError where the table is missing, since that does not mean idle."""
     lines = text.splitlines()
     starts = [index for index, line in enumerate(lines) if "Process id" in line]
     if not starts:
@@ -110,7 +110,7 @@ def parse_processes(text: str) -> Tuple[Process, ...]:
 
 @dataclass(frozen=True)
 class SuperPod:
-    """Where an A3 die sits: ``sdid`` is its super device id."""
+    """The position of an A3 die in a super pod: ``sdid`` is its super device id."""
 
     sdid: int
     super_pod_size: int
@@ -119,7 +119,7 @@ class SuperPod:
 
 
 def _fields(text: str) -> Dict[str, str]:
-    """The lines "label : value"; the first of a label counts."""
+    """Return the values of lines "label : value"; the first line of a label counts."""
     found: Dict[str, str] = {}
     for label, colon, value in (line.partition(":") for line in text.splitlines()):
         if colon and label.strip():
@@ -128,7 +128,7 @@ def _fields(text: str) -> Dict[str, str]:
 
 
 def parse_super_pod(text: str) -> SuperPod:
-    """``npu-smi info -t spod-info -i NPU -c CHIP``. Raises HccnError ``unsupported_on_product`` outside super pods."""
+    """Parse ``npu-smi info -t spod-info -i NPU -c CHIP``. Raises HccnError ``unsupported_on_product`` outside super pods."""
     if "does not support querying spod-info" in text:
         raise HccnError("unsupported_on_product", "This device does not support querying spod-info.")
     fields = _fields(text)
@@ -140,7 +140,7 @@ def parse_super_pod(text: str) -> SuperPod:
 
 @dataclass(frozen=True)
 class Board:
-    """Versions of an NPU, of which ``software`` is the driver's, and its serial number, where npu-smi prints them."""
+    """Versions of an NPU (``software`` is the driver) and its serial number, where npu-smi prints them."""
 
     software: Optional[str]
     firmware: Optional[str]
@@ -148,7 +148,7 @@ class Board:
 
 
 def parse_board(text: str) -> Board:
-    """``npu-smi info -t board -i NPU``. Raises ParseError where neither version is told."""
+    """Parse ``npu-smi info -t board -i NPU``. Raises ParseError where both versions are missing."""
     fields = _fields(text)
     software, firmware = fields.get("Software Version"), fields.get("Firmware Version")
     if software is None and firmware is None:

@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Parser of ``-tls -g``.
 
-The switch line stands first; older tools leave "tls preconfigured[..]" out. Certificate blocks follow. An expired certificate's status
+The line with the TLS flag comes first; older tools leave "tls preconfigured[..]" out. Certificate blocks follow. An expired certificate's status
 line goes to stderr, all other lines to stdout, so its block is the one without a status (source: hicann/driver tool_tls.c).
 """
 
@@ -21,7 +21,7 @@ EXPIRATIONS = ("normal", "near_expiration", "expired")
 
 @dataclass(frozen=True)
 class Certificate:
-    """``name`` as printed: ``pub cert``, ``ca1 cert``, ``crl``; a field the tool does not print is None."""
+    """``name`` as printed: ``pub cert``, ``ca1 cert``, ``crl``; fields that the tool does not print are None."""
 
     name: str
     subject: Optional[str]
@@ -33,7 +33,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Tls:
-    """``preset_certificate`` is None for tools that do not tell; ``alarm_days`` is the warning time before expiry."""
+    """``preset_certificate`` is None for tools that do not report it; ``alarm_days`` is the warning time before expiry."""
 
     enabled: bool
     preset_certificate: Optional[bool]
@@ -60,7 +60,7 @@ def _certificate(name: str, block: str, expired_elsewhere: bool) -> Certificate:
 
 
 def parse_tls(stdout: str, stderr: str = "") -> Tls:
-    """Both streams of ``-tls -g``. Raises ParseError where the switch is not told."""
+    """Parse both streams of ``-tls -g``. Raises ParseError where the TLS flag is missing."""
     switch = _SWITCH.search(stdout)
     if switch is None:
         raise ParseError("-tls -g did not tell the TLS switch")

@@ -24,7 +24,7 @@ from .hccn_tool import HccnTool, ping_of
 # Limits: the help texts of hccn_tool (hicann/driver, cmd.c and tool_cmd.c).
 SIZES = {"ping": (0, 65507), "hccs_ping": (1792, 3000)}
 COUNTS = (1, 1000)
-"""Of hccs_ping; a plain ping is always 3 packets."""
+"""Limits of hccs_ping; a plain ping always sends 3 packets."""
 
 METHODS = tuple(SIZES)
 
@@ -63,7 +63,7 @@ def _faults(params: Mapping[str, Any], present: Sequence[int]) -> Iterator[str]:
 
 
 def targets_of(params: Mapping[str, Any], host: Host, devices: Sequence[int]) -> List[Target]:
-    """The wanted pings from ``devices``. Raises InputError with a sentence for everything that is wrong."""
+    """Return the requested pings from ``devices``. Raises InputError that lists all faults."""
     sentences = list(_faults(params, host.devices))
     if sentences:
         raise InputError("; ".join(sentences))
@@ -71,7 +71,7 @@ def targets_of(params: Mapping[str, Any], host: Host, devices: Sequence[int]) ->
 
 
 def words(target: Target, method: str, size: Optional[int], count: Optional[int]) -> Tuple[str, ...]:
-    """The arguments of hccn_tool after the device."""
+    """Return the arguments of hccn_tool after the device."""
     command: Tuple[str, ...] = ("-%s" % method, "-g", "address", target.address)
     if ":" in target.address:
         command = ("-ping", "-inet6", "-g", "ipv6_address", target.address)
@@ -108,7 +108,7 @@ def _lost(ping: Any) -> Optional[Dict[str, Any]]:
 
 
 class Pinger:
-    """The pings of one module call; ``name`` makes the ids of its records."""
+    """The pings of a module call; ``name`` is part of the ids of its records."""
 
     def __init__(self, tool: HccnTool, host: Host, params: Mapping[str, Any], name: str) -> None:
         self._tool = tool
@@ -122,7 +122,7 @@ class Pinger:
         return list(self._tool.argv(target.device, *words(target, self._method, self._size, self._count)))
 
     def measure(self, targets: Sequence[Target], refused: Mapping[int, Mapping[str, Any]]) -> List[Dict[str, Any]]:
-        """A record for each target, in the order given; ``refused``: the error of each device that is left alone."""
+        """Return a record for each target, in the order given; ``refused``: the error of each device that is left alone."""
         by_device: Dict[int, List[int]] = {}
         for index, target in enumerate(targets):
             by_device.setdefault(target.device, []).append(index)
@@ -164,7 +164,7 @@ def _sentence(measurements: Sequence[Mapping[str, Any]]) -> str:
 
 
 def ping(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
-    """The return values of device_ping; nothing is sent in check mode. Raises HccnError where nothing could be done."""
+    """Return the values of device_ping; nothing is sent in check mode. Raises HccnError where nothing could be done."""
     here = session.start(params)
     here.host.refuse_950()
     if params["method"] == "hccs_ping" and here.host.product not in ("A3", None):

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a host had before a change, saved beside hccn.conf before the first set, so that it survives whatever is killed afterwards.
+"""Save the state of a host beside hccn.conf before the first set of a change, so that it survives a kill of any process.
 
 Two files: the record, and a marker that exists while the change is unfinished. While the marker exists, later saves only add to the record: the
 oldest value of each option stays. Without it the next save starts a new record. The record is written first, so that a marker never belongs to an
@@ -25,23 +25,23 @@ Entries = Sequence[Mapping[str, Any]]
 
 
 def path_of(conf: str) -> str:
-    """The record that belongs to a hccn.conf."""
+    """Return the path of the record of a hccn.conf."""
     return os.path.realpath(conf) + ".restore.json"
 
 
 def marker_of(conf: str) -> str:
-    """The file that exists while a change is unfinished."""
+    """Return the path of the file that exists while a change is unfinished."""
     return os.path.realpath(conf) + ".restore.unfinished"
 
 
 def state_of(conf: str) -> Dict[str, Any]:
-    """The return value ``saved``."""
+    """Return the value of ``saved`` of the modules."""
     path, marker = path_of(conf), marker_of(conf)
     return {"path": path, "marker": marker, "exists": os.path.exists(path), "unfinished": os.path.exists(marker)}
 
 
 def save(conf: str, text: Optional[str], network: Entries = (), tls: Entries = ()) -> None:
-    """Saves what is there now: ``text`` of hccn.conf, options and TLS flags of devices. To be called under the lock of hccn.conf, before a set.
+    """Save the current ``text`` of hccn.conf, options and TLS flags of devices. Call it under the lock of hccn.conf, before a set.
 
     Raises HccnError ``not_saved``: nothing may be set then.
     """
@@ -63,7 +63,7 @@ _HINT = "see the file system, or set keep_previous: false (bring_up_keep_previou
 
 
 def merge(record: Mapping[str, Any], network: Entries, tls: Entries) -> Dict[str, Any]:
-    """The record with what it does not hold yet; what it holds is older and stays."""
+    """Return the record with the values that it lacks; values that it has are older and stay."""
     return dict(record, network=_merged(record["network"], network), tls=_merged(record["tls"], tls))
 
 
@@ -80,7 +80,7 @@ def _merged(old: Entries, new: Entries) -> List[Dict[str, Any]]:
 
 
 def _read(path: str) -> Optional[Dict[str, Any]]:
-    """The record, None where there is none. Raises HccnError ``not_saved`` for anything else: it must not be overwritten."""
+    """Return the record, None if there is none. Raises HccnError ``not_saved`` for any other file, which must not be overwritten."""
     try:
         with open(path, encoding="ascii") as stream:
             record = json.load(stream)
@@ -95,7 +95,7 @@ def _read(path: str) -> Optional[Dict[str, Any]]:
 
 
 def _replace(path: str, text: str) -> None:
-    """Whole or not at all, mode 0600, on the disk before this returns."""
+    """Write the file atomically, with mode 0600, and sync it to the disk."""
     descriptor, scratch = tempfile.mkstemp(prefix=".hccn-", dir=os.path.dirname(path))
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as stream:

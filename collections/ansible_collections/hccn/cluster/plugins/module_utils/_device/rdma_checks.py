@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What keeps this host's RDMA devices from being used: no driver, no device file, a port that is down, no GID, too little lockable memory."""
+"""Find out why the RDMA devices of this host cannot be used: no driver, no device file, a port that is down, no GID, too little lockable memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENOUGH_MEMLOCK = 64 * 1024 * 1024
 """Bytes; kernels give 64 KiB (up to 5.15) or 8 MiB. A test of 8 MiB messages on one queue pair pins 16 MiB."""
 
 CAP_IPC_LOCK = 14
-"""With it the limit does not count (capabilities(7))."""
+"""The capability that lifts the limit (capabilities(7))."""
 
 # The network driver of an adapter and the module that gives it RDMA.
 RDMA_MODULES = {"mlx5_core": "mlx5_ib", "mlx4_core": "mlx4_ib", "hns3": "hns_roce_hw_v2", "bnxt_en": "bnxt_re", "ice": "irdma", "i40e": "irdma",
@@ -31,7 +31,7 @@ _CAPABILITIES = re.compile(r"^CapEff:\s*([0-9a-f]+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Memlock:
-    """``limit_bytes`` None: unlimited. ``enforced``: False for who may lock as much as he likes (root, mostly)."""
+    """``limit_bytes`` None: unlimited. ``enforced``: False for a process that may lock any amount (mostly root)."""
 
     limit_bytes: Optional[int]
     enforced: bool
@@ -44,7 +44,7 @@ class Memlock:
 
 
 def parse_memlock(limits: str, status: str) -> Optional[Memlock]:
-    """Of the texts of ``/proc/PID/limits`` and ``/proc/PID/status``; None where they do not tell."""
+    """Parse ``/proc/PID/limits`` and ``/proc/PID/status``; return None where they lack the values."""
     limit, capabilities = _MEMLOCK.search(limits), _CAPABILITIES.search(status)
     if limit is None or capabilities is None:
         return None
@@ -53,7 +53,7 @@ def parse_memlock(limits: str, status: str) -> Optional[Memlock]:
 
 
 def read_memlock(root: str = "/") -> Optional[Memlock]:
-    """That of this process, which its children inherit."""
+    """Return the limit of this process, which its children inherit."""
     texts = []
     for name in ("limits", "status"):
         try:
@@ -65,7 +65,7 @@ def read_memlock(root: str = "/") -> Optional[Memlock]:
 
 
 def probe(params: Mapping[str, Any]) -> Dict[str, Any]:
-    """rdma_info as a whole: ``rdma_devices``, ``memlock``, ``problems``, and ``failed`` with ``msg`` by ``fail_on``."""
+    """Return the values of rdma_info: ``rdma_devices``, ``memlock``, ``problems``, and ``failed`` with ``msg`` by ``fail_on``."""
     root = params["root"]
     ports, memlock = read_ports(root), read_memlock(root)
     found = host_problems(root, ports) + [problem for port in ports for problem in port_problems(port)] + memlock_problems(memlock, ENOUGH_MEMLOCK)
@@ -80,7 +80,7 @@ def probe(params: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def host_problems(root: str, ports: Sequence[RdmaPort]) -> List[Problem]:
-    """Drivers that are missing altogether."""
+    """Return the problems of the host as a whole: missing drivers."""
     idle = _without_rdma(root)
     hint = "; ".join("%s is driven by %s: modprobe %s" % (netdev, driver, RDMA_MODULES[driver]) for netdev, driver in sorted(idle.items()))
     if ports:
@@ -93,7 +93,7 @@ def host_problems(root: str, ports: Sequence[RdmaPort]) -> List[Problem]:
 
 
 def _without_rdma(root: str) -> Dict[str, str]:
-    """Network devices whose adapter could do RDMA, with their driver."""
+    """Return the network devices whose adapter supports RDMA, with their driver."""
     folder = os.path.join(root, "sys/class/net")
     found = {}
     for netdev in os.listdir(folder) if os.path.isdir(folder) else ():
@@ -104,7 +104,7 @@ def _without_rdma(root: str) -> Dict[str, str]:
 
 
 def port_problems(port: RdmaPort) -> List[Problem]:
-    """What one port lacks. A port that is down may be an unused one, so that is a warning."""
+    """Return the problems of a port. A port that is down may be unused, so that is a warning."""
     found = []
     where = str(port)
     if port.verbs is None:
@@ -120,7 +120,7 @@ def port_problems(port: RdmaPort) -> List[Problem]:
 
 
 def memlock_problems(memlock: Optional[Memlock], needed: int, severity: str = "warning") -> List[Problem]:
-    """Is ``needed`` more than may be locked? Nothing where the limit is not known."""
+    """Return a problem if ``needed`` exceeds what may be locked; none where the limit is not known."""
     if memlock is None or memlock.allows(needed):
         return []
     return [Problem("memlock", severity, "this user may lock %d bytes of memory, RDMA needs %d" % (memlock.limit_bytes or 0, needed),

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The RDMA devices of this host as the kernel shows them: ``/sys/class/infiniband``, port by port, with the GIDs in use.
+"""Read the RDMA devices of this host from the kernel: ``/sys/class/infiniband``, port by port, with the GIDs in use.
 
-Nothing else is asked: ``show_gids`` and ``ibdev2netdev`` belong to one vendor, and ``rdma`` and ``ibv_devinfo`` show no index of a GID. Reading an
+No tool is used: ``show_gids`` and ``ibdev2netdev`` belong to one vendor, and ``rdma`` and ``ibv_devinfo`` show no index of a GID. Reading an
 unused entry of the GID table fails with EINVAL. Source: Linux, Documentation/ABI/stable/sysfs-class-infiniband. The NPUs' own RoCE ports are not there.
 """
 
@@ -62,12 +62,12 @@ class RdmaPort:
         return "%s port %d" % (self.device, self.port)
 
     def as_dict(self) -> Dict[str, Any]:
-        """As the module returns it; what the kernel does not tell is None."""
+        """Return the port as the module does; values that the kernel does not report are None."""
         return {**asdict(self), "gids": [asdict(gid) for gid in self.gids]}
 
 
 def read_ports(root: str = "/") -> List[RdmaPort]:
-    """All ports of all RDMA devices below ``root``, in the order of their names (``mlx5_2`` before ``mlx5_10``)."""
+    """Return all ports of all RDMA devices below ``root``, in the order of their names (``mlx5_2`` before ``mlx5_10``)."""
     verbs = _verbs(root)
     found = []
     for device in _listed(os.path.join(root, CLASS)):
@@ -87,7 +87,7 @@ def _listed(folder: str) -> List[str]:
 
 
 def _text(*path: str) -> Optional[str]:
-    """A file's text, None where it is empty, absent or refuses to be read."""
+    """Return the text of a file, None where it is empty, absent or cannot be read."""
     try:
         with open(os.path.join(*path), encoding="utf-8", errors="replace") as file:
             return file.read().strip() or None
@@ -109,12 +109,12 @@ def _port(folder: str, device: str, number: int, verbs: Optional[str]) -> RdmaPo
 
 
 def _word(state: Optional[str]) -> Optional[str]:
-    """``ACTIVE`` of ``4: ACTIVE``."""
+    """Return ``ACTIVE`` for ``4: ACTIVE``."""
     return state.rpartition(": ")[2] if state else None
 
 
 def _link(*path: str) -> Optional[str]:
-    """The name of what a symbolic link leads to."""
+    """Return the name of the target of a symbolic link."""
     place = os.path.join(*path)
     return os.path.basename(os.path.realpath(place)) if os.path.islink(place) else None
 
@@ -130,7 +130,7 @@ def _gids(port: str, ethernet: bool) -> Tuple[Gid, ...]:
 
 
 def address_of(gid: str) -> Optional[str]:
-    """The IP address that a RoCE GID stands for; None for link-local ones, which name an interface and no host."""
+    """Return the IP address of a RoCE GID; None for link-local GIDs, which identify an interface and not a host."""
     try:
         address = ipaddress.IPv6Address(gid)
     except ValueError:
@@ -141,7 +141,7 @@ def address_of(gid: str) -> Optional[str]:
 
 
 def _netdev(folder: str, number: int, gids: Tuple[Gid, ...]) -> Optional[str]:
-    """The port's own network device: that of its first GID; without GIDs what software RoCE names, or the adapter's by ``dev_port`` from 0."""
+    """Return the network device of the port: that of its first GID; without GIDs that of software RoCE, or of the adapter by ``dev_port``, counted from 0."""
     for gid in gids:
         if gid.netdev:
             return gid.netdev
@@ -156,7 +156,7 @@ def _netdev(folder: str, number: int, gids: Tuple[Gid, ...]) -> Optional[str]:
 
 
 def _verbs(root: str) -> Dict[str, str]:
-    """The device files of libibverbs by RDMA device; those that are not there are left out."""
+    """Return the existing device files of libibverbs by RDMA device."""
     found = {}
     for name in _listed(os.path.join(root, VERBS)):
         device, file = _text(root, VERBS, name, "ibdev"), os.path.join(root, "dev/infiniband", name)

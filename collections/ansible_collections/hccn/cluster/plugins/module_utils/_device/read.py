@@ -33,7 +33,7 @@ MAX_PARALLEL = 16
 
 
 class Topic(NamedTuple):
-    """A query: its arguments, its parser, and the error code that only says that nothing is set."""
+    """A query: its arguments, its parser, and the error code which means that nothing is set."""
 
     arguments: Tuple[str, ...]
     parse: Callable[[str], Any]
@@ -57,7 +57,7 @@ QUERIES: Mapping[str, Topic] = {
 }
 
 SMI_KEYS: Mapping[str, Tuple[str, ...]] = {"processes": ("processes",), "versions": ("versions", "serial"), "super_pod": ("super_pod",)}
-"""The return keys of each topic that npu-smi tells instead of hccn_tool."""
+"""The return keys of each topic that is read by npu-smi instead of hccn_tool."""
 
 SMI_TOPICS = tuple(SMI_KEYS)
 
@@ -65,19 +65,19 @@ DEFAULT_TOPICS = ("address", "gateway", "netdetect", "tls", "link", "health")
 TOPICS = DEFAULT_TOPICS + tuple(name for name in QUERIES if name not in DEFAULT_TOPICS) + SMI_TOPICS
 
 NOT_RECORDED = ("id", "errors", "tls", "conf", "serial")
-"""Keys of a device that its record does not take over as they are, to stay small."""
+"""Keys of a device that its record does not contain, or not in full, to stay small."""
 
 WOULD_WRITE = "would_write"
 _TLS_UNKNOWN: Dict[str, Any] = {"enabled": None, "preset_certificate": None, "alarm_days": None, "certificates": []}
 
 
 def failure_entry(topic: str, error: HccnError) -> Dict[str, Any]:
-    """An element of ``errors`` of a device."""
+    """Return an element of ``errors`` of a device."""
     return dict(error.as_dict(), topic=topic)
 
 
 def _query(tool: HccnTool, device: int, name: str) -> Dict[str, Any]:
-    """The return keys of one topic; on failure None values and ``errors``."""
+    """Return the keys of a topic; on failure with None values and ``errors``."""
     topic = QUERIES[name]
     value: Any = None
     errors: List[Dict[str, Any]] = []
@@ -92,7 +92,7 @@ def _query(tool: HccnTool, device: int, name: str) -> Dict[str, Any]:
 
 
 def read_plain(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, Any]:
-    """All topics of one device that hccn_tool tells, but TLS."""
+    """Return all topics of a device that hccn_tool reports, except TLS."""
     found: Dict[str, Any] = {"id": device, "errors": []}
     for name in topics:
         if name in QUERIES:
@@ -103,7 +103,7 @@ def read_plain(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, 
 
 
 class SmiReader:
-    """Topics that npu-smi tells. The process table is one call for the whole host."""
+    """Reads the topics of npu-smi. The process table takes one call for the whole host."""
 
     def __init__(self, smi: NpuSmi, host: Host, topics: Sequence[str]) -> None:
         self._smi = smi
@@ -117,7 +117,7 @@ class SmiReader:
                 self._table = error
 
     def read(self, found: Dict[str, Any]) -> Dict[str, Any]:
-        """``found`` of one device with the wanted topics added."""
+        """Return ``found`` of a device with the requested topics added."""
         for name in self._topics:
             chip = self._chips.get(found["id"])
             try:
@@ -145,7 +145,7 @@ class SmiReader:
 
 
 class TlsReader:
-    """TLS queries of one host. ``text`` is hccn.conf as it was (None: no file, then nothing can be written)."""
+    """TLS queries of a host. ``text`` is hccn.conf before them (None: there is no file, so the queries cannot write into it)."""
 
     def __init__(self, tool: HccnTool, text: Optional[str], path: str, check_mode: bool) -> None:
         self._tool = tool
@@ -154,13 +154,13 @@ class TlsReader:
         self._check_mode = check_mode
 
     def _hindrance(self, device: int) -> Optional[str]:
-        """Why the query is not made: ``no_final_newline``, ``nul_bytes``, ``would_write``, or None."""
+        """Return why the query is not made: ``no_final_newline``, ``nul_bytes``, ``would_write``, or None."""
         if self._text is None or conf.value_of(self._text, device, "tls_enable") is not None:
             return None
         return conf.end_fault(self._text) or (WOULD_WRITE if self._check_mode else None)
 
     def read(self, device: int) -> Dict[str, Any]:
-        """``{tls: {...}, errors: [...]}``; ``tls.reason`` tells why ``enabled`` is null."""
+        """Return ``{tls: {...}, errors: [...]}``; ``tls.reason`` is why ``enabled`` is null."""
         hindrance = self._hindrance(device)
         if hindrance and hindrance != WOULD_WRITE:
             error = conf_file.bad_end(self._path, self._text or "", "the TLS query would glue tls_enable_%d to its last line" % device)
@@ -176,7 +176,7 @@ class TlsReader:
 
 
 def read_devices(tool: HccnTool, devices: Sequence[int], topics: Sequence[str], tls: TlsReader, smi: SmiReader) -> List[Dict[str, Any]]:
-    """One result a device, in the order of ``devices``: its id, a key for each topic, ``errors``."""
+    """Return a result for each device, in the order of ``devices``: its id, a key for each topic, ``errors``."""
     if not devices:
         return []
     with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:
@@ -190,7 +190,7 @@ def read_devices(tool: HccnTool, devices: Sequence[int], topics: Sequence[str], 
 
 
 def side_effects(path: str, before: Optional[str], after: Optional[str]) -> List[Dict[str, Any]]:
-    """What the TLS queries wrote into hccn.conf: keys that stand there now and did not before."""
+    """Return what the TLS queries wrote into hccn.conf: keys that it contains now and did not before."""
     known = {setting.full_key for setting in conf.settings(before or "")}
     return [
         {"device": setting.device, "path": path, "key": setting.full_key, "value": setting.value, "cause": "hccn_tool -tls -g"}
@@ -199,7 +199,7 @@ def side_effects(path: str, before: Optional[str], after: Optional[str]) -> List
 
 
 def records(results: Sequence[Mapping[str, Any]], host: Host, started: float) -> List[Dict[str, Any]]:
-    """Records of kind ``device``, one a device: what the history keeps of a look. A device of which nothing was asked has none."""
+    """Return records of kind ``device`` for the history, one for each device of which something was read."""
     context = {key: value for key, value in (("product", host.product), ("chip", host.chip)) if value is not None}
     kept = []
     for result in results:
@@ -218,14 +218,14 @@ def records(results: Sequence[Mapping[str, Any]], host: Host, started: float) ->
 
 
 TOPIC_OF_KEY = {"address": "address", "netmask": "address", "gateway": "gateway", "netdetect": "netdetect", "mtu": "mtu"}
-"""Keys of hccn.conf that a device is compared with, and the topic that reads each from the device; ``tls_enable`` is the sixth."""
+"""Keys of hccn.conf that are compared with the device, and the topic by which each is read from it; ``tls_enable`` is the sixth."""
 
 TOPICS_IN_CONF = frozenset(TOPIC_OF_KEY.values()) | {"tls"}
-"""Topics of which hccn.conf says something."""
+"""Topics that hccn.conf also contains."""
 
 
 def values_in_conf(text: Optional[str], devices: Sequence[int]) -> Dict[int, Optional[Dict[str, Any]]]:
-    """Return what the file says of each of ``devices``, with the keys that it has for them; None for every device where there is no ``text``."""
+    """Return the values of hccn.conf for each of ``devices``; None for every device where there is no ``text``."""
     if text is None:
         return dict.fromkeys(devices)
     found = conf.values_by_device(text)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Reads the NPUs of a 950 host: its hccn_tool knows some of the topics, and tells most of them by port.
+"""Read the NPUs of a 950 host, whose hccn_tool supports some of the topics, and most of them by port.
 
-What its manual shows no text for is not asked (see ``UNREAD``). No run on hardware was seen.
+Queries whose output the manual does not show are not made (see ``UNREAD``). No run on hardware was seen.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ BY_PORT: Mapping[str, Tuple[str, Callable[[str], Any]]] = {
     "link_changes": ("-link_stat", lambda text: _changes(parse_link_changes(text))),
     "speed": ("-speed", lambda text: _speed(parse_speed(text))),
 }
-"""Topics that are asked for each port: command and reader."""
+"""Topics that are queried for each port: command and reader."""
 
 UNREAD = tuple(name for name in tuple(QUERIES) + ("tls",) if name != "link" and name not in BY_PORT)
-"""Topics that this dialect is not asked for."""
+"""Topics that are not queried with this dialect."""
 
 
 def _port(tool: HccnTool, device: int, port: DevicePort, topics: Sequence[str], errors: List[Dict[str, Any]]) -> Dict[str, Any]:
@@ -68,7 +68,7 @@ def _ports(tool: HccnTool, device: int, topics: Sequence[str], errors: List[Dict
 
 
 def _link(tool: HccnTool, found: Dict[str, Any]) -> None:
-    """``partial`` is said by -ub_connect only, which names ports without their die: where a number stands on two dies, -dev_info counts."""
+    """Only -ub_connect reports ``partial``. It names ports without their die: where two dies have a port of the same number, -dev_info counts."""
     try:
         connect = parse_ub_connect(tool.query(found["id"], "-g", "-ub_connect").stdout)
     except HccnError as error:
@@ -84,7 +84,7 @@ def _link(tool: HccnTool, found: Dict[str, Any]) -> None:
 
 
 def read_npu(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, Any]:
-    """All topics of one NPU that hccn_tool tells; topics that it is not asked for are None and stand in ``unread``."""
+    """Return all topics of an NPU that hccn_tool reports; topics that are not queried are None and listed in ``unread``."""
     found: Dict[str, Any] = {"id": device, "ports": [], "errors": [], "unread": [name for name in UNREAD if name in topics]}
     found.update((name, None) for name in found["unread"] if name != "tls")
     if "address" in found:
@@ -99,7 +99,7 @@ def read_npu(tool: HccnTool, device: int, topics: Sequence[str]) -> Dict[str, An
 
 
 def read_devices(tool: HccnTool, devices: Sequence[int], topics: Sequence[str], smi: SmiReader) -> List[Dict[str, Any]]:
-    """One result an NPU, in the order of ``devices``, in parallel."""
+    """Read the NPUs in parallel; return one result for each, in the order of ``devices``."""
     if not devices:
         return []
     with ThreadPoolExecutor(min(MAX_PARALLEL, len(devices))) as pool:

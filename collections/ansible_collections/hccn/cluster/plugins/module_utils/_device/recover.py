@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""hccn.conf to the devices, as the driver does at boot: ``hccn_tool -cfg recovery``, only where a device differs from the file.
+"""Apply hccn.conf to the devices as the driver does at boot, by ``hccn_tool -cfg recovery``, only where a device differs from the file.
 
 One device after the other: the command writes into hccn.conf. Each of its items is tried four times with a second between.
 """
@@ -23,12 +23,12 @@ TIMEOUT = 120.0
 """Seconds for one device: 3 to 12 were recorded, and a device that is not ready takes longer."""
 
 Difference = Dict[str, Any]
-"""``{key, file, device}``; ``device`` is None where nothing is set or it cannot be told."""
+"""``{key, file, device}``; ``device`` is None where nothing is set or the value is not known."""
 
 
 @dataclass
 class Comparison:
-    """One device beside its lines of hccn.conf."""
+    """The differences between a device and its lines of hccn.conf."""
 
     differences: List[Difference]
     errors: List[Dict[str, Any]]
@@ -40,7 +40,7 @@ def _file_values(text: str, device: int) -> Dict[str, str]:
 
 
 def _tls(reader: TlsReader, device: int, values: Dict[str, str], found: Dict[str, Any]) -> None:
-    """A device without certificate does not tell its switch: where the file says off, that is left at it."""
+    """Add the TLS flag of a device. Without certificate it does not report the flag: where the file disables TLS, the key is then not compared."""
     answer = reader.read(device)
     if values["tls_enable"] == "0" and any(error["code"] == "no_certificate" for error in answer["errors"]):
         del values["tls_enable"]
@@ -57,7 +57,7 @@ def _compare(values: Dict[str, str], found: Dict[str, Any]) -> Comparison:
 
 
 def compare(here: Session, devices: Sequence[int], text: str) -> Dict[int, Comparison]:
-    """Each device beside ``text``, which need not be written yet: keys that it does not have are not compared."""
+    """Compare each device with ``text``, which need not be written yet. Only keys of the text are compared."""
     values = {device: _file_values(text, device) for device in devices}
 
     def plain(device: int) -> Dict[str, Any]:
@@ -73,7 +73,7 @@ def compare(here: Session, devices: Sequence[int], text: str) -> Dict[int, Compa
 
 
 def _hindrance(problems: Sequence[Problem], device: int) -> Optional[Dict[str, Any]]:
-    """An error in the file that is of this device, or that is of no device and so may be of any."""
+    """Return an error in the file of this device, or one that names no device and so may concern any."""
     for problem in problems:
         if problem.severity == "error" and problem.device in (None, device):
             message = "not recovered: %s, %s" % (problem.where, problem.message)
@@ -105,7 +105,7 @@ def _apply(here: Session, device: int, before: Comparison) -> Dict[str, Any]:
 
 
 def recover(here: Session, text: str, problems: Sequence[Problem], allow_busy: bool, check_mode: bool) -> List[Dict[str, Any]]:
-    """A result for each device of ``here``; ``text`` is hccn.conf as it is, or in check mode as it would be."""
+    """Return a result for each device of ``here``; ``text`` is the text of hccn.conf, in check mode the expected one."""
     comparisons = compare(here, here.devices, text)
     for device, seen in comparisons.items():
         hindrance = _hindrance(problems, device) if seen.differences and not seen.errors else None

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What every member of the action group hccn.cluster.devices starts from: its options, the tool, the devices of the host."""
+"""The start of every module of the action group hccn.cluster.devices: its options, the tool, the devices of the host."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .hccn_tool import DRIVER_TOOLS, HccnTool, HccnTool950, find_program
 FAIL_ON = ("any", "all", "none")
 
 ALLOW_BUSY = {"type": "bool", "default": False}
-"""Option of every member that sets something or measures (documented in the fragment hccn.cluster._devices.busy)."""
+"""Option of the modules that set something or measure (documented in the fragment hccn.cluster._devices.busy)."""
 
 KEEP_PREVIOUS = {"type": "bool", "default": False}
-"""Option of the members that the role bring_up changes a host with (documented in the fragment hccn.cluster._devices.previous)."""
+"""Option of the modules with which the role bring_up changes a host (documented in the fragment hccn.cluster._devices.previous)."""
 
 
 def options(fail_on: Optional[str], **own: Any) -> Dict[str, Any]:
-    """The argument spec of a member: the shared options (documented in the fragment hccn.cluster._devices) and its own."""
+    """Return the argument spec of a module: the shared options (documented in the fragment hccn.cluster._devices) and its own."""
     spec: Dict[str, Any] = {
         "devices": {"type": "list", "elements": "str", "default": ["all"]},
         "hccn_tool": {"type": "str", "default": "hccn_tool"},
@@ -41,7 +41,7 @@ def options(fail_on: Optional[str], **own: Any) -> Dict[str, Any]:
 
 @dataclass(frozen=True)
 class Session:
-    """One module call on one host; ``devices`` are the wanted ones, in the order given."""
+    """A module call on a host; ``devices`` are the requested ones, in the order given."""
 
     tool: HccnTool
     host: host.Host
@@ -50,22 +50,22 @@ class Session:
     smi: NpuSmi = NpuSmi("npu-smi")
 
     def refusals(self, devices: Sequence[int], allow_busy: bool) -> Dict[int, Dict[str, Any]]:
-        """The error of each of ``devices`` that is at work and must be left alone."""
+        """Return the error of each of ``devices`` that is at work and must be left alone."""
         return busy.refusals(self.tool, self.smi, self.host, devices, allow_busy)
 
     def conf_text(self) -> Optional[str]:
-        """hccn.conf as it is now, None where there is none. Raises HccnError."""
+        """Return the current text of hccn.conf, None if there is no file. Raises HccnError."""
         return conf_file.read(self.path)
 
     def save_previous(self, network: previous.Entries = (), tls: previous.Entries = ()) -> None:
-        """Saves what devices have before they are set, for the role restore. Raises HccnError: nothing may be set then."""
+        """Save the values of devices before they are set, for the role restore. Raises HccnError; nothing may be set then."""
         if network or tls:
             with conf_file.locked(self.path, self.tool.timeout):
                 previous.save(self.path, self.conf_text(), network, tls)
 
 
 def start(params: Mapping[str, Any]) -> Session:
-    """Finds the tool and the devices. Raises HccnError: tool missing, no device, or a bad option."""
+    """Find the tool and the devices. Raises HccnError: tool missing, no device, or a bad option."""
     if params["timeout"] < 1:
         raise InputError("timeout: %d leaves no call any time: give 1 second or more" % params["timeout"])
     tool = HccnTool(find_program(params["hccn_tool"], (DRIVER_TOOLS,)), float(params["timeout"]))

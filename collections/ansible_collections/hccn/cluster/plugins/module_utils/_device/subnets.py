@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which IPv4 addresses the NPUs of a host can have: what a product wants its subnets to be, and networks that the NPUs use themselves.
+"""Check the IPv4 addresses of the NPUs of a host: the subnets that a product requires, and networks that the NPUs reserve for themselves.
 
 ``hccn_tool -ip -s`` refuses the reserved networks and the sibling die's very address ("conflicted", exit 7) and takes everything else,
 also what cannot work (recorded runs of the real front end).
@@ -36,13 +36,13 @@ ALONE = 1023
 CHECKED = ("address", "netmask", "gateway", "netdetect")
 
 RULES = ("loopback_address", "reserved_network", "one_subnet", "four_subnets", "sibling_subnet")
-"""Beside ``invalid_<option>`` and ``duplicate_address``, which hold for any NPU."""
+"""Rules in addition to ``invalid_<option>`` and ``duplicate_address``, which hold for any NPU."""
 
 PRODUCTS = ("910A", "A2", "A3", "950")
 
 
 class DeviceAddress(NamedTuple):
-    """One NPU with what was given for it; ``network`` is None where address or netmask are missing or wrong."""
+    """An NPU with the values given for it; ``network`` is None where address or netmask are missing or wrong."""
 
     device: int
     values: Values
@@ -51,7 +51,7 @@ class DeviceAddress(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """Who has an address, and where that is written."""
+    """The owner of an address, and where it is defined."""
 
     address: str
     host: Optional[str]
@@ -60,7 +60,7 @@ class Owner(NamedTuple):
 
 
 def in_super_pod(devices: Iterable[Mapping[str, Any]]) -> Optional[bool]:
-    """From device_info's topic ``super_pod``: are these dies in a super pod? None where it was not read."""
+    """Return whether these dies are in a super pod, from the topic ``super_pod`` of device_info; None where that was not read."""
     told = [device for device in devices if "super_pod" in device]
     read = [device for device in told if not any(error.get("topic") == "super_pod" for error in device.get("errors") or ())]
     if not read:
@@ -70,7 +70,7 @@ def in_super_pod(devices: Iterable[Mapping[str, Any]]) -> Optional[bool]:
 
 def check(devices: Sequence[Mapping[str, Any]], product: Optional[str], super_pod: Optional[bool] = None, host: Optional[str] = None,
           where: str = "devices") -> List[Problem]:
-    """What is wrong with the addresses of one host's NPUs, by device and then by rule.
+    """Return the problems of the addresses of one host's NPUs, by device and then by rule.
 
     ``devices``: results of device_info or entries of device_network's ``config``: ``id`` and whatever there is of ``address``, ``netmask``,
     ``gateway``, ``netdetect``, and ``where``, which is ``devices[<index>].<option>`` without it. ``super_pod``: is the host in one? None: not known.
@@ -93,7 +93,7 @@ def check(devices: Sequence[Mapping[str, Any]], product: Optional[str], super_po
 
 
 def duplicates(owners: Iterable[Owner]) -> List[Problem]:
-    """Addresses that two NPUs would have, over any number of hosts. hccn_tool accepts them; the fabric does not."""
+    """Return the addresses that several NPUs would have, over any number of hosts. hccn_tool accepts them; the fabric does not."""
     first: Dict[str, Owner] = {}
     problems = []
     for owner in owners:
@@ -133,7 +133,7 @@ def _reserved(port: DeviceAddress, product: Optional[str], super_pod: Optional[b
 
 
 def _reserved_networks(product: Optional[str], super_pod: Optional[bool]) -> Tuple[Sequence[str], Sequence[str]]:
-    """Networks that are reserved, and networks that may be."""
+    """Yield addresses in reserved networks, and in networks that may be reserved."""
     if product == "A2":
         return RESERVED_A2, ()
     if product != "A3":
@@ -156,7 +156,7 @@ def _by_product(ports: Sequence[DeviceAddress], product: Optional[str], host: Op
 
 
 def _usual(ports: Sequence[DeviceAddress]) -> DeviceAddress:
-    """One that is in the subnet that most of them are in."""
+    """Return an NPU of the most common subnet."""
     network = Counter(port.network for port in ports).most_common(1)[0][0]
     return next(port for port in ports if port.network == network)
 

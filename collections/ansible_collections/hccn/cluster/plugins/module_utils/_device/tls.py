@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The TLS switch of the devices: look, plan, set, look again. Sets are serialised: the tool's own lock is not kept while it writes."""
+"""The logic of device_tls: read the TLS flags, plan, set, verify.
+
+Sets are serialised, since the tool does not hold its own lock while it writes.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from .read import side_effects
 
 @dataclass(frozen=True)
 class TlsFlag:
-    """``enabled``: what the device does now, ``persistent``: what hccn.conf makes of it at the next boot; None: not known or not set."""
+    """``enabled``: the current flag of the device, ``persistent``: that of hccn.conf, used at the next boot; None: not known or not set."""
 
     enabled: Optional[bool]
     persistent: Optional[bool]
@@ -36,7 +39,7 @@ def _persistent(text: Optional[str], device: int) -> Optional[bool]:
 
 @dataclass
 class Change:
-    """One device on its way: ``needed`` where device or file differ from what is wanted."""
+    """The change of a device: ``needed`` where device or file differ from the wanted flag."""
 
     device: int
     before: TlsFlag
@@ -55,7 +58,7 @@ SET_CERTIFICATE = "hccn_tool -i %d -tls -s path FOLDER pri KEY.pem pub CERTIFICA
 
 
 def _authorities(tls: Mapping[str, Any]) -> Sequence[str]:
-    """The CAs that a device trusts, each with its issuer where that is another (older tools print issuers only)."""
+    """Return the CAs that a device trusts, with their issuers where these differ (older tools print issuers only)."""
     named = [(one["subject"] or one["issuer"], one["issuer"]) for one in tls["certificates"] if one["name"].startswith("ca")]
     return sorted({str(name) if name == issuer else "%s, issued by %s" % (name, issuer) for name, issuer in named})
 
@@ -68,7 +71,7 @@ def _expired(device: int, tls: Mapping[str, Any]) -> List[Dict[str, Any]]:
 
 
 def _hindrances(device: int, answer: Mapping[str, Any], wanted: bool) -> List[Dict[str, Any]]:
-    """Why the switch must not be touched. To switch off, no certificate is needed."""
+    """Return why the flag must not be changed. Disabling TLS needs no certificate."""
     if not wanted:
         return [error for error in answer["errors"] if error["code"] != "no_certificate"]
     errors = [dict(error, hint="set one: " + SET_CERTIFICATE % device) if error["code"] == "no_certificate" else error for error in answer["errors"]]
@@ -76,7 +79,7 @@ def _hindrances(device: int, answer: Mapping[str, Any], wanted: bool) -> List[Di
 
 
 def plan(reader: TlsReader, text: Optional[str], devices: Sequence[int], wanted: bool) -> List[Change]:
-    """What each device needs. A key missing in the file counts as a difference: it will be written."""
+    """Return the change of each device. A key that is missing in the file counts as a difference: it will be written."""
     changes = []
     for device in devices:
         answer = reader.read(device)
@@ -89,7 +92,7 @@ def plan(reader: TlsReader, text: Optional[str], devices: Sequence[int], wanted:
 
 
 def refuse_all(changes: Sequence[Change], error: HccnError) -> None:
-    """Nothing can be set: that is the error of every device that would have been."""
+    """Add the error to every device that needs a change, and cancel the change."""
     for change in changes:
         if change.needed:
             change.errors.append(error.as_dict())
@@ -97,7 +100,7 @@ def refuse_all(changes: Sequence[Change], error: HccnError) -> None:
 
 
 def spare_busy(changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
-    """Devices at work keep their switch; that is their error."""
+    """Cancel the changes of busy devices, and add their refusal as an error."""
     for change in changes:
         if change.needed and change.device in refusals:
             change.errors.append(refusals[change.device])
@@ -105,7 +108,7 @@ def spare_busy(changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]
 
 
 def apply(tool: HccnTool, changes: Sequence[Change], wanted: bool, refusals: Callable[[Sequence[int]], Mapping[int, Dict[str, Any]]]) -> None:
-    """Set every device that needs it and is idle right before its set; a failure is kept with its device, and the others go on."""
+    """Set every device that needs it and is idle right before. A failure becomes an error of its device, and the others go on."""
     for change in changes:
         if change.needed:
             spare_busy([change], refusals([change.device]))
@@ -118,20 +121,20 @@ def apply(tool: HccnTool, changes: Sequence[Change], wanted: bool, refusals: Cal
 
 
 def note_written(changes: Sequence[Change], text: Optional[str]) -> None:
-    """The queries themselves may have written the key of a device that is not set; then it is not as it was before."""
+    """Update devices that were not set: the queries themselves may have written their keys."""
     for change in changes:
         if not change.needed:
             change.after = TlsFlag(change.after.enabled, _persistent(text, change.device))
 
 
 def verify(reader: TlsReader, text: Optional[str], changes: Sequence[Change], wanted: bool) -> None:
-    """Looks again at every device that was set, and keeps what is true now."""
+    """Read every device again that was set, and record its flag."""
     for change in changes:
         if not change.needed:
             continue
         answer = reader.read(change.device)
         change.after = TlsFlag(answer["tls"]["enabled"], _persistent(text, change.device))
-        if change.after == TlsFlag(wanted, wanted):  # what could not be written stood there already
+        if change.after == TlsFlag(wanted, wanted):  # the value that could not be written was there already
             change.errors = [error for error in change.errors if error["code"] != NOT_PERSISTED]
         if not change.errors and change.after != TlsFlag(wanted, wanted):
             change.errors += answer["errors"] or [HccnError(
@@ -152,7 +155,7 @@ def _word(value: Any) -> str:
 
 
 def _save_previous(here: session.Session, changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
-    """What the devices have is saved before any of them is set. Where that fails, they stay as they are; that is their error."""
+    """Save the flags before any device is set. If that fails, cancel all changes with that error."""
     spare_busy(changes, refusals)
     try:
         here.save_previous(tls=[{"id": change.device, "enabled": change.before.enabled} for change in changes if change.needed])
@@ -161,13 +164,13 @@ def _save_previous(here: session.Session, changes: Sequence[Change], refusals: M
 
 
 def set_flag(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
-    """The return values of device_tls. Raises HccnError where nothing could be done."""
+    """Return the values of device_tls. Raises HccnError where nothing could be done."""
     wanted = params["state"] == "enabled"
     only_look = params["only_look"]
     here = session.start(params)
     here.host.refuse_950()
     text = first = here.conf_text()
-    # Certificates are asked for at the price of a key that the query writes; to switch off none is needed.
+    # The query for certificates may write a key; disabling TLS needs none of them.
     reader = TlsReader(here.tool, text, here.path, check_mode or (only_look and not wanted))
     changes = plan(reader, text, here.devices, wanted)
     try:

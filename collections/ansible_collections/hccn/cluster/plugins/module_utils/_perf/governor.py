@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The CPU's frequency governor: ``performance`` while something is measured, and back to what it was, whatever happens.
+"""Set the frequency governor of the CPUs to ``performance`` during a measurement, and restore it in any case.
 
-What was is written to a file before anything is changed, so that whoever comes next can put it back: the runner at its end, its guard, or the next call
-on this host. Source: Linux, Documentation/admin-guide/pm/cpufreq.rst. A machine without cpufreq (most virtual ones) has no policies: nothing is done.
+The old values are written to a file before any change, so that the runner, its guard or the next call on this host can restore them. Source: Linux,
+Documentation/admin-guide/pm/cpufreq.rst. A machine without cpufreq (most virtual ones) has no policies: nothing is done.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .._core.errors import HccnError
 
 PERFORMANCE = "performance"
 SAVED = "governor.json"
-"""Name of the file with the values to put back, in the run's state folder."""
+"""Name of the file with the values to restore, in the state folder of the run."""
 
 _POLICIES = "sys/devices/system/cpu/cpufreq"
 _POLICY = re.compile(r"policy\d+")
 
 
 def read(root: str = "/") -> Dict[str, str]:
-    """The governor of each policy (``policy0``: CPUs that change together); empty where the machine has none."""
+    """Return the governor of each policy (``policy0``: CPUs that change together); empty where the machine has no policies."""
     folder = os.path.join(root, _POLICIES)
     names = sorted(name for name in (os.listdir(folder) if os.path.isdir(folder) else ()) if _POLICY.fullmatch(name))
     found = {}
@@ -39,10 +39,10 @@ def read(root: str = "/") -> Dict[str, str]:
 
 
 def raise_all(saved: str, root: str = "/") -> Dict[str, str]:
-    """Sets ``performance`` everywhere; returns what is to be put back, which stands in the file ``saved`` before the first change.
+    """Set all governors to ``performance``; return the values to restore, which are written to the file ``saved`` before the first change.
 
-    A file that is there already is of a run that did not end well: what is still at ``performance`` is of its making, and its values are the true ones.
-    Raises HccnError ``governor_unchanged``, with all put back.
+    An existing file is left by a run that did not end properly: for policies that are still at ``performance``, its values are the original ones.
+    Raises HccnError ``governor_unchanged`` after restoring all values.
     """
     before, older = read(root), _load(saved)
     was = {name: older.get(name, value) if value == PERFORMANCE else value for name, value in before.items()}
@@ -59,9 +59,9 @@ def raise_all(saved: str, root: str = "/") -> Dict[str, str]:
 
 
 def restore(saved: str, root: str = "/") -> List[str]:
-    """Puts back what ``saved`` holds and removes it; returns the policies that could not be, which stay in the file. Nothing without a file.
+    """Restore the values in ``saved`` and remove the file; return the policies that failed, which stay in the file. Without the file, do nothing.
 
-    A policy that is not at ``performance`` any more was set by somebody else meanwhile, and is left so.
+    A policy that is no longer at ``performance`` was changed by another program meanwhile, and is left alone.
     """
     if not os.path.exists(saved):
         return []
@@ -79,7 +79,7 @@ def _file(root: str, policy: str) -> str:
 
 
 def _write(root: str, policy: str, governor: str) -> bool:
-    """Did it take? A file of sysfs refuses by EINVAL."""
+    """Return True if the governor was set. sysfs refuses a value with EINVAL."""
     try:
         with open(_file(root, policy), "w", encoding="ascii") as file:
             file.write(governor)
@@ -89,7 +89,7 @@ def _write(root: str, policy: str, governor: str) -> bool:
 
 
 def _load(saved: str) -> Dict[str, str]:
-    """What may be trusted of the file; a half-written one holds nothing, since nothing was changed before it was whole."""
+    """Return the valid values of the file, none of an incomplete one: no governor is changed before the file is complete."""
     try:
         with open(saved, encoding="ascii") as file:
             values = json.load(file)
@@ -101,7 +101,7 @@ def _load(saved: str) -> Dict[str, str]:
 
 
 def _save(saved: str, values: Dict[str, str]) -> None:
-    """Whole or not at all, and on the disk before this returns."""
+    """Write the file atomically and sync it to the disk."""
     scratch = saved + ".new"
     with open(scratch, "w", encoding="ascii") as file:
         json.dump(values, file, sort_keys=True)

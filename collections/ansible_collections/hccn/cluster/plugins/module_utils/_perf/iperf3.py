@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""iperf3 between hosts: what plain TCP gets through the same network, as a baseline beside RDMA.
+"""iperf3 between hosts: the bandwidth of TCP through the same network, as a baseline for RDMA.
 
 ``-J`` prints one JSON document at the end. With it iperf3 3.12 ends with 0 also where it could not connect, so the document's ``error`` counts.
 The server ends after one client (``-1``), which a probe by connecting would use up.
@@ -119,20 +119,20 @@ class Iperf3(HostServer):
         return None
 
     def may_retry(self, error: HccnError) -> bool:
-        """Is the failure one that passes?"""
+        """Return True for a transient failure."""
         return error.code in ("connection_refused", "server_busy")
 
     def of_one_end(self, error: HccnError) -> bool:
-        """Does the failure lie at the end that tells it, rather than anywhere between the two?"""
+        """Return True if the cause of the failure is on the side that reports it, and not anywhere between the two."""
         return error.code not in _OF_BOTH_ENDS
 
     def samples(self, result: Result, device: int = 0) -> List[Dict[str, object]]:
-        """The samples of a finished client. Raises HccnError."""
+        """Return the samples of a finished client. Raises HccnError."""
         return [sample_of(document_of(result))]
 
 
 def document_of(result: Result) -> Mapping[str, Any]:
-    """What iperf3 printed, of a run that ended well. Raises HccnError."""
+    """Return the JSON document of a successful run. Raises HccnError."""
     if result.timed_out:
         raise HccnError("iperf3_timeout", "no end within %.0f s: %s" % (result.duration_s, " ".join(result.argv)), "the other end may have died or hung")
     if result.rc < 0:
@@ -154,7 +154,10 @@ def document_of(result: Result) -> Mapping[str, Any]:
 
 
 def sample_of(document: Mapping[str, Any]) -> Dict[str, object]:
-    """What arrived: of both directions together where both were measured. ``size_bytes``: of a write call. Raises ParseError, HccnError ``no_traffic``."""
+    """Return the sample with the received bandwidth, the sum if both directions were measured. ``size_bytes``: of a write call.
+
+    Raises ParseError, HccnError ``no_traffic``.
+    """
     try:
         size = document["start"]["test_start"]["blksize"]
         end = document["end"]
@@ -169,6 +172,6 @@ def sample_of(document: Mapping[str, Any]) -> Dict[str, object]:
 
 
 def parse_version(text: str) -> str:
-    """``3.12`` of what ``iperf3 --version`` prints; empty where it tells none."""
+    """Return the version in the output of ``iperf3 --version``, such as ``3.12``; empty if there is none."""
     words = text.split()
     return words[1] if len(words) > 1 and words[0] == "iperf" else ""

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Does a server listen? perftest and iperf3 tell nothing before they end, so the kernel is asked for its sockets.
+"""Find out from the kernel whether a server listens, since perftest and iperf3 print nothing before they end.
 
 Connecting to find out would use the server up: it takes one client. Asked by netlink (sock_diag(7)) the kernel looks at listening sockets only. Where
 it has no such answer, or not for the server's network namespace, its tables are read (Documentation/networking/proc_net_tcp.rst): that costs milliseconds
@@ -37,7 +37,7 @@ _SOCKET = re.compile(r"socket:\[(\d+)\]")
 
 
 def listening(table: str, port: int) -> Set[int]:
-    """Inodes of the sockets that listen at ``port``, of the text of ``/proc/net/tcp`` or ``tcp6``."""
+    """Return the inodes of the sockets that listen on ``port``, from the text of ``/proc/net/tcp`` or ``tcp6``."""
     found = set()
     for line in table.splitlines()[1:]:
         words = line.split()
@@ -47,7 +47,7 @@ def listening(table: str, port: int) -> Set[int]:
 
 
 class Listener(NamedTuple):
-    """A socket that listens; ``pid`` and ``name`` of its process are None where this user, or this container, does not see it."""
+    """A listening socket; ``pid`` and ``name`` of its process are None where the process is not visible to this user or in this container."""
 
     pid: Optional[int]
     name: Optional[str]
@@ -59,7 +59,7 @@ class Listener(NamedTuple):
 
 
 def listeners(address: str, port: int, proc: str = "/proc") -> List[Listener]:
-    """Who keeps others from listening at ``address`` and ``port`` in this network namespace."""
+    """Return the listeners that occupy ``address`` and ``port`` in this network namespace."""
     owners = {inode: uid for name in ("tcp", "tcp6") for inode, uid in _in_the_way("%s/self/net/%s" % (proc, name), address, port)}
     found = []
     for pid in procfs.pids(proc) if owners else ():
@@ -69,7 +69,7 @@ def listeners(address: str, port: int, proc: str = "/proc") -> List[Listener]:
 
 
 def _in_the_way(path: str, address: str, port: int) -> Iterator[Tuple[int, int]]:
-    """Inode and user id of the sockets of a table that listen at the port, by this address or by all."""
+    """Yield inode and user id of the sockets of a table that listen on the port, at this address or at all."""
     try:
         with open(path, encoding="ascii", errors="replace") as table:
             lines = table.read().splitlines()[1:]
@@ -84,7 +84,7 @@ def _in_the_way(path: str, address: str, port: int) -> Iterator[Tuple[int, int]]
 
 
 def _address(text: str) -> _Address:
-    """As the kernel prints it: words of 32 bits in the order of this machine's bytes. An IPv4 address in one of IPv6 is itself."""
+    """Parse an address as the kernel prints it, in words of 32 bits in host byte order. An IPv4-mapped address becomes the IPv4 address."""
     found = ipaddress.ip_address(b"".join(struct.pack("=I", int(text[start:start + 8], 16)) for start in range(0, len(text), 8)))
     return getattr(found, "ipv4_mapped", None) or found
 
@@ -105,16 +105,16 @@ def _user(uid: int) -> str:
 
 
 def listens(pid: int, port: int, proc: str = "/proc") -> bool:
-    """Does the process, or a child of its process group, listen at ``port``? By its own network namespace, so that a server in a container is seen.
+    """Return True if the process, or a child in its process group, listens on ``port`` in its network namespace, which may be that of a container.
 
-    A socket of somebody else at that port does not count. False where the process is gone.
+    Sockets of other processes on that port do not count. Return False if the process is gone.
     """
     own = {inode for member in _group(pid, proc) for inode in _sockets(member, proc)}
     return bool(own) and any(own & found for found in _listening(pid, port, proc))
 
 
 def _listening(pid: int, port: int, proc: str) -> Iterator[Set[int]]:
-    """Of IPv4, then of IPv6."""
+    """Yield the inodes of listening sockets of IPv4, then of IPv6."""
     near = proc == "/proc" and _namespace(proc, "self") == _namespace(proc, str(pid))
     for family, name in ((socket.AF_INET, "tcp"), (socket.AF_INET6, "tcp6")):
         told = by_netlink(family, port) if near else None
@@ -137,7 +137,7 @@ def _by_table(path: str, port: int) -> Set[int]:
 
 
 def by_netlink(family: int, port: int) -> Optional[Set[int]]:
-    """Inodes of the sockets of this network namespace that listen at ``port``; None where the kernel does not tell (no module tcp_diag)."""
+    """Return the inodes of the sockets of this network namespace that listen on ``port``; None where the kernel lacks the module tcp_diag."""
     asked = _ASKED.pack(family, socket.IPPROTO_TCP, 0, _LISTENING, struct.pack("!H", port))
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as line:
@@ -165,7 +165,7 @@ def _told(line: socket.socket, port: int) -> Optional[Set[int]]:
 
 
 def _group(pid: int, proc: str) -> Set[int]:
-    """The processes of the group that ``pid`` leads, itself among them."""
+    """Return the processes of the group that ``pid`` leads, including itself."""
     members = {pid}
     for one in procfs.pids(proc):
         try:

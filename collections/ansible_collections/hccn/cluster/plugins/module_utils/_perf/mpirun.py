@@ -21,12 +21,12 @@ MPICH = "mpich"
 OPENMPI = "openmpi"
 
 PREFIXES = ("/usr/local/mpich", "/usr/local/openmpi")
-"""Where hccl_test's manual installs them."""
+"""Install folders of the manual of hccl_test."""
 TRANSPORT_PREFIXES = ("UCX_", "FI_")
 ALONE_SECONDS = 60
-"""Behind the limit of a run: the launcher needs less to end the ranks that it can reach."""
+"""Added to the limit of a run: the launcher needs less time to end the ranks that it can reach."""
 LAUNCHER_PREFIXES = ("HYDRA_", "MPICH_", "MPIR_", "OMPI_", "PMIX_", "PRTE_")
-"""Variables that the launcher reads itself: the ranks need not see them."""
+"""Prefixes of variables that only the launcher reads; the ranks do not need them."""
 ALLOWED_NAMES = ("PATH", "LD_LIBRARY_PATH")
 
 # MPICH 5 / MPICH 4 / MPICH 3 tell a rank its host, as the host file has it, under these names.
@@ -50,7 +50,7 @@ class Launcher:
 
 
 def parse_version(path: str, text: str) -> Launcher:
-    """Reads ``mpirun --version``. Raises HccnError unknown_mpi."""
+    """Parse the output of ``mpirun --version``. Raises HccnError ``unknown_mpi``."""
     for flavour, pattern in _VERSIONS:
         match = pattern.search(text)
         if match:
@@ -59,7 +59,7 @@ def parse_version(path: str, text: str) -> Launcher:
 
 
 def candidates(name: str, path: str) -> List[str]:
-    """Where an mpirun may be: a path as it is, a bare name in ``path`` (a PATH) and then at the places of hccl_test's manual."""
+    """Return where an mpirun may be: a path unchanged, a bare name in ``path`` (a PATH) and then in the folders of the manual of hccl_test."""
     if os.sep in name:
         return [name]
     folders = [folder for folder in path.split(os.pathsep) if folder] + [prefix + "/bin" for prefix in PREFIXES]
@@ -67,7 +67,7 @@ def candidates(name: str, path: str) -> List[str]:
 
 
 def check_hosts(flavour: str, hosts: Sequence[str]) -> None:
-    """Raises InputError for a host that the host file cannot hold, or that stands there twice."""
+    """Raise InputError for a host that the host file cannot contain, or that is listed twice."""
     for index, host in enumerate(hosts):
         if flavour == MPICH and ":" in host:
             raise InputError("hosts[%d]: MPICH's host file takes no IPv6 address (%s)" % (index, host), "use IPv4 addresses, names, or Open MPI")
@@ -78,7 +78,7 @@ def check_hosts(flavour: str, hosts: Sequence[str]) -> None:
 
 
 def check_environment(environment: Mapping[str, str], own: Sequence[str]) -> None:
-    """Raises InputError for a variable that is not the tool's (``own``: what its names begin with) or the launcher's business."""
+    """Raise InputError for a variable that belongs neither to the tool (``own``: prefixes of its variables) nor to the launcher."""
     prefixes = tuple(own) + TRANSPORT_PREFIXES + LAUNCHER_PREFIXES
     for name in environment:
         if name not in ALLOWED_NAMES and not name.startswith(prefixes):
@@ -87,19 +87,19 @@ def check_environment(environment: Mapping[str, str], own: Sequence[str]) -> Non
 
 
 def recorded(environment: Mapping[str, str], prefix: str) -> Dict[str, str]:
-    """What of the environment may be kept: others may hold paths, keys or options of logins."""
+    """Return the variables that a record may contain; others may contain paths, keys or login options."""
     return {name: environment[name] for name in sorted(environment) if name.startswith(prefix)}
 
 
 def hostfile_text(flavour: str, hosts: Sequence[str], ranks_per_host: int) -> str:
-    """``10.0.0.1:8`` lines for MPICH, ``10.0.0.1 slots=8`` lines for Open MPI, in rank order."""
+    """Return the host file: ``10.0.0.1:8`` lines for MPICH, ``10.0.0.1 slots=8`` lines for Open MPI, in rank order."""
     line = "%s:%d\n" if flavour == MPICH else "%s slots=%d\n"
     return "".join(line % (host, ranks_per_host) for host in hosts)
 
 
 def command(launcher: Launcher, ranks: int, argv: Sequence[str], hostfile: str = "", as_root: bool = False,
             environment: Sequence[str] = (), show_map: bool = False) -> List[str]:
-    """The whole command line. ``hostfile`` empty: this host alone, no ssh. ``environment``: names that the ranks must see."""
+    """Return the whole command line. ``hostfile`` empty: this host alone, no ssh. ``environment``: names that the ranks must see."""
     if launcher.flavour == MPICH:
         return [launcher.path] + (["-f", hostfile] if hostfile else []) + ["-n", str(ranks)] + list(argv)
     whole = [launcher.path] + (["--hostfile", hostfile] if hostfile else ["--oversubscribe"])
@@ -112,22 +112,22 @@ def command(launcher: Launcher, ranks: int, argv: Sequence[str], hostfile: str =
 
 
 def timeout_environment(seconds: int) -> Dict[str, str]:
-    """Makes either launcher end its ranks on all hosts by itself."""
+    """Return the variable by which either launcher ends its ranks on all hosts by itself."""
     return {"MPIEXEC_TIMEOUT": str(seconds)}
 
 
 def limited(seconds: int) -> List[str]:
-    """Words before the program: the ranks of a host that nobody can reach any more end there by themselves, when all others have had their time."""
+    """Return words to put before the program, so that ranks on an unreachable host end by themselves some time after the limit."""
     return ["timeout", "-s", "KILL", str(seconds + ALONE_SECONDS)]
 
 
 def placement_argv() -> List[str]:
-    """A program that every host has and that says where each rank is; it ends with 1, since not all names are set."""
+    """Return a command that exists on every host and prints the host of each rank. It exits with 1, since not all names are set."""
     return ["printenv"] + list(_HOST_VARIABLES)
 
 
 def parse_placement(flavour: str, stdout: str, hosts: Sequence[str]) -> Dict[str, int]:
-    """Ranks by host, of the run of ``placement_argv``; Open MPI says it in its map. Hosts of ``hosts`` without a rank count 0."""
+    """Return the ranks by host from the run of ``placement_argv``; Open MPI prints a map. Hosts without a rank count 0."""
     found = dict.fromkeys(hosts, 0)
     if flavour == MPICH:
         for line in stdout.split():
@@ -139,5 +139,5 @@ def parse_placement(flavour: str, stdout: str, hosts: Sequence[str]) -> Dict[str
 
 
 def misplaced(placement: Mapping[str, int], hosts: Sequence[str], ranks_per_host: int) -> List[Tuple[str, int]]:
-    """``(host, ranks)`` of every host whose ranks are not as asked; empty when all is well."""
+    """Return ``(host, ranks)`` of every host with another number of ranks than requested."""
     return [(host, count) for host, count in placement.items() if count != (ranks_per_host if host in hosts else 0)]

@@ -37,12 +37,12 @@ _OF_BOTH_ENDS = perftest_text.OF_BOTH_ENDS | {perftest_report.TIMEOUT, perftest_
 
 
 def validate(options: Options) -> None:
-    """Raises InputError for what perftest would refuse, or take and not mean."""
+    """Raise InputError for options that perftest would refuse or silently ignore."""
     perftest_options.validate(options, "perftest", LIMITS + (Limit("gid_index", "-x", 0, MAX_GID_INDEX),))
 
 
 def arguments(options: Options, rdma_device: RdmaDevice, port: int, address: str) -> Tuple[str, ...]:
-    """The command line of the server at ``address``; the client's has ``address`` behind it.
+    """Return the command line of the server at ``address``; the client appends ``address`` to it.
 
     Bandwidth is asked for in Gbit/s, of both ends. ``-F``: no warnings about the CPU's clock in between.
     """
@@ -54,10 +54,10 @@ def arguments(options: Options, rdma_device: RdmaDevice, port: int, address: str
 
 
 class Perftest(HostServer):
-    """perftest as the pair runner uses it."""
+    """perftest as the pair runner uses it, on the RDMA devices of a host."""
 
     def __init__(self, options: Options, rdma_devices: Mapping[int, RdmaDevice], version: str = "", base_port: int = BASE_PORT) -> None:
-        """``rdma_devices``: this host's, by the number that the plan gives the device. Raises InputError."""
+        """``rdma_devices``: those of this host, by device number of the plan. Raises InputError."""
         validate(options)
         self._options = options
         self._rdma_devices = rdma_devices
@@ -65,47 +65,47 @@ class Perftest(HostServer):
         super().__init__(base_port)
 
     def varied(self, changes: Mapping[str, int]) -> "Perftest":
-        """The same with other options (``Options.varied``). Raises InputError."""
+        """Return the same tool with other options (``Options.varied``). Raises InputError."""
         return Perftest(self._options.varied(changes), self._rdma_devices, self._version, self._base_port)
 
     def moved(self, device: int, planned: str) -> Optional[HccnError]:
-        """None: the addresses of a host's own ports are not asked for again."""
+        """Return None: the addresses of the ports of a host are not checked again."""
         return None
 
     def about(self, device: int) -> Mapping[str, Any]:
-        """What a record's ``context`` tells of this host's end. A rate only of hardware: that of software RoCE is made up."""
+        """Return the ``context`` of a record for this device. The line rate is omitted for software RoCE, which invents one."""
         port = self._rdma_devices[device].port
         found = {"driver": port.driver, "firmware": port.firmware, "line_rate_gbit_s": port.rate_gbit_s if port.pci_address else None}
         return {name: value for name, value in found.items() if value is not None}
 
     def describe(self) -> Mapping[str, Any]:
-        """The fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
+        """Return the fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
         options = self._options
         tool = {"name": options.program, "version": self._version} if self._version else {"name": options.program}
         return {"tool": tool, "operation": options.operation, "measure": options.measure, "options": options.as_dict()}
 
     def server(self, device: int, address: str) -> Tuple[str, ...]:
-        """argv of the server on ``device``, whose address it is."""
+        """Return argv of the server on ``device``, whose address it is."""
         return arguments(self._options, self._rdma_devices[device], self.port(device), address)
 
     def client(self, device: int, address: str, target: int) -> Tuple[str, ...]:
-        """argv of the client on ``device``, which connects to ``address``, the server on the device ``target`` of its host."""
+        """Return argv of the client on ``device``, which connects to ``address``, the server on the device ``target`` of its host."""
         return arguments(self._options, self._rdma_devices[device], self.port(target), address) + (address,)
 
     def failure(self, result: Result) -> Optional[HccnError]:
-        """Why a finished test failed, None where it did not; for a server, whose report need not hold a table."""
+        """Return why a finished test failed, or None. Also for a server, whose report need not contain a table."""
         return perftest_report.error_of(result)
 
     def may_retry(self, error: HccnError) -> bool:
-        """Is the failure one that passes?"""
+        """Return True for a transient failure."""
         return error.code in (perftest_text.CONNECTION_REFUSED, "clock_not_measured")
 
     def of_one_end(self, error: HccnError) -> bool:
-        """Does the failure lie at the end that tells it, rather than anywhere between the two?"""
+        """Return True if the cause of the failure is on the side that reports it, and not anywhere between the two."""
         return error.code not in _OF_BOTH_ENDS
 
     def samples(self, result: Result, device: int) -> List[Dict[str, object]]:
-        """The samples of a client that finished on ``device``. Raises HccnError."""
+        """Return the samples of a client that finished on ``device``. Raises HccnError."""
         rdma_device = self._rdma_devices[device]
         asked = Asked(self._options, rdma_device.port.device, rdma_device.gid_index, rdma_device.link_type)
         return [row.as_sample() for row in perftest_report.judged(result, asked)]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a test of perftest measures: the options that linux-rdma/perftest and the NPU's own (roce_test) have in common, and what neither takes."""
+"""The options of a perftest that linux-rdma/perftest and that of the NPU (roce_test) have in common, and their limits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .._core.errors import InputError
 OPERATIONS = ("write", "read", "send")
 MEASURES = ("bandwidth", "latency")
 MTUS = (256, 512, 1024, 2048, 4096)
-"""What RDMA knows (enum ibv_mtu). No release refuses another one on its command line."""
+"""The values of enum ibv_mtu. No release refuses other values on its command line."""
 
 ALL_SIZES = tuple(2 ** power for power in range(1, 24))
-"""What ``-a`` measures, in bytes."""
+"""The sizes that ``-a`` measures, in bytes."""
 
 
 class Limit(NamedTuple):
@@ -30,7 +30,7 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True)
 class Options:
-    """What is measured; None leaves a value to the tool (65536 bytes for bandwidth, 2 for latency; 1 queue pair)."""
+    """The options of a measurement; None leaves a value to the tool (65536 bytes for bandwidth, 2 for latency; 1 queue pair)."""
 
     operation: str = "write"
     measure: str = "bandwidth"
@@ -51,7 +51,7 @@ class Options:
         return "ib_%s_%s" % (self.operation, "bw" if self.measure == "bandwidth" else "lat")
 
     def as_dict(self) -> Dict[str, Any]:
-        """The options of a record: what was given."""
+        """Return the options that were given, as in a record."""
         names = ("size_bytes", "iterations", "duration_s", "qps", "mtu", "gid_index", "traffic_class", "source_port")
         given = {name: getattr(self, name) for name in names}
         given["all_sizes"] = self.all_sizes or None
@@ -59,13 +59,13 @@ class Options:
         return {name: value for name, value in given.items() if value is not None}
 
     def varied(self, changes: Mapping[str, int]) -> "Options":
-        """The same test by another way through the fabric: other ``qps`` or ``source_port``. Latency is measured with one queue pair whatever is asked."""
+        """Return the same test with other ``qps`` or ``source_port``, for another path through the fabric. Latency always uses one queue pair."""
         wanted: Dict[str, Any] = {name: value for name, value in changes.items() if not (name == "qps" and self.measure == "latency")}
         return replace(self, **wanted)
 
 
 def validate(options: Options, tool: str, limits: Sequence[Limit]) -> None:
-    """Raises InputError for what ``tool`` would refuse, or take and not mean."""
+    """Raise InputError for options that ``tool`` would refuse or silently ignore."""
     if options.operation not in OPERATIONS or options.measure not in MEASURES:
         raise InputError("%s knows the operations %s and the measures %s" % (tool, ", ".join(OPERATIONS), ", ".join(MEASURES)))
     for name, flag, low, high in limits:
@@ -87,7 +87,7 @@ def validate(options: Options, tool: str, limits: Sequence[Limit]) -> None:
 
 
 def words(options: Options, limits: Sequence[Limit], both: str = "-b") -> List[str]:
-    """The options as words of a command line, the same on both ends. ``both``: the flag of both directions at once."""
+    """Return the options as words of a command line, the same on both sides. ``both``: the flag for both directions at once."""
     found = ["-a"] if options.all_sizes else []
     found += [both] if options.bidirectional else []
     for name, flag, _low, _high in limits:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The report of a finished perftest: is it of the test that was asked for, and did it end well?
+"""Judge the report of a finished perftest: whether the requested test ran, and whether it succeeded.
 
 Exit status 0 proves little: the two ends may be given different sizes, iterations, directions or units, and both end with 0 and print the
 client's. So what ran is read back from the report. The printed unit is believed of the end that printed it, and only if the message rate agrees.
@@ -46,14 +46,14 @@ class PerftestReport:
     rows: Tuple[PerftestRow, ...]
 
     def number(self, setting: str) -> Optional[int]:
-        """``4096`` of ``Mtu : 4096[B]``; None where the report does not tell."""
+        """Return ``4096`` for ``Mtu : 4096[B]``; None where the report lacks the value."""
         found = _NUMBER.match(self.settings.get(setting, ""))
         return count_of(found.group(0)) if found else None
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What one end was told: the options, and the RDMA device with its GID (None: perftest's choice) and link type, in perftest's words."""
+    """The requested test of one side: the options, and the RDMA device with its GID (None: chosen by perftest) and its link type as perftest names it."""
 
     options: Options
     device: str
@@ -62,7 +62,7 @@ class Asked:
 
 
 def parse(text: str) -> PerftestReport:
-    """What perftest printed to standard output. Raises ParseError for a table that is not known."""
+    """Parse the standard output of perftest. Raises ParseError for an unknown table."""
     head, mark, table = text.partition("#bytes")
     title = _TITLE.search(head)
     settings: Dict[str, str] = {}
@@ -74,13 +74,13 @@ def parse(text: str) -> PerftestReport:
 
 
 def parse_version(text: str) -> str:
-    """``6.06`` of what ``ib_write_bw --version`` prints (with exit status 1); empty where it tells none."""
+    """Return the version in the output of ``ib_write_bw --version`` (which exits with 1), such as ``6.06``; empty if there is none."""
     found = _VERSION.search(text)
     return found.group(1) if found else ""
 
 
 def error_of(result: Result) -> Optional[HccnError]:
-    """Why a perftest failed, None where it ended well; for either end. A server's report need not hold a table."""
+    """Return why a perftest failed, or None, for either side. The report of a server need not contain a table."""
     if result.timed_out:
         return HccnError(TIMEOUT, "no end within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
                          "the other end may have died, hung, or been given other options; perftest holds its output back, so it is lost")
@@ -95,7 +95,7 @@ def error_of(result: Result) -> Optional[HccnError]:
 
 
 def judged(result: Result, asked: Asked) -> Tuple[PerftestRow, ...]:
-    """The rows of a finished client. Raises HccnError, also where something else than what was asked for ran."""
+    """Return the rows of a finished client. Raises HccnError, also where the test that ran is not the requested one."""
     error = error_of(result)
     if error is not None:
         raise error
@@ -112,7 +112,7 @@ def judged(result: Result, asked: Asked) -> Tuple[PerftestRow, ...]:
 
 
 def differing(report: PerftestReport, asked: Asked) -> List[str]:
-    """What ran and was not asked for, a sentence each; what the report does not tell is not judged."""
+    """Return a sentence for each difference between the requested test and the one that ran. Values that the report lacks are not judged."""
     options = asked.options
     pairs: Sequence[Tuple[str, object, object]] = (
         ("test", options.program, report.program),

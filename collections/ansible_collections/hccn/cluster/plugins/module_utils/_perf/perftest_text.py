@@ -21,7 +21,7 @@ _GBIT_S = {"Gb": 1.0, "MB": 8 * 1.048576 / 1000, "MiB": 8 * 1.048576 / 1000}
 
 
 class Failure(NamedTuple):
-    """``text`` is looked for inside a line. ``here``: the failure lies at the end that tells it, not anywhere between the two."""
+    """``text`` is searched for inside a line. ``here``: the cause is on the side that reports it, not anywhere between the two."""
 
     text: str
     code: str
@@ -73,7 +73,7 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("Parser function exited with Error", "bad_option", "this version of perftest does not take one of the options", True),
 )
 OF_BOTH_ENDS = frozenset(failure.code for failure in FAILURES if not failure.here)
-"""Codes of failures that may lie at either end, or between them."""
+"""Codes of failures whose cause may be on either side, or between them."""
 
 # The three forms of up to 25.07, of 25.10 and from 26.01 on, each with the number that enum ibv_wc_status gives.
 _COMPLETION = re.compile(r"Failed status(?:-[^(]*\((?P<named>\d+)\)| (?P<bare>\d+)): (?:qp_num \d+ )?wr_id \d+ syndrom (?P<syndrome>0x[0-9a-f]+)")
@@ -89,7 +89,7 @@ _COMPLETION_CODES = {
 
 
 def failure_in(text: str) -> Optional[HccnError]:
-    """The first known failure that the report tells of, None where there is none."""
+    """Return the first known failure in the report, or None."""
     completion = _COMPLETION.search(text)
     if completion:
         status = count_of(completion.group("named") or completion.group("bare"))
@@ -112,7 +112,7 @@ _ORDINARY = re.compile(
 
 
 def first_words(text: str) -> str:
-    """The first line that tells a reason, for reports that are not understood."""
+    """Return the first line that states a reason, for unknown reports."""
     lines = [line.strip(" -*\t") for line in text.splitlines()]
     return next((beginning(line, 160) for line in lines if _ORDINARY.fullmatch(line) is None), "the report names no reason")
 
@@ -140,7 +140,7 @@ class PerftestRow:
     messages_mpps: Optional[float] = None
 
     def as_sample(self) -> Dict[str, object]:
-        """As in the samples of a record."""
+        """Return the row as a sample of a record."""
         sample: Dict[str, object] = {"size_bytes": self.size_bytes, "iterations": self.iterations}
         if self.bandwidth_gbit_s is not None:
             sample["bandwidth_gbit_s"] = self.bandwidth_gbit_s
@@ -150,7 +150,7 @@ class PerftestRow:
 
 
 def parse_rows(text: str) -> Tuple[PerftestRow, ...]:
-    """The rows of the table, none where there is no table. Raises ParseError for a heading that is not known."""
+    """Return the rows of the table, none if there is no table. Raises ParseError for an unknown heading."""
     columns: List[str] = []
     rows: List[PerftestRow] = []
     for line in text.splitlines():

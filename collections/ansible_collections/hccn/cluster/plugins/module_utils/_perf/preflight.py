@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What this host lacks of what a measurement needs, and how to get it: programs, drivers of RDMA devices, and for each address a device that works."""
+"""Check this host for the programs, RDMA drivers and devices that a measurement needs, and name the packages that are missing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Runner = Callable[[Sequence[str], float], process.Result]
 
 
 def probe(params: Mapping[str, Any]) -> Dict[str, Any]:
-    """perf_tools_info as a whole. Starts each tool once, with ``--version``."""
+    """Return the values of perf_tools_info. Starts each tool once, with ``--version``."""
     with Guard():
         return found_here(params, process.run)
 
@@ -79,7 +79,7 @@ def _iperf3(name: str, root: str, run: Runner) -> Probed:
 
 
 def _mpi(name: str, root: str, run: Runner) -> Probed:
-    """Both call themselves mpirun: which one it is, it says itself."""
+    """Find the launcher of this flavour. Both are called mpirun; the version output says which one it is."""
     places = [place for program in MPI_PROGRAMS for place in mpirun.candidates(program, os.environ.get("PATH", ""))]
     places += [os.path.join(folder, MPI_PROGRAMS[0]) for folder in MPI_FOLDERS]
     for path in dict.fromkeys(place for place in places if os.access(place, os.X_OK)):
@@ -93,7 +93,7 @@ def _mpi(name: str, root: str, run: Runner) -> Probed:
 
 
 def _rdma(name: str, root: str, run: Runner) -> Probed:
-    """The user-space drivers: without them libibverbs finds no device, whatever the kernel has."""
+    """Find the user-space drivers, without which libibverbs finds no device."""
     folder = os.path.join(root, PROVIDERS)
     drivers = [entry for entry in (os.listdir(folder) if os.path.isdir(folder) else ()) if entry.endswith(".driver")]
     return (folder, None, []) if drivers else (None, None, ["drivers of libibverbs (/%s)" % PROVIDERS])
@@ -117,7 +117,7 @@ def _missing(tool: Mapping[str, Any], root: str, command: Sequence[str]) -> Prob
 
 
 def _devices(addresses: Sequence[str], rdma: bool, root: str, found: Sequence[Problem]) -> List[Dict[str, Any]]:
-    """Each address as a device to measure with, numbered in the order given, in the form of device_info; ``errors``: why that cannot go well."""
+    """Return a device for each address, numbered in the order given, in the form of device_info; ``errors``: why it cannot be measured."""
     ports = read_ports(root) if rdma and addresses else []
     general = [{"topic": "tool", "code": problem.rule, "message": "%s (%s)" % (problem.message, problem.hint)} for problem in found]
     return [{"id": number, "address": address, "errors": general + (_rdma_errors(ports, address, root) if rdma else [])}
@@ -136,7 +136,7 @@ def _rdma_errors(ports: Sequence[RdmaPort], address: str, root: str) -> List[Dic
 
 def prepare(options: Options, addresses: Mapping[int, str], names: Mapping[int, str], root: str = "/", base_port: int = BASE_PORT,
             run: Runner = process.run) -> Tuple[Perftest, List[Problem]]:
-    """The tool for this host's devices, and why a test with it cannot but fail (empty where it may go well).
+    """Return the tool for the devices of this host, and the problems that make every test with it fail.
 
     ``addresses``: by the number that the plan gives a device; ``names``: of the RDMA devices, by the same, where the address does not say enough.
     Starts ``PROGRAM --version``. Raises HccnError for a missing program, device or GID, InputError for the options.

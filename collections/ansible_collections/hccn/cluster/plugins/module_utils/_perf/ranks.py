@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The ranks of one run on all hosts, found by the run's mark in their environment: how they are, and their end.
+"""Probe and end the ranks of a run on all hosts. They are found by the mark of the run in their environment.
 
-A collective in which one rank stands still stands still as a whole, and no rank's output tells which one it is. The state of the processes does.
+If one rank of a collective stops, the whole collective stops, and the output of no rank names it. The state of the processes does.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _SCRIPT = (
     'if [ "$2" = end ]; then kill -KILL "${folder#/proc/}" 2>/dev/null; fi; '
     'if [ -n "$rank" ]; then echo "rank $rank $state"; fi; done; exit 0'
 )
-"""One line, since not every login shell takes more between quotes."""
+"""A single line, since not every login shell accepts line breaks in quotes."""
 PROBE, END = "probe", "end"
 
 
 @dataclass(frozen=True)
 class RankStates:
-    """``states``: of the processes of each rank that was found; ``silent``: hosts that could not be asked, and why."""
+    """``states``: those of the processes of each rank that was found; ``silent``: hosts that did not answer, and why."""
 
     states: Mapping[int, Set[str]] = field(default_factory=dict)
     silent: Mapping[str, HccnError] = field(default_factory=dict)
 
 
 def probe(login: Login, hosts: Sequence[str], mark: str, what: str = PROBE) -> RankStates:
-    """Asks all hosts; with END every process of the run that is found is killed, by its pid. A host that does not answer is told, not raised."""
+    """Probe the ranks on all hosts; with END kill every process of the run by its pid. Hosts that do not answer are returned as ``silent``."""
     try:
         answers = ssh_login.ask(login, hosts, ["sh", "-c", _SCRIPT, what, "%s=%s" % (process.MARK, mark), what])
     except HccnError as error:
@@ -55,20 +55,20 @@ def probe(login: Login, hosts: Sequence[str], mark: str, what: str = PROBE) -> R
 
 
 def end(login: Login, hosts: Sequence[str], mark: str) -> RankStates:
-    """Ends what a run left on its hosts, and nobody else's."""
+    """End the processes that a run left on its hosts, and no others."""
     return probe(login, hosts, mark, END)
 
 
 @dataclass(frozen=True)
 class Suspects:
-    """``hosts`` by their names in the record; ``sentence`` says what is known of each, empty where nothing is."""
+    """``hosts`` by their names in the record; ``sentence`` describes each of them and is empty if there are none."""
 
     hosts: Tuple[str, ...] = ()
     sentence: str = ""
 
 
 def suspects(seen: RankStates, ranks: int, addresses: Sequence[str], host_of: Callable[[int], str], names: Mapping[str, str]) -> Suspects:
-    """Who holds up a run that does not end. ``host_of``: the name of a rank's host; ``names``: by address. Nothing where nobody could be seen."""
+    """Return the hosts that block a run. ``host_of``: the name of the host of a rank; ``names``: by address. Without any rank state, only silent hosts."""
     found: Dict[str, List[str]] = {}
     for address in addresses:
         if address in seen.silent:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which RDMA device, port and GID of this host a test uses, and whether it can: asked once, before anything is started.
+"""Choose the RDMA device, port and GID of this host for a test, and check them, once before the first test.
 
-The index of a GID moves when addresses or VLANs come and go, so it is looked for: RoCE v2, this address, this network device.
+The index of a GID changes when addresses or VLANs are added or removed, so it is searched by type (RoCE v2), address and network device.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .._device.rdma_sysfs import ACTIVE, ETHERNET, ROCE_V2, Gid, RdmaPort
 from .perftest_options import ALL_SIZES, Options
 
 MAX_GID_INDEX = 64
-"""What perftest takes with -x (4.5 to 25.01); a table may be longer."""
+"""The largest index that perftest accepts with -x (4.5 to 25.01); a GID table may be longer."""
 
 DEFAULT_SIZE = 65536
 _BUFFER = 4096
@@ -27,20 +27,20 @@ _BUFFER = 4096
 
 @dataclass(frozen=True)
 class RdmaDevice:
-    """``gid_index`` None on InfiniBand, which needs none."""
+    """An RDMA port with the GID to use; ``gid_index`` is None on InfiniBand, which needs none."""
 
     port: RdmaPort
     gid_index: Optional[int]
 
     @property
     def link_type(self) -> str:
-        """In perftest's words."""
+        """The link layer as perftest names it."""
         return "Ethernet" if self.port.link_layer == ETHERNET else "IB"
 
 
 def find_device(ports: Sequence[RdmaPort], address: str, device: Optional[str] = None, number: Optional[int] = None, netdev: Optional[str] = None,
              gid_index: Optional[int] = None) -> RdmaDevice:
-    """The port that holds ``address``, among those of ``device``, ``number`` and ``netdev`` where these are given.
+    """Return the port that has ``address``, among those of ``device``, ``number`` and ``netdev`` where these are given.
 
     Raises HccnError ``no_rdma_device``, ``no_rdma_port``, ``no_gid``, ``gid_ambiguous``, each telling what is there.
     """
@@ -74,7 +74,7 @@ def _chosen(ports: Sequence[RdmaPort], device: Optional[str], number: Optional[i
 
 
 def _by_index(ports: Sequence[RdmaPort], address: str, index: int) -> RdmaDevice:
-    """The GID that was asked for; of several ports that which holds the address."""
+    """Return the requested GID; if several ports have that index, the one with the address."""
     found = [port for port in ports if any(gid.index == index for gid in port.gids)]
     if len(found) > 1:
         found = [port for port in found if any(gid.index == index and gid.address == address for gid in port.gids)]
@@ -104,6 +104,6 @@ def blockers(rdma_device: RdmaDevice, memlock: Optional[Memlock], options: Optio
 
 
 def pinned(options: Options) -> int:
-    """Bytes that perftest locks: its buffers are two messages long, a page at least, for each queue pair (perftest_resources.c)."""
+    """Return the bytes that perftest locks: its buffers are two messages long, a page at least, for each queue pair (perftest_resources.c)."""
     size = ALL_SIZES[-1] if options.all_sizes else options.size_bytes or DEFAULT_SIZE
     return 2 * max(size, _BUFFER) * (options.qps or 1)

@@ -39,22 +39,22 @@ LIMITS: Tuple[Limit, ...] = (
 
 RESET = ("-roce_test", "reset")
 SERVER_START_SECONDS = 4.0
-"""Nothing on the host shows that a device listens; drivers in the wild wait this long between server and client."""
+"""Pause between server and client: the host cannot see whether a device listens. Published scripts wait this long."""
 
 DEVICE_ERROR = 3
 ADDRESS_CHANGED = "address_changed"
-"""Of an end that another run gave another address meanwhile: nothing is known of its link."""
+"""Error code of a device whose address another run changed meanwhile. It says nothing about the link."""
 _GENERIC = ("tool_failed", "device_failed")
 _OF_BOTH_ENDS = perftest_text.OF_BOTH_ENDS | {"roce_test_timeout", "roce_test_failed", "no_rows", "no_traffic"}
 
 
 def validate(options: Options) -> None:
-    """Raises InputError for what roce_test would refuse, or take and not mean."""
+    """Raise InputError for options that roce_test would refuse or silently ignore."""
     perftest_options.validate(options, "roce_test", LIMITS)
 
 
 def arguments(options: Options, address: str, client: bool) -> Tuple[str, ...]:
-    """What follows ``hccn_tool -i N``. ``address`` is the server's: the client connects there, its family counts on both ends."""
+    """Return the arguments after ``hccn_tool -i N``. ``address`` is that of the server; its family applies to both sides."""
     words = ["-roce_test"] + (["-inet6"] if ":" in address else []) + [options.program] + perftest_options.words(options, LIMITS)
     if client:
         words += ["address", address]
@@ -69,7 +69,7 @@ _REPORT = "roce_report:"
 
 @dataclass(frozen=True)
 class Output:
-    """``start``: what the device said to the start, None where it was not reached; ``status``: its last word after that; ``report``: perftest's."""
+    """``start``: the answer of the device to the start, None if there is none; ``status``: its last status; ``report``: the report of perftest."""
 
     start: Optional[int]
     status: Optional[int]
@@ -77,7 +77,7 @@ class Output:
 
 
 def parse(stdout: str) -> Output:
-    """What roce_test prints, in its parts. Nothing is judged here."""
+    """Split the output of roce_test into its parts, without judging it."""
     head, mark, report = stdout.partition(_REPORT)
     start = _START.search(head)
     statuses = _STATUS.findall(head[start.end():]) if start else []
@@ -85,7 +85,7 @@ def parse(stdout: str) -> Output:
 
 
 def report_of(result: Result) -> str:
-    """The report of a test that ended well. Raises HccnError, by text and exit code, since either may tell of success alone."""
+    """Return the report of a successful test. Raises HccnError by text and exit code, since either alone may report success."""
     if result.timed_out:
         raise HccnError("roce_test_timeout", "no end within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
                         "the other end may have died, or the time is too short; the output is lost with the tool")
@@ -113,7 +113,7 @@ def _device_error(output: Output) -> Optional[HccnError]:
 
 
 def rows(result: Result) -> Tuple[perftest_text.PerftestRow, ...]:
-    """The rows of a finished client. Raises HccnError."""
+    """Return the rows of a finished client. Raises HccnError."""
     report = report_of(result)
     found = perftest_text.parse_rows(report)
     if not found:
@@ -129,24 +129,24 @@ def _last_line(result: Result) -> str:
 
 
 class RoceTest:
-    """The tool as the pair runner uses it; every tool of pairs has these members."""
+    """roce_test as the pair runner uses it; every tool that measures pairs has these members."""
 
     def __init__(self, tool: HccnTool, options: Options) -> None:
-        """Raises InputError for options outside the tool's limits."""
+        """Raise InputError for options outside the limits of the tool."""
         validate(options)
         self._tool = tool
         self._options = options
 
     def varied(self, changes: Mapping[str, int]) -> "RoceTest":
-        """The same with other options (``Options.varied``). Raises InputError."""
+        """Return the same tool with other options (``Options.varied``). Raises InputError."""
         return RoceTest(self._tool, self._options.varied(changes))
 
     def about(self, device: int) -> Mapping[str, Any]:
-        """Nothing that the tool tells without a call: what is known of an NPU comes with the task."""
+        """Return nothing: the plan provides what is known of an NPU."""
         return {}
 
     def moved(self, device: int, planned: str) -> Optional[HccnError]:
-        """The error of a device that has another address than the planned one now; None where it has that one, or does not say."""
+        """Return an error if the device no longer has the planned address; None if it has it, or does not report one."""
         try:
             found: str = parse_address(self._tool.query(device, "-ip", *(["-inet6"] if ":" in planned else []), "-g").stdout).address
         except HccnError as error:
@@ -159,32 +159,32 @@ class RoceTest:
                          "another run changes the NPUs of this host: measure again when that is over")
 
     def describe(self) -> Mapping[str, Any]:
-        """The fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
+        """Return the fields ``tool``, ``operation``, ``measure`` and ``options`` of a record."""
         options = self._options
         return {"tool": {"name": options.program}, "operation": options.operation, "measure": options.measure, "options": options.as_dict()}
 
     def server(self, device: int, address: str) -> Tuple[str, ...]:
-        """argv of the server on ``device``, whose address it is."""
+        """Return argv of the server on ``device``, whose address it is."""
         return self._tool.argv(device, *arguments(self._options, address, client=False))
 
     def client(self, device: int, address: str, target: int = 0) -> Tuple[str, ...]:
-        """argv of the client on ``device``, which connects to ``address``; each device has ports of its own, so the ``target`` there does not count."""
+        """Return argv of the client on ``device``, which connects to ``address``; each device has ports of its own, so the ``target`` there does not count."""
         return self._tool.argv(device, *arguments(self._options, address, client=True))
 
     def ready(self, device: int, pid: int) -> Optional[bool]:
-        """None: nothing on the host shows that a device listens, so a server is given its time."""
+        """Return None: the host cannot see whether a device listens, so the caller waits for a fixed time."""
         return None
 
     def cleanup(self, device: int) -> Tuple[str, ...]:
-        """argv that ends whatever test runs on ``device``."""
+        """Return argv that ends any test on ``device``."""
         return self._tool.argv(device, *RESET)
 
     def reset(self, device: int) -> None:
-        """Ends whatever test runs on ``device``. Raises HccnError."""
+        """End any test on ``device``. Raises HccnError."""
         self._tool.set(device, *RESET)
 
     def failure(self, result: Result) -> Optional[HccnError]:
-        """Why a finished test failed, None where it did not; for a server, whose report need not hold a table."""
+        """Return why a finished test failed, or None. Also for a server, whose report need not contain a table."""
         try:
             report_of(result)
         except HccnError as error:
@@ -192,13 +192,13 @@ class RoceTest:
         return None
 
     def may_retry(self, error: HccnError) -> bool:
-        """Is the failure one that passes: a server not yet up, a tool busy?"""
+        """Return True for a transient failure: a server that does not listen yet, a busy tool."""
         return error.code in (perftest_text.CONNECTION_REFUSED, BUSY)
 
     def of_one_end(self, error: HccnError) -> bool:
-        """Does the failure lie at the end that tells it, rather than anywhere between the two?"""
+        """Return True if the cause of the failure is on the side that reports it, and not anywhere between the two."""
         return error.code not in _OF_BOTH_ENDS
 
     def samples(self, result: Result, device: int = 0) -> List[Dict[str, object]]:
-        """The samples of a client that finished on ``device``. Raises HccnError."""
+        """Return the samples of a client that finished on ``device``. Raises HccnError."""
         return [row.as_sample() for row in rows(result)]
