@@ -17,15 +17,14 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import (
     conf,
     conf_check,
     failures,
+    hccn_tool,
     host,
     parse_950,
-    parse_hccs_ping,
     parse_network,
     parse_npu_smi,
     parse_port,
     parse_qos,
     parse_tls,
-    tool,
 )
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test_tool
 from tests.support import shared
@@ -103,7 +102,7 @@ def roce(text: str) -> Any:
 
 
 def ping(text: str) -> Any:
-    found = tool.ping_of(ran(text, 1))
+    found = hccn_tool.ping_of(ran(text, 1))
     return found.target, found.sent, found.received, found.times_ms, found.reasons
 
 
@@ -187,7 +186,7 @@ READ: dict[str, tuple[Callable[[str], Any], Any]] = {
     "hccn_tool/error__vm": (failure, "unsupported_in_vm"),
     "hccn_tool/gateway_g__8dev": (each(parse_network.parse_gateway, "default gateway"), ["11.12.165.1"] * 8),
     "hccn_tool/gateway_g__ipv6": (parse_network.parse_gateway, "fec0::1"),
-    "hccn_tool/hccs_ping_g__a3": (parse_hccs_ping.parse_hccs_ping, parse_hccs_ping.HccsPing(
+    "hccn_tool/hccs_ping_g__a3": (parse_network.parse_hccs_ping, parse_network.HccsPing(
         "192.2.3.199", 3, 3, 21.66, 22.553, 24.13, 24.13, 0, ())),
     "hccn_tool/ip_g__8dev_loop": (each(address, "ipaddr"), [(f"11.12.165.{80 + device}", "255.255.255.0") for device in range(8)]),
     "hccn_tool/ip_g__a2": (address, ("29.1.112.213", "255.255.0.0")),
