@@ -178,7 +178,7 @@ EXPECTED: dict[str, Any] = {
     "364": "fec_not_switchable",
     "366": "Bandwidth TX: 12345.67 MB/sec",
     "368": "invalid_parameters",
-    "370": True,
+    "370": "device hccp process: exist",
     "372": "Netdev status:Settings for eth0:",
     "374": "done",
     "376": "value_out_of_range",

@@ -17,6 +17,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import (
     conf,
     conf_check,
     failures,
+    hccn_tool,
     host,
     parse_950,
     parse_network,
@@ -24,7 +25,6 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device import (
     parse_port,
     parse_qos,
     parse_tls,
-    hccn_tool,
 )
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test_tool
 from tests.lib.project import shared

@@ -130,7 +130,7 @@ _VERY_LIKE = 0.85
 
 
 def _misspelt(setting: Setting) -> Iterator[Problem]:
-    """A key that nobody reads, and that is a slip away from one that is read."""
+    """Yield keys that the tool does not read and that resemble one that it reads."""
     like = [] if setting.key in KEYS or setting.key.startswith(_ROUTES) else difflib.get_close_matches(setting.key, KEYS, 1, _VERY_LIKE)
     if like:
         yield Problem("misspelt_key", "warning", "%s: hccn_tool is not known to read the key %s" % (setting.full_key, setting.key), device=setting.device,
@@ -201,7 +201,7 @@ def _absent_devices(found: Sequence[Setting], present: Sequence[int]) -> Iterato
 
 
 def check(text: str, present: Optional[Sequence[int]] = None) -> List[Problem]:
-    """All problems of a file, by rule and then by line; ``present``: the devices of the host, None where not known.
+    """Return all problems of a file, by rule and then by line; ``present``: the devices of the host, None if unknown.
 
     Beside NUL bytes the others are those of the text without them, which is what an edit makes of it.
     """
@@ -218,7 +218,7 @@ def check(text: str, present: Optional[Sequence[int]] = None) -> List[Problem]:
 
 
 def _values(entry: Mapping[str, Any]) -> Dict[str, str]:
-    """The keys of hccn.conf that an entry of ``config`` of device_network sets, by their names without the device."""
+    """Return the values that an entry of ``config`` of device_network sets in hccn.conf, by key without the device."""
     found: Dict[str, str] = {}
     for item in ITEMS:
         for option, key in zip(item.options, item.keys):
@@ -229,7 +229,7 @@ def _values(entry: Mapping[str, Any]) -> Dict[str, str]:
 
 
 def _loses_gateway(text: str, device: int, values: Mapping[str, str]) -> bool:
-    """Will an address that is not yet in the file take away the file's gateway, which lies outside of its network?"""
+    """Return True if a new address will remove the gateway of the file, which is outside the new network."""
     old = {key: conf.value_of(text, device, key) for key in ("address", "netmask", "gateway")}
     if old["gateway"] is None or "gateway" in values or not {"address", "netmask"} <= set(values):
         return False
@@ -255,7 +255,7 @@ def foreseen(text: str, config: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _identity(problem: Problem) -> Tuple[str, Optional[int], str]:
-    """Lines move when others go."""
+    """Return what identifies a problem; its line may change when others are removed."""
     return problem.rule, problem.device, problem.message
 
 

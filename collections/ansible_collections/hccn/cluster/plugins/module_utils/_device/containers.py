@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which running containers have NPUs: told by /proc alone, without asking a container engine."""
+"""Find the running containers that have NPUs, from /proc alone, without a container engine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HOST_NAME = re.compile("^v?davinci([0-9]+)$")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a cgroup path puts a process; ``container`` is the engine's full id (a name with lxc)."""
+    """The container of a cgroup path; ``container`` is the full id of the engine (a name with lxc)."""
 
     runtime: str
     container: str
@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Container:
-    """``container`` is the engine's id, or the mount namespace where no engine shows. ``pids``: holders of an NPU first, then by number."""
+    """``container`` is the id of the engine, or the mount namespace without an engine. ``pids``: processes that hold an NPU open first, then by number."""
 
     container: str
     runtime: str
@@ -57,7 +57,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Scan:
-    """``unseen``: processes that this user may not look at. ``hidden``: /proc does not even list those of other users."""
+    """``unseen``: processes that this user may not inspect. ``hidden``: /proc does not even list those of other users."""
 
     containers: Tuple[Container, ...]
     processes: int
@@ -85,7 +85,7 @@ def _place(path: str) -> Optional[Place]:
 
 
 def parse_cgroup(text: str) -> Optional[Place]:
-    """/proc/PID/cgroup: the innermost container on the first line that names one, None where none does."""
+    """Parse /proc/PID/cgroup; return the innermost container of the first line that names one, or None."""
     for line in text.splitlines():
         place = _place(line.split(":", 2)[-1])
         if place is not None:
@@ -94,7 +94,7 @@ def parse_cgroup(text: str) -> Optional[Place]:
 
 
 def place_of(pid: int, proc: str = "/proc") -> Optional[Place]:
-    """Where a process runs; None outside containers, and where it is gone or cannot be looked at."""
+    """Return the container of a process; None outside containers, and where the process is gone or cannot be read."""
     try:
         with open(os.path.join(proc, str(pid), "cgroup"), encoding="utf-8", errors="replace") as stream:
             return parse_cgroup(stream.read())
@@ -107,18 +107,18 @@ def _number(entry: os.stat_result) -> int:
 
 
 def _npus_in(directory: int) -> Set[int]:
-    """Device numbers of the character devices in a container's /dev, open as ``directory``, that have the name of an NPU."""
+    """Return the device numbers of the character devices named like an NPU in the /dev of a container, which is open as ``directory``."""
     names = filter(_NPU_NAME.match, os.listdir(directory))
     return {_number(os.stat(name, dir_fd=directory, follow_symlinks=False)) for name in names} - {0}
 
 
 def ids(numbers: Iterable[int], host: Mapping[int, int]) -> Set[int]:
-    """The host's ids of device numbers. Others are no NPUs: who has a user namespace may make files of any name, but no device files."""
+    """Return the ids of the host for device numbers. Others are not NPUs: in a user namespace one may create files of any name, but no device files."""
     return {host[number] for number in numbers if number in host}
 
 
 def host_npus(dev: str) -> Dict[int, int]:
-    """The ids of the host's NPUs by device number."""
+    """Return the ids of the NPUs of the host by device number."""
     found = {}
     for name in os.listdir(dev) if os.path.isdir(dev) else ():
         named = _HOST_NAME.match(name)
@@ -132,7 +132,7 @@ def host_npus(dev: str) -> Dict[int, int]:
 
 
 def _open_npus(process: str) -> Set[int]:
-    """Device numbers of the NPUs that a process holds open. Raises OSError."""
+    """Return the device numbers of the NPUs that a process holds open. Raises OSError."""
     found = set()
     for descriptor in os.listdir(process + "/fd"):
         path = "%s/fd/%s" % (process, descriptor)
@@ -145,7 +145,7 @@ def _open_npus(process: str) -> Set[int]:
 
 
 def _visible_npus(process: str) -> Set[int]:
-    """Device numbers of the NPUs in the /dev that a process sees. Raises OSError."""
+    """Return the device numbers of the NPUs in the /dev of a process. Raises OSError."""
     root = os.open(process + "/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         place = inside.walk(root, "/dev")
@@ -210,7 +210,7 @@ class _Finder:
         return own
 
     def probe(self, pid: int) -> None:
-        """Raises nothing for a process that ends meanwhile."""
+        """Probe a process. One that ends meanwhile is ignored."""
         process = "%s/%d" % (self._proc, pid)
         try:
             self._probe(pid, process)
@@ -236,7 +236,7 @@ class _Finder:
         self._places.setdefault(key, []).append(pid)
 
     def containers(self) -> List[Container]:
-        """Those with NPUs, by their lowest pid."""
+        """Return the containers with NPUs, by their lowest pid."""
         found = []
         for key, pids in self._places.items():
             namespace, place = key
@@ -249,7 +249,7 @@ class _Finder:
 
 
 def scan(proc: str = "/proc", dev: str = "/dev") -> Scan:
-    """The running containers that hold NPUs of the host open or have them in their /dev. Only reads. Raises HccnError ``proc_unreadable``."""
+    """Return the running containers that hold NPUs of the host open or have them in their /dev. Raises HccnError ``proc_unreadable``."""
     finder = _Finder(proc, host_npus(dev))
     pids = procfs.pids(proc)
     for pid in pids:

@@ -61,7 +61,7 @@ def wishes(params: Mapping[str, Any], devices: Sequence[int]) -> Wishes:
 
 
 def _text(path: str, create: bool) -> Optional[str]:
-    """None of a file that is to be made."""
+    """Return the text, None for a file that will be created."""
     text = conf_file.read(path)
     if text is None and not create:
         raise HccnError("conf_missing", "%s does not exist" % path, "the driver's installer makes it; create: true does too")
@@ -69,7 +69,7 @@ def _text(path: str, create: bool) -> Optional[str]:
 
 
 def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[int]]]:
-    """The devices that ``settings`` is for, and those of the host (None where it cannot be known and nobody asks for all)."""
+    """Return the devices of ``settings``, and those of the host (None where they are unknown and ``devices`` is not ``all``)."""
     present: Optional[Sequence[int]]
     try:
         present = host.probe(NpuSmi(params["npu_smi"])).devices
@@ -81,7 +81,7 @@ def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[in
 
 
 def _session(params: Mapping[str, Any]) -> session.Session:
-    """Tool and devices for a recovery, found before the file is touched."""
+    """Return tool and devices for a recovery, found before the file is changed."""
     here = session.start(dict(params, hccn_conf=params["path"]))
     here.host.refuse_950()
     named = [entry["id"] for entry in params["config"] or [] if entry["id"] in here.host.devices]
@@ -89,7 +89,7 @@ def _session(params: Mapping[str, Any]) -> session.Session:
 
 
 def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callable[[str], str]) -> Optional[str]:
-    """Edits the file; the path of its copy where one was wanted and made."""
+    """Edit the file; return the path of its backup if one was made."""
     path = params["path"]
     if params["create"]:
         conf_file.create(path)
@@ -106,7 +106,7 @@ def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callab
 
 
 def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], str]) -> Dict[str, Any]:
-    """The return values of hccn_conf. ``backup(path)`` copies the file and returns the copy's path. Raises HccnError."""
+    """Return the values of hccn_conf. ``backup(path)`` copies the file and returns the copy's path. Raises HccnError."""
     path = params["path"]
     devices, present = _devices(params)
     wanted = wishes(params, devices)

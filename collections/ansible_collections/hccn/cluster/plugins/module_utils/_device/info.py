@@ -17,7 +17,7 @@ from . import device_errors, read, read_950, session
 
 
 def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
-    """The return values of device_info; ``failed`` and ``msg`` by ``fail_on``. Raises HccnError where nothing could be read."""
+    """Return the values of device_info; ``failed`` and ``msg`` by ``fail_on``. Raises HccnError where nothing could be read."""
     started = time.time()
     here = session.start(params)
     if params["fail_on"] is None and os.sep in here.tool.path and not os.path.exists(here.tool.path):
@@ -49,7 +49,7 @@ def gather(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
 
 
 def _text(here: session.Session, topics: List[str]) -> Optional[str]:
-    """hccn.conf for the comparison alone, without which the devices can be read as well."""
+    """Read hccn.conf for the comparison only; the devices can be read without it."""
     if not read.TOPICS_IN_CONF.intersection(topics):
         return None
     try:
@@ -65,7 +65,7 @@ def _add_conf(devices: List[Dict[str, Any]], text: Optional[str]) -> None:
 
 
 def _absent(here: session.Session, device: int) -> Dict[str, Any]:
-    """A device that was asked for and that the host does not have. hccn_tool is not asked for it."""
+    """Return the result for a requested device that the host does not have, without calling hccn_tool."""
     message = "no such NPU on this host, which has %s" % (npus(here.host.devices) if here.host.devices else "none")
     error = HccnError(device_errors.NO_SUCH_DEVICE, message, "see npu-smi info -m for the ids; they are physical ids")
     return {"id": device, "errors": [error.as_dict()]}
@@ -82,7 +82,7 @@ def _judge(result: Dict[str, Any], here: session.Session, fail_on: Optional[str]
 
 
 MACHINE_ID_PATHS = ("/etc/machine-id", "/sys/class/dmi/id/product_uuid")
-"""Both count where both can be read: machines that were installed from one image may share the first. Only root reads the second."""
+"""Both are used if readable: machines installed from one image may share the first, and only root can read the second."""
 
 _MAX_BYTES = 256
 _ID_DIGITS = 16
@@ -97,9 +97,9 @@ def _content(path: str) -> str:
 
 
 def machine_id(conf: str, paths: Sequence[str] = MACHINE_ID_PATHS) -> Optional[str]:
-    """Return an id of the machine that stays over reboots, None where nothing tells it.
+    """Return an id of the machine that survives reboots, None where neither file can be read.
 
-    The path of hccn.conf belongs to it: a host whose NPUs have a file of their own, as a simulated one, is no other host of the same machine.
+    The path of hccn.conf is part of it, so that simulated hosts with files of their own are different hosts on one machine.
     """
     told = [_content(path) for path in paths]
     if not any(told):

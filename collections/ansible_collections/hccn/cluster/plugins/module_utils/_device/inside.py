@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a process of a container sees at a path, looked at from the host through /proc/PID/root. No namespace is entered.
+"""Inspect a path inside a container from the host, through /proc/PID/root, without entering a namespace.
 
-What lies there is the container's: links are followed inside its root only, and nothing but regular files is opened.
+The container controls what is there: links are followed inside its root only, and only regular files are opened.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _IGNORES_READ_RIGHTS = 1 << 1 | 1 << 2
 
 
 def walk(root: int, path: str) -> int:
-    """A descriptor (O_PATH) of ``path`` in the directory ``root``, as a process with that root would find it. Raises OSError."""
+    """Return a descriptor (O_PATH) of ``path`` below the directory ``root``, resolved as by a process with that root. Raises OSError."""
     places = [os.dup(root)]
     rest = path.split("/")[::-1]
     links = 0
@@ -54,7 +54,7 @@ def walk(root: int, path: str) -> int:
 
 @dataclass(frozen=True)
 class User:
-    """Who a process is to the file system. ``uids`` and ``gids`` are the ranges that its capabilities reach, as (first, count)."""
+    """The identity of a process for the file system. ``uids`` and ``gids``: the ranges to which its capabilities apply, as (first, count)."""
 
     uid: int
     groups: FrozenSet[int]
@@ -67,7 +67,7 @@ EVERYONE = ((0, 2 ** 32),)
 
 
 def parse_status(status: str, uids: Tuple[Tuple[int, int], ...] = EVERYONE, gids: Tuple[Tuple[int, int], ...] = EVERYONE) -> User:
-    """/proc/PID/status: file-system uid and gid (the fourth of each line), further groups, effective capabilities. Raises ParseError."""
+    """Parse /proc/PID/status: file-system uid and gid (the fourth of each line), further groups, effective capabilities. Raises ParseError."""
     fields = {key: value.split() for key, _colon, value in (line.partition(":") for line in status.splitlines())}
     try:
         groups = frozenset(int(group) for group in [fields["Gid"][3]] + fields.get("Groups", []))
@@ -77,7 +77,7 @@ def parse_status(status: str, uids: Tuple[Tuple[int, int], ...] = EVERYONE, gids
 
 
 def parse_id_map(lines: str) -> Tuple[Tuple[int, int], ...]:
-    """/proc/PID/uid_map: the ranges of ids outside, as (first, count). Raises ParseError."""
+    """Parse /proc/PID/uid_map; return the ranges of ids outside, as (first, count). Raises ParseError."""
     rows = [line.split() for line in lines.splitlines()]
     try:
         return tuple((int(row[1]), int(row[2])) for row in rows)
@@ -93,7 +93,7 @@ def _id_map(process: str, name: str) -> Tuple[Tuple[int, int], ...]:
 
 
 def user(process: str, own: str) -> User:
-    """The user of ``process`` (/proc/PID); ``own`` is /proc/self. Raises OSError."""
+    """Return the user of ``process`` (/proc/PID); ``own`` is /proc/self. Raises OSError."""
     status = read_text(process + "/status")
     if os.readlink(process + "/ns/user") == os.readlink(own + "/ns/user"):
         return parse_status(status)  # its map tells of the namespace around both
@@ -105,7 +105,7 @@ def _within(number: int, ranges: Tuple[Tuple[int, int], ...]) -> bool:
 
 
 def may_read(mode: int, owner: int, group: int, who: User) -> bool:
-    """By mode, owner and capabilities; access control lists and security modules are not asked."""
+    """Return True if mode, owner and capabilities allow reading. Access control lists and security modules are not considered."""
     if who.capabilities & _IGNORES_READ_RIGHTS and _within(owner, who.uids) and _within(group, who.gids):
         return True
     if who.uid == owner:
@@ -119,16 +119,16 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def parse_mountinfo(lines: str) -> List[str]:
-    """/proc/PID/mountinfo: the mount points, seen from the process's root."""
+    """Parse /proc/PID/mountinfo; return the mount points relative to the root of the process."""
     points = [fields[4] for fields in (line.split() for line in lines.splitlines()) if len(fields) > 4]
     return [_OCTAL.sub(lambda found: chr(int(found.group(1), 8)), point) for point in points]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What stands at the path. ``regular`` is false for a directory, a device and the like; ``mounted``: something is mounted just there.
+    """The file at the path. ``regular`` is false for a directory, a device and the like; ``mounted``: the path itself is a mount point.
 
-    ``content`` is None where it was not read: the file is the host's own, or its size tells that it is another.
+    ``content`` is None where it was not read: the file is that of the host, or its size differs.
     """
 
     regular: bool
@@ -149,7 +149,7 @@ def _content(place: int, limit: int) -> bytes:
 
 
 def inspect(process: str, own: str, root: int, path: str, identity: Tuple[int, int], size: int) -> Seen:
-    """``path`` below ``root`` as the process sees it; ``identity`` (device and inode) and ``size`` are those of the host's file.
+    """Return the file at ``path`` below ``root`` as the process sees it; ``identity`` (device and inode) and ``size`` are those of the host's file.
 
     Raises FileNotFoundError or NotADirectoryError where nothing is there, and OSError.
     """

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The logic of hccn_conf_mount: does each running container with NPUs see the host's hccn.conf, and how is it mapped?"""
+"""The logic of hccn_conf_mount: check whether each running container with NPUs sees the hccn.conf of the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._core.words import printable
 from . import cdi, conf_file, containers, inside
 
 MAX_PIDS = 100
-"""Pids listed for a container; the rest is counted, so that a result stays small."""
+"""Most pids that are listed for a container, so that a result stays small; the rest is only counted."""
 
 _VOLUME = "hccn-conf"
 _NO_RUNTIME_MOUNTS = "ascend-docker-runtime mounts neither hccn.conf nor hccn_tool"
@@ -26,7 +26,7 @@ _GONE = (FileNotFoundError, ProcessLookupError)
 
 @dataclass(frozen=True)
 class HostFile:
-    """The host's file; ``missing`` says what is wrong where it is not a file that can be mapped."""
+    """The file of the host; ``missing`` is the problem where it cannot be mapped."""
 
     identity: Tuple[int, int]
     content: bytes
@@ -35,7 +35,7 @@ class HostFile:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one container sees. ``state``: mapped, missing, copy, stale or unreadable."""
+    """The result for a container. ``state``: mapped, missing, copy, stale or unreadable."""
 
     container: containers.Container
     pid: int
@@ -46,7 +46,7 @@ class Finding:
     problem: Optional[Problem]
 
     def as_dict(self) -> Dict[str, Any]:
-        """One element of ``containers``."""
+        """Return an element of ``containers``."""
         one = self.container
         return {
             "container": one.container, "runtime": one.runtime, "pod_uid": one.pod_uid, "pid": self.pid, "command": self.command,
@@ -57,7 +57,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class MountPaths:
-    """The two paths: the host's path and the container's."""
+    """The paths of hccn.conf on the host and in the container."""
 
     path: str
     container_path: str
@@ -68,14 +68,14 @@ class MountPaths:
 
     @property
     def pod_volume(self) -> Dict[str, Any]:
-        """The lists ``volumes`` of a pod and ``volumeMounts`` of each of its containers, to be added to those of the manifest."""
+        """Return the lists ``volumes`` of a pod and ``volumeMounts`` of each of its containers, to be added to those of the manifest."""
         return {
             "volumes": [{"name": _VOLUME, "hostPath": {"path": self.path, "type": "File"}}],
             "volumeMounts": [{"name": _VOLUME, "mountPath": self.container_path, "readOnly": True}],
         }
 
     def recreate(self, one: containers.Container) -> str:
-        """What to do where the container was created without the mapping."""
+        """Return the remedy where the container was created without the mapping."""
         if one.pod_uid:
             return "add the returned pod_volume to the manifest of the pod and create the pod anew"
         if one.runtime in ("lxc", "unknown"):
@@ -83,7 +83,7 @@ class MountPaths:
         return "create the container anew with %s" % " ".join(self.docker_args)
 
     def restart(self, one: containers.Container) -> str:
-        """What to do where the mapping is there but holds an older file."""
+        """Return the remedy where the container maps an older file."""
         how = "delete the pod so that it is created anew" if one.pod_uid else "restart the container"
         return "%s, which maps the file of now; hccn.cluster.hccn_conf edits the file in place, so that later changes need no restart" % how
 
@@ -97,7 +97,7 @@ def _checked(name: str, path: str) -> str:
 
 
 def host_file(path: str) -> HostFile:
-    """The host's side. Raises HccnError ``conf_unreadable`` or ``conf_too_large``."""
+    """Read the file of the host. Raises HccnError ``conf_unreadable`` or ``conf_too_large``."""
     try:
         entry = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -121,7 +121,7 @@ def _where(one: containers.Container, pid: int, command: str) -> str:
 
 
 def _verdict(seen: Optional[inside.Seen], host: HostFile, paths: MountPaths, one: containers.Container) -> Tuple[str, str, str]:
-    """State, message and remedy; the latter two are empty where all is well."""
+    """Return state, message and remedy; the latter two are empty for a mapped file."""
     path = paths.container_path
     if seen is None:
         return "missing", "%s is not there: %s" % (path, _NO_RUNTIME_MOUNTS), paths.recreate(one)
@@ -146,7 +146,7 @@ _RULES = {"missing": ("conf_not_mapped", "error"), "copy": ("conf_copied", "warn
 
 
 def _inspect(one: containers.Container, pid: int, host: HostFile, paths: MountPaths, proc: str) -> Optional[inside.Seen]:
-    """None where nothing is at the path. Raises FileNotFoundError or ProcessLookupError where the process has ended, and OSError."""
+    """Return None where the path does not exist. Raises FileNotFoundError or ProcessLookupError where the process has ended, and OSError."""
     process = "%s/%d" % (proc, pid)
     root = os.open(process + "/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -162,7 +162,7 @@ def _inspect(one: containers.Container, pid: int, host: HostFile, paths: MountPa
 
 
 def _probe_process(one: containers.Container, pid: int, host: HostFile, paths: MountPaths, proc: str) -> Finding:
-    """Raises FileNotFoundError or ProcessLookupError where the process has ended."""
+    """Probe a container by one of its processes. Raises FileNotFoundError or ProcessLookupError where that has ended."""
     seen = None
     command = printable(read_text("%s/%d/comm" % (proc, pid)).rstrip("\n"))
     try:
@@ -181,7 +181,7 @@ def _probe_process(one: containers.Container, pid: int, host: HostFile, paths: M
 
 
 def probe(one: containers.Container, host: HostFile, paths: MountPaths, proc: str) -> Optional[Finding]:
-    """What the container sees, by the first of its processes that is still there; None where it has ended."""
+    """Probe a container by the first of its processes that still exists; return None if all have ended."""
     for pid in one.pids:
         try:
             return _probe_process(one, pid, host, paths, proc)
@@ -203,7 +203,7 @@ def _unseen(scan: containers.Scan) -> List[Problem]:
 
 
 def _declare(params: Mapping[str, Any], paths: MountPaths, check_mode: bool) -> Dict[str, Any]:
-    """Writes or removes the CDI spec where that is asked for: ``changed``, ``cdi_spec``, ``diff``."""
+    """Write or remove the CDI spec if requested; return ``changed``, ``cdi_spec``, ``diff``."""
     spec = os.path.join(_checked("cdi_dir", params["cdi_dir"]), cdi.FILE)
     before = cdi.read(spec)
     after = {"present": cdi.text(paths.path, paths.container_path), "absent": None}.get(params["state"], before)
@@ -222,7 +222,7 @@ def _sentence(problems: Sequence[Problem]) -> str:
 
 
 def manage(params: Mapping[str, Any], check_mode: bool, proc: str = "/proc", dev: str = "/dev") -> Dict[str, Any]:
-    """The return values of hccn_conf_mount, ``failed`` and ``msg`` among them where ``fail_on`` says so. Raises HccnError."""
+    """Return the values of hccn_conf_mount, ``failed`` and ``msg`` among them where ``fail_on`` says so. Raises HccnError."""
     paths = MountPaths(_checked("path", params["path"]), _checked("container_path", params["container_path"]))
     host = host_file(paths.path)
     scan = containers.scan(proc, dev)

@@ -23,14 +23,14 @@ SHAPING = (10000, 200000)
 ROCE_PORT = (4097, 65535)
 TRAFFIC_CLASSES = 4
 PFC_QUEUES = 4
-"""More are refused by the tool ("exceeds the maximum value(4)")."""
+"""The tool refuses more ("exceeds the maximum value(4)")."""
 IPV6_PREFIX = (0, 128)
 
 OPTIONS = ("address", "netmask", "gateway", "netdetect", "mtu", "ipv6_address", "ipv6_prefix", "ipv6_gateway", "ipv6_netdetect", "roce_port", "pfc",
            "dscp_to_tc", "prio_tc", "shaping")
 
 Fault = Tuple[str, str]
-"""An option, and what is wrong with it."""
+"""An option, and its fault."""
 
 
 def _outside(value: int, limits: Tuple[int, int]) -> Optional[str]:
@@ -124,12 +124,12 @@ FAMILIES = (("address", "netmask", "gateway"), ("ipv6_address", "ipv6_prefix", "
 
 
 def network_of(address: Any, mask: Any) -> Any:
-    """The network of an address; ``mask`` is a dotted netmask or a prefix length."""
+    """Return the network of an address; ``mask`` is a dotted netmask or a prefix length."""
     return ipaddress.ip_network("%s/%s" % (address, mask), strict=False)
 
 
 def _family_faults(values: Values, family: Tuple[str, str, str]) -> Iterator[Fault]:
-    """Address and mask come together, the address is a host of its network, and the gateway lies in it."""
+    """Yield the faults of an address family: address and mask come together, the address is that of a host, the gateway is in the network."""
     address, mask, gateway = family
     for given, missing in ((address, mask), (mask, address)):
         if given in values and missing not in values:
@@ -145,7 +145,7 @@ def _family_faults(values: Values, family: Tuple[str, str, str]) -> Iterator[Fau
 
 
 def faults(values: Values) -> List[Fault]:
-    """All that is wrong with the options of one device."""
+    """Return all faults of the options of a device."""
     checked = [(option, RULES[option](values[option])) for option in OPTIONS if option in values]
     found = [(option, wrong) for option, wrong in checked if wrong]
     bad = {option for option, _wrong in found}
@@ -193,7 +193,7 @@ def _id_faults(config: Sequence[Mapping[str, Any]], present: Sequence[int]) -> I
 
 
 def _address_faults(config: Sequence[Mapping[str, Any]], present: Sequence[int], text: str, path: str) -> Iterator[str]:
-    """Addresses that two devices of the host would have, those of hccn.conf included; hccn_tool accepts them."""
+    """Yield addresses that two devices of the host would have, including those in hccn.conf; hccn_tool accepts them."""
     for option, key in (("address", "address"), ("ipv6_address", "IPv6address")):
         named = {entry["id"] for entry in config if entry.get(option)}
         holders = {canonical(setting.value): "device %d has it in %s" % (setting.device, path) for setting in conf.settings(text)
@@ -208,7 +208,7 @@ def _address_faults(config: Sequence[Mapping[str, Any]], present: Sequence[int],
 
 
 def wanted(config: Sequence[Mapping[str, Any]], present: Sequence[int], text: Optional[str], path: str) -> Dict[int, Values]:
-    """The options of each device, in the order given; ``present``: the devices of the host, ``text``: hccn.conf.
+    """Return the options of each device, in the order given; ``present``: the devices of the host, ``text``: hccn.conf.
 
     Raises InputError with a sentence for everything that is wrong.
     """

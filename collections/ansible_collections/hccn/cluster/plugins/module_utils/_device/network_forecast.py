@@ -20,7 +20,7 @@ from .network_items import Item, Values, Words
 
 @dataclass
 class Forecast:
-    """The device (``now``) and hccn.conf (``kept``) afterwards, and the sets that lead there."""
+    """The values of the device (``now``) and of hccn.conf (``kept``) after the change, and the sets that make it."""
 
     now: Values
     kept: Values
@@ -29,7 +29,7 @@ class Forecast:
 
 
 def outside(gateway: Any, values: Values, family: Sequence[str]) -> bool:
-    """Is there a gateway, and does it not lie in the network of the address in ``values``?"""
+    """Return True if there is a gateway outside the network of the address in ``values``."""
     address, mask = family[:2]
     try:
         return gateway is not None and ipaddress.ip_address(gateway) not in network_of(values[address], values[mask])
@@ -38,7 +38,7 @@ def outside(gateway: Any, values: Values, family: Sequence[str]) -> bool:
 
 
 def _require_address(item: Item, wanted: Values, now: Values) -> None:
-    """hccn_tool would refuse such a gateway, but only after other options of the device were set."""
+    """Raise HccnError for a gateway that hccn_tool would refuse only after it has set other options of the device."""
     for family in FAMILIES:
         address, _mask, gateway = family
         if item.options != (gateway,):
@@ -70,7 +70,7 @@ def _take_over(item: Item, wanted: Values, has: Values) -> None:
 
 
 def forecast(items: Sequence[Item], wanted: Values, now: Values, kept: Values) -> Forecast:
-    """``items`` are those that the user named, in the order of the sets. Raises HccnError for a gateway that the device cannot take."""
+    """Return the forecast for ``items``, those that the user named, in the order of the sets. Raises HccnError for a gateway that the device cannot take."""
     seen = Forecast(dict(now), dict(kept))
     for item in items:
         commands = item.commands(wanted, seen.now, seen.kept)

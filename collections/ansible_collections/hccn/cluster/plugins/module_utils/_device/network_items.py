@@ -27,11 +27,11 @@ Words = Tuple[str, ...]
 """Arguments of hccn_tool after the device."""
 
 AUTO_PORT = "-1"
-"""How hccn.conf says that the device chooses its UDP source port."""
+"""The value in hccn.conf with which the device chooses its UDP source port."""
 
 
 def canonical(address: str) -> str:
-    """An address as ``ipaddress`` writes it; a text that is none, as it is."""
+    """Return an address as ``ipaddress`` formats it; other texts unchanged."""
     try:
         return str(ipaddress.ip_address(address))
     except ValueError:
@@ -39,12 +39,12 @@ def canonical(address: str) -> str:
 
 
 def differs(wanted: Any, has: Any) -> bool:
-    """Of a mapping only the entries that are wanted count."""
+    """Return True if the values differ; of a mapping, only the wanted entries are compared."""
     return bool(wanted != part(wanted, has))
 
 
 def part(wanted: Any, has: Any) -> Any:
-    """``has``; of a mapping, only the entries that ``wanted`` names."""
+    """Return ``has``; of a mapping, only the entries that ``wanted`` names."""
     if not isinstance(wanted, dict):
         return has
     return {key: (has or {}).get(key) for key in wanted}
@@ -62,7 +62,7 @@ class Item(NamedTuple):
     set_words: Callable[[Values], Words]
 
     def read(self, tool: HccnTool, device: int) -> Values:
-        """What the device says. Raises HccnError."""
+        """Return the values of the device. Raises HccnError."""
         try:
             return dict(zip(self.options, self.parse(tool.query(device, *self.query).stdout)))
         except HccnError as error:
@@ -71,16 +71,16 @@ class Item(NamedTuple):
         return dict.fromkeys(self.options)
 
     def kept(self, text: str, device: int) -> Values:
-        """What hccn.conf makes of the device at the next boot."""
+        """Return the values of hccn.conf, which the device will have after the next boot."""
         found = [conf.value_of(text, device, key) for key in self.keys]
         return {option: None if value is None else self.from_conf(value) for option, value in zip(self.options, found)}
 
     def lacks(self, wanted: Values, now: Values, kept: Values) -> bool:
-        """Does the device or hccn.conf differ from what is wanted?"""
+        """Return True if the device or hccn.conf differs from the wanted values."""
         return any(differs(wanted[option], has.get(option)) for option in self.options for has in (now, kept))
 
     def commands(self, wanted: Values, now: Values, kept: Values) -> List[Words]:
-        """What to run, nothing where nothing is lacking; of a mapping, one command for each entry that is lacking."""
+        """Return the commands to run, none if nothing differs; for a mapping, one for each entry that differs."""
         if not self.lacks(wanted, now, kept):
             return []
         if self.options != ("dscp_to_tc",):
@@ -91,7 +91,7 @@ class Item(NamedTuple):
 
 
 def _alone(parse: Callable[[str], Any]) -> Callable[[str], Sequence[Any]]:
-    """A parser of one value, as one of several."""
+    """Turn a parser of one value into a parser of a sequence."""
     return lambda text: (parse(text),)
 
 
@@ -176,11 +176,11 @@ ITEMS: Tuple[Item, ...] = (
 )
 
 BOUND = (("address", "gateway"), ("ipv6_address", "ipv6_gateway"))
-"""A gateway hangs on its address: both are read where one of them is wanted."""
+"""A gateway depends on its address: both are read if one of them is requested."""
 
 
 def items_of(options: Sequence[str]) -> List[Item]:
-    """The items that a device's options need, with those that hang together, in the order of the sets."""
+    """Return the items for the options of a device, with those that depend on each other, in the order of the sets."""
     named = set(options)
     for pair in BOUND:
         if named & set(pair):

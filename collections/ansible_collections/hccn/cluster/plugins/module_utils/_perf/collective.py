@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""One collective over hosts, from the request to the one record: run and judge it, or judge what somebody else ran."""
+"""Run a collective over hosts, or read the log of one, judge it, and return its record."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from .ranks import Suspects
 
 
 GRACE_SECONDS = 15
-"""Between the launcher's own time limit and the kill: it needs a moment to end the ranks of all hosts."""
+"""Time between the limit of the launcher and the kill: it needs a moment to end the ranks of all hosts."""
 PLACEMENT_SECONDS = 60
-"""A host that starts nothing within this time would not start the collective either."""
+"""A host that does not start a rank within this time would not start the collective either."""
 
 
 class Attempt:
@@ -49,7 +49,7 @@ class Attempt:
         self.placed = Placed(request.hosts, names, request.processes_per_host)
 
     def run(self) -> process.Result:
-        """Raises HccnError, NotPlaced."""
+        """Check the hosts and run the collective. Raises HccnError, NotPlaced."""
         request, made = self._request, self._plan
         with open(self._path, "w") as stream:
             stream.write(made.hostfile)
@@ -85,16 +85,16 @@ class Attempt:
         self._late = collective_hosts.find_suspects(self._plan.login, self.placed, self.mark)
 
     def over(self, error: Optional[HccnError]) -> None:
-        """A good run leaves nothing: nobody needs to look."""
+        """Note the end of the run: a good one leaves no processes, so the hosts need no cleanup."""
         self._begun = error is not None
 
     def clear(self) -> None:
-        """Ends what is left on the other hosts. Called by the guard's process, too, which knows this object as it was when the guard began."""
+        """End the remaining processes on the other hosts. The guard also calls it, with this object as it was when the guard was forked."""
         if self._begun or os.getpid() != self._pid:
             self._after = collective_hosts.clear(self._plan.login, self.placed, self.mark)
 
     def found(self) -> Suspects:
-        """Who held it up: what was seen while it hung, else who did not answer afterwards."""
+        """Return the hosts that blocked the run: those found while it hung, or else those that did not answer afterwards."""
         return self._late if self._late.hosts else self._after
 
     def names_of(self, addresses: Sequence[str]) -> Tuple[str, ...]:
@@ -106,7 +106,7 @@ __all__ = ["Outcome", "Plan", "Request", "find_launcher", "find_program", "judge
 
 @dataclass(frozen=True)
 class Outcome:
-    """The record, and the end of the output where the run was not good."""
+    """The record, and for a failed run the end of the output."""
 
     record: Dict[str, Any]
     output: str = ""
@@ -118,12 +118,12 @@ class Outcome:
 
     @property
     def sentence(self) -> str:
-        """What was wrong and what to do, for a person; empty when all is well."""
+        """Return message and hint of the error; empty for a good run."""
         error = self.record.get("error", {"message": ""})
         return "%s (%s)" % (error["message"], error["hint"]) if "hint" in error else str(error["message"])
 
     def result(self) -> Dict[str, Any]:
-        """The keys of the module's result."""
+        """Return the keys of the result of the module."""
         whole: Dict[str, Any] = {"changed": False, "measurements": [self.record]}
         if "command" in self.record:
             whole["command"] = self.record["command"]
@@ -133,12 +133,12 @@ class Outcome:
 
 
 def new_run_id(moment: Optional[float] = None) -> str:
-    """Time, then eight random digits: sorts by time, unique without a register."""
+    """Return a unique id: the time, by which ids sort, and eight random digits."""
     return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(moment)) + "-" + uuid.uuid4().hex[:8]
 
 
 def run(request: Request) -> Outcome:
-    """Runs the collective and judges it; whatever happens, nothing is left running and a record comes back.
+    """Run the collective and judge it. In any case, no process remains and a record is returned.
 
     Raises InputError only.
     """

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The hosts of one collective, seen from the host that launches it: do they take logins, do they start ranks, and who holds up a run that does not end?"""
+"""Check the hosts of a collective from the host that launches it: logins, limits, placement of the ranks, and hosts that block a run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _UNLIMITED = ("unlimited", "infinity")
 _NAMED = 5
 
 LIMITS_ARGV: Tuple[str, ...] = ("sh", "-c", "ulimit -n; cat /proc/sys/net/core/somaxconn /proc/sys/net/ipv4/tcp_max_syn_backlog 2>/dev/null; true")
-"""Ends with 0 wherever a login is taken, so it proves that, too. The limit of open files is that of the login, which is the ranks'."""
+"""Exits with 0 wherever a login succeeds, so it also proves the login. The limit of open files is that of the login, and so of the ranks."""
 
 
 def parse_limits(text: str) -> Dict[str, Optional[int]]:
-    """Limits by name; None for no limit. What is not there or is no number is left out."""
+    """Return the limits by name; None for no limit. Missing ones and texts that are not numbers are left out."""
     found: Dict[str, Optional[int]] = {}
     for name, line in zip(LIMITS, text.splitlines()):
         word = line.strip()
@@ -42,12 +42,12 @@ def parse_limits(text: str) -> Dict[str, Optional[int]]:
 
 
 def _low(limits: Mapping[str, Optional[int]]) -> List[str]:
-    """``ulimit -n 1024`` for each limit that is lower than wanted."""
+    """Return ``ulimit -n 1024`` for each limit that is too low."""
     return ["%s %d" % (name, value) for name, value in limits.items() if value is not None and value < WANTED_LIMIT]
 
 
 def limits_warning(answers: Mapping[str, str], name_of: Mapping[str, str]) -> Optional[str]:
-    """One sentence for all hosts with low limits. ``answers``: what ``LIMITS_ARGV`` printed, by host; ``name_of``: how people call the hosts."""
+    """Return one sentence for all hosts with low limits. ``answers``: the output of ``LIMITS_ARGV`` by host; ``name_of``: names of the hosts."""
     hosts: Dict[str, List[str]] = {}
     for host, text in answers.items():
         found = _low(parse_limits(text))
@@ -60,12 +60,12 @@ def limits_warning(answers: Mapping[str, str], name_of: Mapping[str, str]) -> Op
 
 
 PROBE_SECONDS = 8
-"""Between the end of the time and the launcher's own limit: so long the ranks still stand, and all hosts are asked about them."""
+"""Time between the end of a run and the limit of the launcher, in which the ranks still exist and are probed on all hosts."""
 _FIRST_POLL, _LAST_POLL = 0.005, 0.1
 
 
 class NotPlaced(Exception):
-    """The ranks were not started, or not where they should be. ``output`` of the attempt, ``hosts`` that are to blame, by address."""
+    """The ranks were not started, or not on the right hosts. ``output`` of the attempt, ``hosts`` at fault, by address."""
 
     def __init__(self, error: HccnError, output: str = "", hosts: Sequence[str] = ()) -> None:
         super().__init__(error.message)
@@ -75,7 +75,7 @@ class NotPlaced(Exception):
 
 
 class Placed(NamedTuple):
-    """Who runs which ranks: ``addresses`` as the launcher knows them and ``names`` as records do, in rank order; ``each``: ranks of one host."""
+    """The hosts of the ranks: ``addresses`` as the launcher knows them and ``names`` as records do, in rank order; ``each``: ranks of one host."""
 
     addresses: Tuple[str, ...]
     names: Tuple[str, ...]
@@ -94,7 +94,7 @@ class Placed(NamedTuple):
 
 
 def check_logins(login: Optional[Login], addresses: Sequence[str], name_of: Mapping[str, str]) -> Optional[str]:
-    """One login to each other host, all at once. What is to be said of the hosts' limits. Raises NotPlaced, which names all that take none."""
+    """Log in to all other hosts at once; return a warning about their limits. Raises NotPlaced, which names all hosts without a login."""
     if login is None or all(map(ssh_login.is_here, addresses)):
         return None
     try:
@@ -131,7 +131,7 @@ def check_placement(tool: Tool, flavour: str, result: process.Result, placed: Pl
 
 
 def watch(child: process.Child, seconds: float, late: Callable[[], None]) -> process.Result:
-    """The child's result. ``late`` is called once, when it has run for ``seconds`` and is still at work."""
+    """Return the result of the child. Call ``late`` once if it still runs after ``seconds``."""
     end = time.monotonic() + seconds
     pause = _FIRST_POLL
     called = False
@@ -149,7 +149,7 @@ def watch(child: process.Child, seconds: float, late: Callable[[], None]) -> pro
 
 
 def find_suspects(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
-    """Who holds up the run that is at work."""
+    """Return the hosts that block the run."""
     if login is None:
         return Suspects()
     seen = ranks.probe(login, placed.addresses, mark)
@@ -157,7 +157,7 @@ def find_suspects(login: Optional[Login], placed: Placed, mark: str) -> Suspects
 
 
 def clear(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
-    """Ends what a run left on the hosts; tells those that did not answer."""
+    """End the processes that a run left on the hosts; return the hosts that did not answer."""
     if login is None:
         return Suspects()
     seen = ranks.end(login, placed.addresses, mark)
@@ -165,11 +165,11 @@ def clear(login: Optional[Login], placed: Placed, mark: str) -> Suspects:
 
 
 VAGUE = ("no_table", "rows_missing", "exit_status", "tool_failed", "mpi_init_failed")
-"""Codes beside CONSEQUENCES that do not tell a cause."""
+"""Codes besides CONSEQUENCES that do not name a cause."""
 
 
 def blamed(error: HccnError, found: Suspects) -> HccnError:
-    """The error with what is known of the hosts, where it says only how the run ended."""
+    """Return the error, with the suspected hosts added if it does not name a cause."""
     if not found.sentence or error.code not in CONSEQUENCES + VAGUE:
         return error
     if error.code in VAGUE:
@@ -178,7 +178,7 @@ def blamed(error: HccnError, found: Suspects) -> HccnError:
 
 
 def named(error: HccnError, wrong: Sequence[int], placed: Optional[Placed]) -> Tuple[HccnError, Tuple[str, ...]]:
-    """The error of ranks with a wrong result, and on which hosts these are."""
+    """Return the error with the hosts of the ranks whose result was wrong, and these hosts."""
     hosts = tuple(dict.fromkeys(placed.host_of(rank) for rank in wrong if placed and rank < placed.ranks)) if placed else ()
     if not hosts:
         return error, ()
