@@ -70,8 +70,8 @@ class Regression:
         return round(100 * (change if self.group.unit == MICROSECONDS else -change), 1)
 
     def as_dict(self) -> dict[str, Any]:
-        found = {**as_fields(self.group), "reason": self.reason, "before": _short(self.before), "now": None if self.now is None else _short(self.now),
-                 "limit": _short(self.limit), "drop_percent": self.drop_percent, "runs": self.runs, "message": self.sentence()}
+        found = {**as_fields(self.group), "reason": self.reason, "before": rounded(self.before), "now": None if self.now is None else rounded(self.now),
+                 "limit": rounded(self.limit), "drop_percent": self.drop_percent, "runs": self.runs, "message": self.sentence()}
         return {**found, "host": self.end.host, "device": self.end.device} if self.end else found
 
     def sentence(self) -> str:
@@ -186,5 +186,6 @@ def drift(series: Sequence[float], unit: str) -> float | None:
     return middle if total > DRIFT else None
 
 
-def _short(value: float) -> float:
+def rounded(value: float) -> float:
+    """Return a value with the digits that results and files have."""
     return float(f"{value:.5g}")

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from .baseline import Baseline, as_fields
+from .baseline import Baseline, as_fields, rounded
 from .cells import End
 from .format import HistoryError, major
 from .summary import Group
@@ -28,15 +28,11 @@ def dump(baselines: Mapping[Group, Baseline]) -> str:
 
 
 def _group(group: Group, known: Baseline) -> dict[str, Any]:
-    entry = {**as_fields(group), "median": _short(known.median), "spread": _short(known.spread), "runs": known.runs}
+    entry = {**as_fields(group), "median": rounded(known.median), "spread": rounded(known.spread), "runs": known.runs}
     ends: dict[str, dict[Any, float]] = {}
     for end, value in sorted(known.ends.items(), key=lambda item: (item[0].host, str(item[0].device))):
-        ends.setdefault(end.host, {})[end.device] = _short(value)
+        ends.setdefault(end.host, {})[end.device] = rounded(value)
     return {**entry, "ends": ends} if ends else entry
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.5g}")
 
 
 def load(path: Path) -> dict[Group, Baseline]:

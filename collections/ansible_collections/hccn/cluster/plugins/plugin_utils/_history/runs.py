@@ -15,6 +15,7 @@ from .reader import Run
 from .summary import Summary
 
 MEASURED = ("rdma", "matrix", "collective", "ping")
+"""Kinds of records with measurements."""
 MOST_ENDS = 20
 """Ends that a comparison lists, those that changed most."""
 

@@ -13,11 +13,11 @@ from typing import Any
 from ...module_utils._core.words import some
 from .._history.cells import FAILED, NOT_RUN
 from .._history.reader import Run
+from .._history.runs import MEASURED
 from .._plan.plan_record import PlanRecord
 from .fields import Record, hosts_of, mapping, number, samples, text, unique
 from .heatmaps import PairResults
 
-MEASURING = ("rdma", "matrix", "collective", "ping")
 MOST_EXPANDED = 300_000
 """Pairs of a plan up to which each is compared; larger plans are only counted."""
 MISSING_SHOWN = 20
@@ -67,7 +67,7 @@ class Coverage:
 
 def build(run: Run, measured: PairResults, hosts: list[str]) -> Coverage:
     """Return the coverage of a run. ``hosts``: all hosts of the run."""
-    seen = {host for record in run.records if record.get("kind") in MEASURING and record.get("status") == "ok" for host in _hosts(record)}
+    seen = {host for record in run.records if record.get("kind") in MEASURED and record.get("status") == "ok" for host in _hosts(record)}
     met = {frozenset((cell.source.host, cell.target.host)) for cell in measured.cells}
     met = {pair for pair in met if len(pair) == 2}
     return Coverage(

@@ -12,12 +12,12 @@ from ...module_utils._core.words import natural
 from .._findings.finding import Finding
 from .._history.format import DROPPED
 from .._history.reader import Run
+from .._history.runs import MEASURED
 from . import conclusion as conclusions
 from .fields import Record, error_of, host_of, hosts_of, mapping, samples, text
 
 # Worst first. not_judged: the host was measured, but there is no verdict.
 CLASSES = ("failed", "unreachable", "slow", "degraded", "busy", "not_measured", "not_judged", "good")
-_MEASURING = ("rdma", "collective", "ping", "matrix")
 # Codes of an NPU in use by a job; a tool that was busy for a moment has other codes.
 _IN_USE = ("busy", "device_busy")
 
@@ -123,7 +123,7 @@ def _reading(records: list[Record], events: list[Record]) -> tuple[str, str]:
     unreachable = [event for event in events if event.get("event") == "unreachable"]
     failed = [record for record in records if record.get("status") == "failed"]
     busy = [record for record in records if error_of(record)["code"] in _IN_USE]
-    measured = [record for record in records if record.get("kind") in _MEASURING and record.get("status") == "ok"]
+    measured = [record for record in records if record.get("kind") in MEASURED and record.get("status") == "ok"]
     if unreachable:
         return "unreachable", text(unreachable[-1].get("message"))
     if busy:
