@@ -9,20 +9,20 @@ HOSTS = {0: "a", 1: "a", 2: "b", 3: "c"}
 
 
 def test_a_link_counts_for_what_it_joins_as_often_as_it_occurs() -> None:
-    shares = LinkCounts(LINKS, HOSTS.__getitem__)
-    assert shares.counts == {"a": 6, "b": 4, "c": 1}
-    assert shares.largest(2) == ["a", "b"]
-    assert shares.links("b") == [(0, 2), (2, 0), (0, 2), (1, 2)]
+    counts = LinkCounts(LINKS, HOSTS.__getitem__)
+    assert counts.counts == {"a": 6, "b": 4, "c": 1}
+    assert counts.largest(2) == ["a", "b"]
+    assert counts.links("b") == [(0, 2), (2, 0), (0, 2), (1, 2)]
 
 
 def test_what_is_taken_is_gone_at_both_ends() -> None:
-    shares = LinkCounts(LINKS, lambda end: end)
-    shares.remove(shares.links(0))
-    assert shares.counts == {0: 0, 1: 2, 2: 1, 3: 1}
-    assert shares.largest(9) == [1, 2, 3]
-    assert shares.links(2) == [(1, 2)]
-    assert shares.links(0) == []
+    counts = LinkCounts(LINKS, lambda npu: npu)
+    counts.remove(counts.links(0))
+    assert counts.counts == {0: 0, 1: 2, 2: 1, 3: 1}
+    assert counts.largest(9) == [1, 2, 3]
+    assert counts.links(2) == [(1, 2)]
+    assert counts.links(0) == []
 
 
 def test_of_as_many_the_name_decides() -> None:
-    assert LinkCounts([(10, 9), (9, 10)], lambda end: end).largest(1) == [10]
+    assert LinkCounts([(10, 9), (9, 10)], lambda npu: npu).largest(1) == [10]
