@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which hosts make a collective slow, where every pair of them is good? A search by halves over groups; nothing is measured here.
+"""Find the hosts that make a collective slow although every pair of them is good, by bisection over groups. The caller measures.
 
 A group is taken to be slow as soon as it holds everything that it takes to be slow (one host, a pair that does not get on, a larger set), whoever else
 is in it. What is searched is the smallest such set. Groups are filled up with hosts that are proven good to the size of the first slow half, so that what is
@@ -17,12 +17,12 @@ from .._core.words import some
 
 Hosts = Tuple[str, ...]
 Measure = Callable[[Hosts], Optional[float]]
-"""Bandwidth of a group (in the order of the hosts), None where it could not be measured."""
+"""Return the bandwidth of a group (in the order of the hosts), None where it could not be measured."""
 
 GROUP, SIZE, EVERYWHERE, TOO_FEW = "group", "size", "everywhere", "too_few"
-"""What was found: these hosts; no hosts but the number of them; every group that was tried; too few hosts to tell them apart."""
+"""Kinds of findings: these hosts; no host, but the number of hosts; every group that was tried; too few hosts to distinguish them."""
 LEAST = 2
-"""Hosts of the smallest group: one alone does not use the network."""
+"""Hosts of the smallest group: a single one does not use the network."""
 TRIED_PER_LEVEL = 3
 """Groups of one size that are tried in search of a good one: where so many are slow, it is not one host's fault."""
 
@@ -37,7 +37,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Tried:
-    """One group that was measured."""
+    """A group that was measured."""
 
     hosts: Hosts
     value: float
@@ -72,11 +72,11 @@ class Search:
 
     @property
     def measured(self) -> int:
-        """How many groups are known by now."""
+        """The number of groups that were measured."""
         return len(self._values)
 
     def findings(self) -> List[Finding]:
-        """All disjoint sets that are slow, the search going on without those that were found until the rest is good. Empty: all is good."""
+        """Return all disjoint slow sets: the search continues without the hosts that were found, until the rest is good."""
         found: List[Finding] = []
         rest = tuple(self._order)
         try:
@@ -113,7 +113,7 @@ class Search:
     # Where to begin.
 
     def _good(self, hosts: Hosts) -> Hosts:
-        """A group that is measured good, from halves down to pairs; empty where none is found. Both halves are always looked at."""
+        """Return a good group, searched from halves down to pairs; empty if there is none. Both halves are always measured."""
         size = -(-len(hosts) // 2)
         while True:
             size = max(size, LEAST)
@@ -126,19 +126,19 @@ class Search:
             size = -(-size // 2)
 
     def _proven(self, hosts: Hosts) -> Hosts:
-        """The largest good group that is known, of whatever hosts."""
+        """Return the largest known good group, of any hosts."""
         good = [one.hosts for one in self._values.values() if not one.slow]
         return max(good, key=lambda group: (len(group), -len(set(group) & set(hosts))), default=())
 
     def _least(self, hosts: Hosts) -> Hosts:
-        """The smallest group of these hosts that is known to be slow."""
+        """Return the smallest known slow group of these hosts."""
         slow = [one.hosts for one in self._values.values() if one.slow and set(one.hosts) <= set(hosts)]
         return min(slow, key=len, default=hosts)
 
     # The smallest slow set.
 
     def _minimal(self, base: Hosts, candidates: Hosts) -> Hosts:
-        """With ``base`` and ``candidates`` slow, and ``base`` not: the candidates that it takes."""
+        """Return the smallest set of candidates that is slow with ``base``, where ``base`` and ``candidates`` are slow and ``base`` alone is not."""
         if len(candidates) == 1:
             return candidates
         middle = len(candidates) // 2
@@ -151,13 +151,13 @@ class Search:
         return self._minimal(base + of_second, first) + of_second
 
     def _padded_slow(self, group: Hosts) -> bool:
-        """With good hosts added up to the size of the comparison; a single host without any cannot be measured, and is not blamed."""
+        """Return True if the group is slow with good hosts added up to the compared size. A single host without any cannot be measured."""
         more = self._pads[:max(self._size - len(group), LEAST - len(group), 0)]
         whole = group + more
         return len(whole) >= LEAST and self._slow(whole)
 
     def _partners(self, named: Hosts) -> Hosts:
-        """Good hosts that it takes, too: none where the named ones are slow with either half of them."""
+        """Return good hosts that are needed for slowness, too; none where the named hosts are slow with either half of them."""
         pads = self._pads
         if len(pads) < 2:
             return ()
@@ -170,7 +170,7 @@ class Search:
         return self._minimal(named, slow[0] if slow else pads)
 
     def _by_number(self, hosts: Hosts, named: Hosts) -> bool:
-        """Is any group of so many hosts slow? Asked where no group as large is known to be good."""
+        """Return True if any group of this size is slow. Measured only where no group as large is known to be good."""
         if len(named) <= LEAST or any(len(one.hosts) >= len(named) and not one.slow for one in self._values.values()):
             return False
         others = tuple(host for host in hosts if host not in named)
@@ -197,11 +197,11 @@ class Search:
         return self._values.setdefault(frozenset(group), Tried(group, value, value < self._limit))
 
     def _sorted(self, group: Sequence[str]) -> Hosts:
-        """In the order in which the hosts were given: ranks of one super pod stay together."""
+        """Return the hosts in the order given, so that the ranks of a super pod stay together."""
         return tuple(sorted(group, key=self._order.__getitem__))
 
     def _evidence(self, named: Hosts) -> Tuple[Tried, ...]:
-        """The slow groups that hold all of the named, the smallest first, and the largest good ones without all of them."""
+        """Return the smallest slow groups with all named hosts, and the largest good groups without all of them."""
         wanted = set(named)
         slow = sorted((one for one in self._values.values() if one.slow and wanted <= set(one.hosts)), key=lambda one: len(one.hosts))
         good = sorted((one for one in self._values.values() if not one.slow and not wanted <= set(one.hosts)), key=lambda one: -len(one.hosts))
@@ -209,7 +209,7 @@ class Search:
 
 
 def _groups(hosts: Hosts, size: int) -> List[Hosts]:
-    """Disjoint groups of this size, the last one filled up from the beginning; behind them the same once more, half a group on."""
+    """Return disjoint groups of this size, the last one filled up from the beginning, then the same again shifted by half a group."""
     def cut(order: Hosts) -> List[Hosts]:
         return [(order[start:start + size] + order)[:size] for start in range(0, len(order), size)]
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What one collective is asked for, and what would be run for it: the tools are found, the ranks placed, the command made. Nothing is measured here."""
+"""The request of a collective, and its plan: find the tools, place the ranks, build the command. Nothing is measured here."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Plan:
 
 
 def validate(request: Request) -> None:
-    """Raises InputError before anything is looked at."""
+    """Raise InputError for an invalid request, before anything is read or run."""
     if request.timeout < 1:
         raise InputError("timeout is %d seconds, it must be 1 or more" % request.timeout)
     if request.names and len(request.names) != max(1, len(request.hosts)):
@@ -97,7 +97,7 @@ def validate(request: Request) -> None:
 
 
 def plan(request: Request, hostfile_path: str = "hostfile") -> Plan:
-    """Finds the tools on this host and builds the command. Runs ``mpirun --version`` only.
+    """Find the tools on this host and build the command. Runs ``mpirun --version`` only.
 
     Raises InputError; HccnError tool_missing, unknown_mpi, and the tool's own for programs that are not there.
     """
@@ -125,7 +125,7 @@ def plan(request: Request, hostfile_path: str = "hostfile") -> Plan:
 
 
 def find_program(request: Request) -> str:
-    """The path of the program. With hosts, a folder that was given need not exist here. Raises the tool's own HccnError."""
+    """Return the path of the program. With hosts, a given folder need not exist here. Raises the HccnError of the tool."""
     operation = request.options.operation
     given = request.tool.inside(request.folder, operation) if request.folder else []
     if given and request.hosts and not os.path.isdir(request.folder):
@@ -138,7 +138,7 @@ def find_program(request: Request) -> str:
 
 
 def find_launcher(request: Request) -> mpirun.Launcher:
-    """The mpirun and its flavour. Raises tool_missing, unknown_mpi."""
+    """Return the mpirun and its flavour. Raises HccnError ``tool_missing``, ``unknown_mpi``."""
     search = request.environment.get("PATH") or os.environ.get("PATH", os.defpath)
     for path in mpirun.candidates(request.mpirun, search):
         if os.access(path, os.X_OK) and os.path.isfile(path):
@@ -149,7 +149,7 @@ def find_launcher(request: Request) -> mpirun.Launcher:
 
 
 def _environment(request: Request, launcher: mpirun.Launcher, program: str) -> Dict[str, str]:
-    """The user's variables; to LD_LIBRARY_PATH is appended what MPI and the tool need there, as far as it exists here."""
+    """Return the variables of the user, with the existing folders that MPI and the tool need appended to LD_LIBRARY_PATH."""
     whole = dict(request.environment)
     prefix = os.path.dirname(os.path.dirname(os.path.realpath(launcher.path)))
     wanted = ([] if prefix == "/usr" else [os.path.join(prefix, "lib")]) + request.tool.libraries(program)

@@ -31,7 +31,7 @@ class CollectiveOptions:
 
 
 def check_numbers(options: CollectiveOptions, ranks: int) -> None:
-    """Raises InputError for a number that no tool takes."""
+    """Raise InputError for a number that no tool accepts."""
     for name, value, least in (("ranks_per_host", options.ranks_per_host, 1), ("iterations", options.iterations, 1),
                                ("warmup", options.warmup, 0), ("root", options.root, 0), ("sizes.factor", options.factor, 2)):
         if value < least:
@@ -42,7 +42,7 @@ def check_numbers(options: CollectiveOptions, ranks: int) -> None:
 
 @dataclass(frozen=True)
 class Judged:
-    """What an output proves. ``error`` None: a good run. ``samples`` as the record has them.
+    """The judgement of an output. ``error`` None: a good run. ``samples`` as in the record.
 
     ``told``: options that the output itself tells. ``ranks``: how many took part. ``hosts``, ``version``: who, and with which release, where it tells.
     ``wrong_ranks``: those whose result was wrong.
@@ -86,52 +86,52 @@ class Tool(ABC):
 
     @abstractmethod
     def program(self, operation: str) -> str:
-        """Name of the program of an operation."""
+        """Return the name of the program of an operation."""
 
     @abstractmethod
     def validate(self, options: CollectiveOptions, ranks: int) -> None:
-        """Raises InputError for what the program would refuse, crash on or never end with."""
+        """Raise InputError for options that the program would refuse, crash on or never finish."""
 
     @abstractmethod
     def arguments(self, options: CollectiveOptions) -> List[str]:
-        """The program's own arguments."""
+        """Return the arguments of the program."""
 
     @abstractmethod
     def processes_per_host(self, options: CollectiveOptions) -> int:
-        """How many of its processes are started on each host."""
+        """Return the number of processes on each host."""
 
     @abstractmethod
     def places(self, operation: str, environment: Mapping[str, str]) -> List[str]:
-        """Where the program usually is, in the order to look."""
+        """Return the usual paths of the program, in the order of the search."""
 
     @abstractmethod
     def inside(self, folder: str, operation: str) -> List[str]:
-        """Where it may be in a folder that the user names."""
+        """Return the possible paths of the program in a folder that the user names."""
 
     @abstractmethod
     def start_folder(self, program: str) -> str:
-        """Where the ranks are started."""
+        """Return the working directory of the ranks."""
 
     @abstractmethod
     def libraries(self, program: str) -> List[str]:
-        """Folders that it needs in LD_LIBRARY_PATH, beside MPI's."""
+        """Return the folders that it needs in LD_LIBRARY_PATH, in addition to those of MPI."""
 
     @abstractmethod
     def refuse_work(self, smi: str, options: CollectiveOptions) -> None:
-        """Raises HccnError where a device of this host that would take part is at work. ``smi``: the tool to ask."""
+        """Raise HccnError if a device of this host that would take part is at work. ``smi``: the tool that reports it."""
 
     @abstractmethod
     def find_errors(self, stdout: str, stderr: str) -> List[HccnError]:
-        """Every known error once, the likely cause first."""
+        """Return every known error once, the likely cause first."""
 
     @abstractmethod
     def reducing(self, operation: str) -> bool:
-        """Does the reduction matter to this operation?"""
+        """Return True if the operation has a reduction."""
 
     @abstractmethod
     def judge_run(self, ending: Ending, options: CollectiveOptions, ranks: int) -> Judged:
-        """Judges a run of this side: all that was asked for must be there."""
+        """Judge a run of this host, which must contain everything that was requested."""
 
     @abstractmethod
     def judge_log(self, ending: Ending, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
-        """Judges a log. ``ranks`` None, ``sizes_given`` false: nobody says how many took part, and which sizes were asked for."""
+        """Judge a log. ``ranks`` None and ``sizes_given`` false: the number of ranks and the requested sizes are unknown."""

@@ -30,7 +30,7 @@ from .collective_tool import Ending, Judged, Tool
 
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce_scatterv", "reduce")
-"""The operations on which ``-o`` has an effect; the others only warn about it."""
+"""The operations that use ``-o``; the others only warn about it."""
 
 OPERATIONS = (
     "all_reduce", "all_gather", "all_gatherv", "broadcast", "reduce", "reduce_scatter", "reduce_scatterv",
@@ -46,7 +46,7 @@ DATA_TYPES = (
 )
 
 MAX_ROWS = 10000
-"""More sizes than this are a mistake in the options: a table of that many rows takes hours."""
+"""More sizes than this are an error in the options: a table of that many rows takes hours."""
 ALIGN_BYTES = 512
 """BUF_ALGIN_SIZE: bytes a rank's part is a multiple of, above ALIGN_ABOVE."""
 ALIGN_ABOVE = 16 * 1024 * 1024
@@ -100,18 +100,18 @@ class HcclReport:
 
 
 def program(operation: str) -> str:
-    """Name of the program of an operation."""
+    """Return the name of the program of an operation."""
     return operation + "_test"
 
 
 def validate(options: CollectiveOptions, ranks: int) -> None:
-    """Refuses what hccl_test would refuse, crash on or never end with, before anything runs. Raises InputError."""
+    """Raise InputError for options that hccl_test would refuse, crash on or never finish."""
     check_numbers(options, ranks)
     expected_sizes(options.operation, ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
 
 
 def arguments(options: CollectiveOptions) -> List[str]:
-    """The program's own arguments. ``-i`` is never given: 0 would run for ever."""
+    """Return the arguments of the program. ``-i`` is never given, since 0 would run for ever."""
     argv = ["-p", str(options.ranks_per_host), "-b", options.begin, "-e", options.end, "-f", str(options.factor),
             "-d", options.data_type]
     if options.operation in REDUCING:
@@ -128,7 +128,7 @@ def _align(size: int, ranks: int) -> int:
 
 
 def expected_sizes(operation: str, ranks: int, begin: int, end: int, factor: Optional[float] = None, step: Optional[int] = None) -> List[int]:
-    """The sizes of the rows, in bytes, as hccl_test counts them: ``-f`` before ``-i``; without both a tenth of the range.
+    """Return the sizes of the rows, in bytes, as hccl_test counts them: ``-f`` before ``-i``; without both a tenth of the range.
 
     The last one need not be ``end``. Raises InputError where the program would refuse, or never end.
     """
@@ -151,7 +151,7 @@ def expected_sizes(operation: str, ranks: int, begin: int, end: int, factor: Opt
 
 
 def sizes_of_log(report: HcclReport) -> List[int]:
-    """The sizes that a log must hold by its own banner, when nobody says how it was run: the steps are read off its first rows.
+    """Return the sizes that a log must contain by its own banner, if the options of the run are unknown; the first rows show the steps.
 
     Empty where there is no banner, or where one row stands for a range: then the table cannot be told complete.
     """
@@ -172,7 +172,7 @@ def sizes_of_log(report: HcclReport) -> List[int]:
 
 
 def parse(stdout: str, stderr: str = "") -> HcclReport:
-    """Reads the output of one run, or one log (then all of it is ``stdout``)."""
+    """Parse the output of a run, or a log (then all of it is ``stdout``)."""
     banner = _BANNER.search(stdout)
     ranks = [RankFailure(count_of(match.group(1)), count_of(match.group(2)) if match.group(2) else None) for match in _RANK_FAILED.finditer(stdout)]
     table = _RANK_FAILED.sub("", stdout)
@@ -187,7 +187,7 @@ def parse(stdout: str, stderr: str = "") -> HcclReport:
 
 
 def judge(report: HcclReport, expected: Sequence[int], check: bool = True, rc: Optional[int] = 0, timed_out: bool = False) -> Optional[HccnError]:
-    """None when the output proves a good run, else what was wrong, the cause before its consequences.
+    """Return None if the output proves a good run, or else the error, causes before their consequences.
 
     Good is: one row for every expected size and no other, every result checked (``check`` false: none), no known error, no
     ``failed`` anywhere, and status 0 (``rc`` None: unknown, a log).
@@ -226,7 +226,7 @@ def _wrong_result(report: HcclReport) -> Optional[HccnError]:
 
 
 def wrong_ranks(report: HcclReport, root: int) -> Tuple[int, ...]:
-    """Whose results were wrong: each says so itself, only the root in its table alone."""
+    """Return the ranks with wrong results. Each prints a line of its own, except the root, which has only the table."""
     said = {failure.rank for failure in report.rank_failures}
     return tuple(sorted(said)) or ((root,) if any(row.check == "failed" for row in report.rows) else ())
 
@@ -246,7 +246,7 @@ def _ending(report: HcclReport, rc: Optional[int]) -> Optional[HccnError]:
 
 
 def bus_factor(operation: str, ranks: int) -> float:
-    """What turns algorithm into bus bandwidth: the share of the data that crosses the busiest link.
+    """Return the factor from algorithm to bus bandwidth: the share of the data that crosses the busiest link.
 
     The factors of nccl-tests (doc/PERFORMANCE.md), so that both tools' figures compare: all_reduce 2(n-1)/n; broadcast and
     reduce 1; all others (n-1)/n.
@@ -257,7 +257,7 @@ def bus_factor(operation: str, ranks: int) -> float:
 
 
 def samples(report: HcclReport, operation: str, ranks: int, iterations: Optional[int]) -> List[Dict[str, Any]]:
-    """The record's samples: ``{size_bytes, iterations, time_us, algbw_gbyte_s, busbw_gbyte_s, check}`` of every row with a time.
+    """Return the samples of the record: ``{size_bytes, iterations, time_us, algbw_gbyte_s, busbw_gbyte_s, check}`` of every row with a time.
 
     algbw is size / time in 10^9 bytes/s and is computed here: old builds print GiB/s under the same heading. The size column
     is the whole buffer (for all_gather, reduce_scatter and scatter the parts of all ranks together), so one formula serves all.
@@ -340,7 +340,7 @@ def _expected(options: CollectiveOptions, ranks: int) -> List[int]:
 
 
 def _judged(report: HcclReport, ending: Ending, options: CollectiveOptions, ranks: int, expected: Sequence[int], asked: Optional[int]) -> Judged:
-    """``asked``: iterations that were asked for; the banner's are the truth."""
+    """``asked``: the requested iterations; those of the banner take precedence."""
     told: Dict[str, Any] = {}
     iterations = asked
     if report.banner:

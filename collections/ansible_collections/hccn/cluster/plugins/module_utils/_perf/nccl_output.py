@@ -110,7 +110,7 @@ class NcclReport:
 
 
 def parse_text(stdout: str, stderr: str = "") -> NcclReport:
-    """Reads the output of one run, or one log (then all of it is ``stdout``)."""
+    """Parse the output of a run, or a log (then all of it is ``stdout``)."""
     untagged = _TAG.sub("", stdout).replace("\r\n", "\n")
     text = _CUT_ROW.sub(r"\1 ", _NCCL_LINE.sub("", untagged))
     version, wrong, average, reduced = (pattern.search(text) for pattern in (_VERSION, _WRONG, _AVERAGE, _REDUCED))
@@ -126,7 +126,7 @@ def parse_text(stdout: str, stderr: str = "") -> NcclReport:
 
 
 def number(text: str) -> Optional[float]:
-    """None for what is no number (``N/A``)."""
+    """Return the number of a text, None for other texts (``N/A``)."""
     try:
         return float(text)
     except ValueError:
@@ -176,12 +176,12 @@ CUT = HccnError("json_cut", "the JSON file ends in the middle", "the program was
 
 
 def is_json(text: str) -> bool:
-    """Is this such a file, and not the text output?"""
+    """Return True for the JSON file, and not the text output."""
     return text.lstrip().startswith("{")
 
 
 def parse_json(text: str) -> NcclReport:
-    """Reads one file; of one that is cut only that it is."""
+    """Parse the JSON file. A truncated file gives only that error."""
     try:
         whole = json.loads(text)
     except ValueError:
@@ -203,7 +203,7 @@ def parse_json(text: str) -> NcclReport:
 
 
 def _ranks(config: Mapping[str, Any], processes: int) -> Optional[int]:
-    """One device a process is in the file, the first."""
+    """Return the number of ranks. The file lists only the first device of each process."""
     return processes * int(config.get("ngpus", 1)) * int(config.get("nthreads", 1)) or None
 
 

@@ -58,12 +58,12 @@ def gpus_per_process(options: CollectiveOptions) -> int:
 
 
 def program(operation: str) -> str:
-    """Name of the program of an operation."""
+    """Return the name of the program of an operation."""
     return operation + "_perf"
 
 
 def validate(options: CollectiveOptions, ranks: int) -> None:
-    """Refuses what nccl-tests would refuse or ignore, before anything runs. Raises InputError."""
+    """Raise InputError for options that nccl-tests would refuse or ignore."""
     check_numbers(options, ranks)
     gpus = gpus_per_process(options)
     if gpus < 1 or options.ranks_per_host % gpus:
@@ -74,7 +74,7 @@ def validate(options: CollectiveOptions, ranks: int) -> None:
 
 
 def arguments(options: CollectiveOptions) -> List[str]:
-    """The program's own arguments."""
+    """Return the arguments of the program."""
     argv = ["-b", options.begin, "-e", options.end, "-f", str(options.factor), "-g", str(gpus_per_process(options)), "-d", options.data_type]
     if options.operation in REDUCING:
         argv += ["-o", options.reduction]
@@ -84,7 +84,7 @@ def arguments(options: CollectiveOptions) -> List[str]:
 
 
 def expected_sizes(begin: int, end: int, factor: int) -> List[int]:
-    """The sizes asked for, in bytes; what is printed may be moved down. The last one need not be ``end``. Raises InputError."""
+    """Return the requested sizes, in bytes; printed sizes may be rounded down. The last one need not be ``end``. Raises InputError."""
     if end < begin:
         raise InputError("sizes: end (%d bytes) is smaller than begin (%d bytes)" % (end, begin))
     sizes = [begin]
@@ -94,7 +94,7 @@ def expected_sizes(begin: int, end: int, factor: int) -> List[int]:
 
 
 def _moved(found: Sequence[int], expected: Sequence[int], options: CollectiveOptions, ranks: int) -> List[int]:
-    """The sizes found, each as the one that was asked for where it is that one moved down to what divides."""
+    """Return the sizes found, each replaced by the requested size of which it is the rounded value."""
     width = WIDTHS.get(options.data_type, 8)
     room = width if options.operation in WHOLE else ranks * ALIGN_ELEMENTS * max(width, 4)
     return [asked if asked is not None and asked - room < size <= asked else size for size, asked in zip(found, list(expected) + [None] * len(found))]
@@ -102,7 +102,7 @@ def _moved(found: Sequence[int], expected: Sequence[int], options: CollectiveOpt
 
 def judge(report: NcclReport, options: CollectiveOptions, ranks: int, expected: Optional[Sequence[int]], rc: Optional[int] = None,
           timed_out: bool = False) -> Optional[HccnError]:
-    """None when the output proves a good run, else what was wrong, the cause before its consequences.
+    """Return None if the output proves a good run, or else the error, causes before their consequences.
 
     Good is: a row for every expected size (None: nobody knows which) and the summary, no wrong element, no known error, status 0
     (``rc`` None: unknown, a log).
@@ -156,7 +156,7 @@ def _reduced(report: NcclReport, expected: Optional[Sequence[int]]) -> Optional[
 
 
 def _refused(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
-    """A program that ended without a table: its status is all it says."""
+    """Return the error of a program that ended without a table, by its exit status."""
     if report.rows or not rc or rc not in EXITS:
         return None
     said = ": " + report.failures[0] if report.failures else ""
@@ -171,14 +171,14 @@ def _cut(report: NcclReport) -> Optional[HccnError]:
 
 
 def others(report: NcclReport, ranks: int) -> Optional[HccnError]:
-    """Did as many ranks take part as were asked for?"""
+    """Return an error if another number of ranks took part than requested."""
     if report.ranks is None or report.ranks == ranks:
         return None
     return HccnError("ranks_differ", "%d ranks took part, %d were asked for" % (report.ranks, ranks), "see the list of devices in the output")
 
 
 def _unchecked(report: NcclReport, options: CollectiveOptions) -> Optional[HccnError]:
-    """In place, some operations are never checked."""
+    """Return an error if a requested check was not made. Some operations are never checked in place."""
     if not options.check or all(row.out_of_place is None or row.out_of_place.wrong is not None for row in report.rows):
         return None
     return HccnError("not_checked", "the results were not checked, though a check was asked for", "nccl-tests was run with -c 0")
@@ -194,14 +194,14 @@ def _ending(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
 
 
 def bus_factor(operation: str, ranks: int) -> float:
-    """What turns algorithm into bus bandwidth (doc/PERFORMANCE.md and each operation's getBw)."""
+    """Return the factor from algorithm to bus bandwidth (doc/PERFORMANCE.md and each operation's getBw)."""
     if operation in ("broadcast", "reduce", "sendrecv", "hypercube"):
         return 1.0
     return (2.0 if operation == "all_reduce" else 1.0) * (ranks - 1) / ranks
 
 
 def samples(report: NcclReport, operation: str, ranks: int, iterations: Optional[int]) -> List[Dict[str, Any]]:
-    """The record's samples: the out of place run of each size, and ``in_place`` with the same keys where it was measured."""
+    """Return the samples of the record: the out of place run of each size, and ``in_place`` with the same keys where it was measured."""
     found = []
     for row in report.rows:
         ways = row.ways

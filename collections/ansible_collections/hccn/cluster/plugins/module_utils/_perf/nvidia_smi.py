@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""nvidia-smi: is a GPU of this host at work?"""
+"""Find out by nvidia-smi whether GPUs of this host are at work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _QUERY = ["--query-compute-apps=pid,process_name", "--format=csv,noheader"]
 
 
 def refuse_work(nvidia_smi: str) -> None:
-    """Raises HccnError where a process computes on a GPU of this host (``device_busy``) or nvidia-smi cannot tell.
+    """Raise HccnError ``device_busy`` if a process computes on a GPU of this host, ``busy_unknown`` if nvidia-smi does not report it.
 
     A host without nvidia-smi has no GPU that it could disturb.
     """
@@ -37,7 +37,7 @@ def refuse_work(nvidia_smi: str) -> None:
 
 
 def parse(stdout: str) -> List[str]:
-    """``pid 4711 (python3)`` of every process; the list is empty for idle GPUs."""
+    """Return ``pid 4711 (python3)`` for every process; the list is empty for idle GPUs."""
     found = []
     for line in stdout.splitlines():
         pid, comma, name = line.partition(",")

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Which package brings a tool, and the command that installs it on this host. Nothing is installed here.
+"""Name the package that contains a tool, and the command that installs it on this host. Nothing is installed here.
 
 The package manager decides, not the distribution's name: openEuler and Kylin take dnf (older ones yum), Debian and Ubuntu apt-get.
 """
@@ -44,7 +44,7 @@ MANAGERS = (
 
 
 def manager(path: Optional[str] = None) -> Optional[Manager]:
-    """That of this host, by its program; ``path`` in place of PATH."""
+    """Return the package manager of this host, found by its program; ``path`` in place of PATH."""
     return next((known for known in MANAGERS if shutil.which(known.install[0], path=path)), None)
 
 
@@ -59,7 +59,7 @@ def check(own: Mapping[str, Sequence[str]]) -> None:
 
 
 def names(tools: Iterable[str], by: Optional[Manager], own: Mapping[str, Sequence[str]]) -> Tuple[str, ...]:
-    """The packages of the tools, each once; ``own``: the site's names, by tool, before those known here."""
+    """Return the packages of the tools, each once; ``own``: the site's names, by tool, before those known here."""
     found: Dict[str, None] = {}
     for tool in tools:
         found.update(dict.fromkeys(own.get(tool) or (by.packages[tool] if by else ())))
@@ -67,24 +67,24 @@ def names(tools: Iterable[str], by: Optional[Manager], own: Mapping[str, Sequenc
 
 
 def command(by: Optional[Manager], packages: Sequence[str]) -> Tuple[str, ...]:
-    """argv that installs the packages; empty where nothing is to be installed, or nobody knows how."""
+    """Return argv that installs the packages; empty if there are none, or no known package manager."""
     return by.install + tuple(packages) if by and packages else ()
 
 
 def hint(tool: str) -> str:
-    """What to do where a tool is missing: ``apt-get install --yes perftest``."""
+    """Return the hint for a missing tool: ``apt-get install --yes perftest``."""
     by = manager()
     return " ".join(command(by, names([tool], by, {}))) or "install %s" % tool
 
 
 def parse_os_release(text: str) -> Dict[str, str]:
-    """``id``, ``version`` and ``name`` of os-release(5); what it does not tell is absent."""
+    """Return ``id``, ``version`` and ``name`` of os-release(5); missing values are absent."""
     keys = {"ID": "id", "VERSION_ID": "version", "PRETTY_NAME": "name"}
     return {keys[key]: value.strip().strip("\"'") for key, value in _OS_RELEASE.findall(text) if value.strip().strip("\"'")}
 
 
 def distribution(root: str = "/") -> Dict[str, str]:
-    """Of this host, empty where it does not tell."""
+    """Return the distribution of this host, empty if it is unknown."""
     for name in ("etc/os-release", "usr/lib/os-release"):
         try:
             with open(os.path.join(root, name), encoding="utf-8", errors="replace") as file:
