@@ -63,7 +63,7 @@ class Wanted:
 
     @property
     def plain(self) -> bool:
-        """One run over all hosts and nothing else?"""
+        """True if only one run over all hosts is requested."""
         return set(self.groups) <= {ALL} and not self.isolate and self.floor_gbyte_s is None
 
 
@@ -78,7 +78,7 @@ class Group:
 
 @dataclass
 class Study:
-    """What was found. ``failed``: the run that ended it, None where all groups were measured. ``limit_gbyte_s`` None: nothing to compare with."""
+    """The result of a study. ``failed``: the run that ended it, None if all groups were measured. ``limit_gbyte_s`` None: there was nothing to compare with."""
 
     outcomes: List[Outcome] = field(default_factory=list)
     findings: List[Dict[str, Any]] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Study:
 
 
 def plan_groups(wanted: Wanted, hosts: int, ranks_per_host: int) -> List[Group]:
-    """All hosts first: only where they can be measured at all, parts of them are worth their time."""
+    """Return the groups to measure, all hosts first: parts of them are only measured if the whole can be."""
     whole = Group("all", tuple(range(hosts)))
     found = [whole]
     if SCALING in wanted.groups:
@@ -154,7 +154,7 @@ def _bus_bandwidth(outcome: Outcome) -> Optional[float]:
 
 
 def run(request: Request, wanted: Wanted, runner: Callable[[Request], Outcome] = collective.run) -> Study:
-    """Measures all groups, and searches what is slow. Ends at the first group that fails. Raises InputError."""
+    """Measure all groups and search for slow hosts. Stop at the first group that fails. Raises InputError."""
     wanted.check(request)
     runs = _Runs(request, runner)
     for group in plan_groups(wanted, len(request.hosts), request.options.ranks_per_host) if request.hosts else [Group("all", ())]:
@@ -171,7 +171,7 @@ def run(request: Request, wanted: Wanted, runner: Callable[[Request], Outcome] =
 
 
 def of_log(outcome: Outcome, floor_gbyte_s: float) -> Study:
-    """A run that somebody else made: there are no other groups to compare it with, but the floor holds."""
+    """Return the study of a log. There are no other groups to compare it with, only the floor."""
     value = _bus_bandwidth(outcome)
     if outcome.failed or value is None:
         return Study([outcome], failed=outcome)
@@ -179,7 +179,7 @@ def of_log(outcome: Outcome, floor_gbyte_s: float) -> Study:
 
 
 def _limit(runs: _Runs, wanted: Wanted, whole: Tuple[int, ...]) -> Optional[float]:
-    """The floor as it was given, else a share of the best group of several hosts."""
+    """Return the given floor, or else a share of the best group of several hosts."""
     if wanted.floor_gbyte_s is not None:
         return wanted.floor_gbyte_s
     if wanted.isolate and len(whole) > bisection.LEAST:
@@ -207,7 +207,7 @@ def _isolate(runs: _Runs, request: Request, whole: Tuple[int, ...], limit: float
 
 
 def _rails(runs: _Runs, request: Request, wanted: Wanted) -> None:
-    """Devices with the same number on all hosts, compared with each other."""
+    """Compare the rails: each is the devices of one number on all hosts."""
     if len(runs.rails) < 2:
         return
     limit = wanted.relative_floor * statistics.median(runs.rails.values())
@@ -225,7 +225,7 @@ def _rails(runs: _Runs, request: Request, wanted: Wanted) -> None:
 
 
 def _told(finding: Finding, limit: float, device: Optional[int]) -> Dict[str, Any]:
-    """A finding as the module returns it."""
+    """Return a finding as the module does."""
     hosts = finding.hosts
     fact = "it is among these, %s" % finding.stopped if finding.stopped else _FACTS[finding.kind] % {
         "it": "it" if len(hosts) == 1 else "all of them", "count": len(hosts)}
@@ -245,7 +245,7 @@ def _sentence(hosts: Sequence[str], fact: str, named: bool, device: Optional[int
 
 
 def _sample(finding: Mapping[str, Any]) -> Dict[str, Any]:
-    """A finding in the shape that all of them have in the history; the name of the component is not part of its message."""
+    """Return a finding in the form of the history, where the message does not contain the name of the component."""
     kind, hosts, message = finding["kind"], finding["hosts"], finding["message"]
     if kind == RAIL:
         component = {"kind": RAIL, "name": "rail %d" % finding["device"]}
@@ -259,7 +259,7 @@ def _sample(finding: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def finding_records(study: Study, run_id: str) -> List[Dict[str, Any]]:
-    """The findings as records of what the launching host found; they are no verdicts on the hosts that they name."""
+    """Return the findings as records of the launching host; they are not verdicts on the hosts that they name."""
     return [record("finding", "%s/finding/collective/%d" % (run_id, number), "failed", hosts=finding["hosts"], started_at=utc(),
                    samples=[_sample(finding)])
             for number, finding in enumerate(study.findings, 1)]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Logins from the launching host to the others, the way mpirun makes them: same program, same options, many at once.
+"""Log in from the launching host to the others as mpirun does: the same program, the same options, many at once.
 
 MPICH waits for ever on a host that takes no login, so each of them is asked before.
 """
@@ -24,18 +24,18 @@ from .mpirun import MPICH
 
 CONNECT_SECONDS = 5
 ANSWER_SECONDS = 5
-"""A host that has taken the login and then says nothing for so long hangs."""
+"""A host that accepted the login and then is silent for so long hangs."""
 AT_ONCE = 64
 _POLL_SECONDS = 0.02
 _ADDRESS = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 SHOWN = 20
-"""Hosts that a message names; the others are counted."""
+"""Most hosts that a message names; the others are counted."""
 
 _OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=%d" % CONNECT_SECONDS, "-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=2")
 _BATCH_SYSTEMS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PJM_JOBID")
-"""Inside their jobs mpirun starts the ranks by the batch system, not by ssh."""
+"""Variables of batch systems, in whose jobs mpirun does not start the ranks by ssh."""
 _ARGUMENTS = {"mpich": ("HYDRA_LAUNCHER_EXTRA_ARGS",), "openmpi": ("OMPI_MCA_plm_rsh_args", "PRTE_MCA_plm_ssh_args")}
-"""Where each launcher reads more options for ssh; Open MPI's name changed with release 5."""
+"""Variables with more options for ssh by launcher; Open MPI's name changed with release 5."""
 _PROGRAM = {"mpich": ("HYDRA_LAUNCHER_EXEC",), "openmpi": ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent")}
 
 # What ssh says on its way, in the order of the way. The launchers' own table knows most of it.
@@ -48,7 +48,7 @@ _SILENT_HINT = "the host takes connections and does not answer: it hangs, or its
 
 
 class Refusal(NamedTuple):
-    """One host that cannot be used."""
+    """A host that cannot be used, and why."""
 
     host: str
     error: HccnError
@@ -65,7 +65,7 @@ class Login:
 
 
 def trust_arguments(identity: str, known_hosts: str) -> List[str]:
-    """Options of ssh for a key and hosts of this run alone; either may be empty. The paths hold no blanks, since launchers split at them."""
+    """Return the options of ssh for a key and known hosts of this run only; either may be empty. Launchers split at blanks, so the paths contain none."""
     found = ["-i", identity, "-o", "IdentitiesOnly=yes"] if identity else []
     if known_hosts:
         found += ["-o", "UserKnownHostsFile=" + known_hosts, "-o", "GlobalKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=yes"]
@@ -73,7 +73,7 @@ def trust_arguments(identity: str, known_hosts: str) -> List[str]:
 
 
 def environment_with(flavour: str, environment: Mapping[str, str], arguments: Sequence[str]) -> Dict[str, str]:
-    """The variables by which the launcher gives these options to ssh, behind those that are there."""
+    """Return the variables by which the launcher passes these options to ssh, appended to existing ones."""
     found = {}
     for name in _ARGUMENTS[flavour] if arguments else ():
         found[name] = " ".join(filter(None, [environment.get(name, ""), *arguments]))
@@ -81,7 +81,7 @@ def environment_with(flavour: str, environment: Mapping[str, str], arguments: Se
 
 
 def login_of(flavour: str, environment: Mapping[str, str]) -> Optional[Login]:
-    """How the launcher of this flavour would log in; None where it starts ranks in another way than by ssh."""
+    """Return how the launcher of this flavour logs in; None if it does not start ranks by ssh."""
     if flavour == MPICH and environment.get("HYDRA_LAUNCHER", environment.get("HYDRA_BOOTSTRAP", "ssh")) != "ssh":
         return None
     if any(name in environment for name in _BATCH_SYSTEMS):
@@ -92,7 +92,7 @@ def login_of(flavour: str, environment: Mapping[str, str]) -> Optional[Login]:
 
 
 def is_here(host: str) -> bool:
-    """Is this one of this host's own addresses, or its name? The launcher does not log in to itself. Loopback is 127.0.0.1 alone here."""
+    """Return True for an address or the name of this host, to which the launcher does not log in. Of loopback only 127.0.0.1 counts."""
     own = os.uname().nodename
     if host in ("localhost", "127.0.0.1", own, own.split(".")[0]):
         return True
@@ -109,7 +109,7 @@ def _can_bind(address: str) -> bool:
 
 
 def ask(login: Login, hosts: Sequence[str], words: Sequence[str], seconds: float = CONNECT_SECONDS + ANSWER_SECONDS) -> Dict[str, process.Result]:
-    """Runs one command on each host, at once; this host itself is asked without a login. Each has ``seconds``.
+    """Run a command on all hosts at once, on this host without a login. Each has ``seconds``.
 
     Raises HccnError where there is no ssh. The children do not carry the run's mark: the command may end those that do.
     """
@@ -132,7 +132,7 @@ def ask(login: Login, hosts: Sequence[str], words: Sequence[str], seconds: float
 
 
 def refusals(answers: Mapping[str, process.Result], here: str = "") -> List[Refusal]:
-    """Of the answers to a command that ends with 0: who did not take the login, and why."""
+    """Return the hosts that refused the login, and why, from the answers to a command that exits with 0."""
     found = []
     for host, result in answers.items():
         if result.rc != 0 and host != here:
@@ -141,7 +141,7 @@ def refusals(answers: Mapping[str, process.Result], here: str = "") -> List[Refu
 
 
 def reason(result: process.Result) -> HccnError:
-    """Why a login failed, in ssh's own words."""
+    """Return why a login failed, by the output of ssh."""
     if result.timed_out:
         return HccnError("host_silent", "no answer within %d s" % round(result.duration_s), _SILENT_HINT)
     errors = search(_SSH, result.stderr)
@@ -152,7 +152,7 @@ def reason(result: process.Result) -> HccnError:
 
 
 def refused(found: Sequence[Refusal], asked: int) -> HccnError:
-    """All that take no login, in one error with the code of the first."""
+    """Return one error for all hosts without a login, with the code of the first."""
     shown = ["%s: %s" % (one.host, _without(one.error.message, one.host)) for one in found[:SHOWN]]
     more = " and %d more" % (len(found) - SHOWN) if len(found) > SHOWN else ""
     hints = list(dict.fromkeys(one.error.hint for one in found[:SHOWN]))
@@ -161,5 +161,5 @@ def refused(found: Sequence[Refusal], asked: int) -> HccnError:
 
 
 def _without(message: str, host: str) -> str:
-    """ssh names the host at the beginning of its line itself."""
+    """Return the line without the host, which ssh puts at its beginning."""
     return re.sub(r"^%s: " % re.escape(host), "", message)

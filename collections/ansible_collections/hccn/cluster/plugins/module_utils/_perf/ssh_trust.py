@@ -55,7 +55,7 @@ class Trust:
 
 
 def check(run_id: str, owner: str) -> None:
-    """Raises InputError for what could not stand in a comment or a path."""
+    """Raise InputError for values that a comment or a path cannot contain."""
     if RUN_ID.fullmatch(run_id) is None:
         raise InputError("run_id %r is not a name of up to 64 letters, digits, '.', '_' and '-'" % run_id)
     if OWNER.fullmatch(owner) is None:
@@ -65,7 +65,7 @@ def check(run_id: str, owner: str) -> None:
 # The key, on the launching host.
 
 def make_key(folder: str, trust: Trust) -> Tuple[str, str]:
-    """Path of a new private key and the public key, without its comment. The folder that holds it tells whose it is. Raises HccnError."""
+    """Create a key; return the path of the private key and the public key without its comment. Its folder names the owner. Raises HccnError."""
     own = _key_folder(folder, trust.run_id)
     os.makedirs(folder, 0o700, exist_ok=True)
     shutil.rmtree(own, ignore_errors=True)
@@ -89,7 +89,7 @@ def _key_folder(folder: str, run_id: str) -> str:
 
 
 def keys(folder: str) -> List[Trust]:
-    """Runs whose private keys lie here."""
+    """Return the runs whose private keys are in this folder."""
     found = []
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         if name.startswith(_FOLDER) and os.path.isdir(os.path.join(folder, name)):
@@ -103,7 +103,7 @@ def keys(folder: str) -> List[Trust]:
 
 
 def remove_keys(folder: str, run_ids: Iterable[str]) -> List[str]:
-    """Removes private keys; the ids of those that were there."""
+    """Remove private keys; return the ids of those that existed."""
     removed = []
     for run_id in run_ids:
         own = _key_folder(folder, run_id)
@@ -116,7 +116,7 @@ def remove_keys(folder: str, run_ids: Iterable[str]) -> List[str]:
 # The line, on every host.
 
 def line_of(public_key: str, trust: Trust, release: Optional[Tuple[int, int]]) -> str:
-    """What authorized_keys gets. ``release`` of this host's OpenSSH, None where it is not known. Raises InputError."""
+    """Return the line for authorized_keys. ``release`` of the OpenSSH of this host, None if unknown. Raises InputError."""
     if PUBLIC_KEY.fullmatch(public_key) is None:
         raise InputError("public_key is no public key of OpenSSH")
     options = []
@@ -128,7 +128,7 @@ def line_of(public_key: str, trust: Trust, release: Optional[Tuple[int, int]]) -
 
 
 def _local(moment: int) -> str:
-    """In the time zone of the system, as sshd reads it: TZ is this process's own."""
+    """Format a time in the time zone of the system, as sshd reads it, and not in TZ of this process."""
     zone = os.environ.pop("TZ", None)
     time.tzset()
     try:
@@ -140,13 +140,13 @@ def _local(moment: int) -> str:
 
 
 def release_of(text: str) -> Optional[Tuple[int, int]]:
-    """Of ``ssh -V``; None for another program."""
+    """Return the release in the output of ``ssh -V``; None for another program."""
     match = _VERSION.search(text)
     return (int(match.group(1)), int(match.group(2))) if match else None
 
 
 def lines(path: str) -> List[Trust]:
-    """The runs that this host lets in."""
+    """Return the runs that may log in to this host."""
     try:
         with open(path, errors="surrogateescape") as stream:
             text = stream.read()
@@ -162,7 +162,7 @@ def _read(line: str) -> Optional[Trust]:
 
 @contextmanager
 def _locked(path: str) -> Iterator[None]:
-    """One writer of ours at a time. The folder is locked, since the file is replaced."""
+    """Allow one writer at a time. The folder is locked, since the file is replaced."""
     handle = os.open(os.path.dirname(path), os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -172,7 +172,7 @@ def _locked(path: str) -> Iterator[None]:
 
 
 def allow(path: str, public_key: str, trust: Trust, release: Optional[Tuple[int, int]]) -> None:
-    """Adds the line, at the end and in one write. Raises InputError, OSError."""
+    """Append the line in one write. Raises InputError, OSError."""
     made = "nothing" if os.path.exists(path) else "file" if os.path.isdir(os.path.dirname(path)) else "folder"
     line_of(public_key, trust, release)
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
@@ -194,7 +194,7 @@ def allow(path: str, public_key: str, trust: Trust, release: Optional[Tuple[int,
 
 
 def _made(path: str, made: str) -> str:
-    """A file in which only lines like this one stand was made for the first of them; the last one takes it away."""
+    """Return what was created for the line. A file with only such lines was created for the first of them, and is removed with the last."""
     known = lines(path)
     if not known or len(known) != _count(path):
         return made
@@ -207,7 +207,7 @@ def _count(path: str) -> int:
 
 
 def forbid(path: str, run_ids: Iterable[str]) -> List[str]:
-    """Removes the lines of these runs, and the file and folder that were made for them, if they are empty now; the ids of those that were there."""
+    """Remove the lines of these runs, and file and folder created for them if now empty; return the ids of those that existed."""
     wanted = set(run_ids)
     if not wanted or not os.path.exists(path):
         return []
@@ -234,7 +234,7 @@ def forbid(path: str, run_ids: Iterable[str]) -> List[str]:
 
 
 def _replace(path: str, data: bytes) -> None:
-    """The whole file at once, with its mode and owner. On a full disk what is left is moved up in place: that needs no room."""
+    """Replace the file atomically, with its mode and owner. On a full disk, shorten it in place, which needs no space."""
     status = os.stat(path)
     real = os.path.realpath(path)
     try:
@@ -265,18 +265,18 @@ def _shorten(path: str, data: bytes) -> None:
 # All of it.
 
 def over(found: Sequence[Trust], now: float) -> List[str]:
-    """Runs whose time is over: whoever they were of, they need their key no more."""
+    """Return the runs whose time is over, of any owner: they no longer need their keys."""
     return [one.run_id for one in found if one.until < now]
 
 
 def others(found: Sequence[Trust], run_id: str) -> List[Dict[str, str]]:
-    """Runs that may still be at work; who knows their owners can tell."""
+    """Return the other runs, which may still be active, with their owners."""
     known: Dict[str, str] = {one.run_id: one.owner for one in found if one.run_id != run_id}
     return [{"run_id": name, "owner": owner} for name, owner in known.items()]
 
 
 def host_keys(root: str = "/") -> List[str]:
-    """This host's own public keys, as known_hosts wants them, without names. Of the private keys where they can be read: the files beside may be stale."""
+    """Return the public keys of this host for known_hosts, without names, derived from readable private keys: the .pub files may be stale."""
     folder = os.path.join(root, HOST_KEYS)
     found = []
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""One call of the module ssh_trust."""
+"""The logic of the module ssh_trust."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def argument_spec() -> Dict[str, Any]:
 
 
 def perform(params: Dict[str, Any], check_mode: bool, now: float) -> Dict[str, Any]:
-    """The result of the module. Raises HccnError, OSError."""
+    """Return the result of the module. Raises HccnError, OSError."""
     run_id, state, owner = params["run_id"], params["state"], params["owner"] or "unknown"
     ssh_trust.check(run_id, owner)
     if params["seconds"] < 1:
