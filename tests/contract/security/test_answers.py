@@ -33,7 +33,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._history.redact impor
 from ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer import RunWriter
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.adoption import adopt
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_record import plan_record
-from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import context, measurable
+from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.measurable import context, line as line_of, measurable
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
 from ansible_collections.hccn.cluster.plugins.plugin_utils._progress.progress import extent, is_stale, line, read_answer
 from ansible_collections.hccn.cluster.plugins.plugin_utils._rank_table.compose import compose
@@ -126,8 +126,9 @@ def test_no_other_host_is_left_out_of_the_plan() -> None:
         for number, host in enumerate(HOSTS, 1):
             assert host == ODD or devices[host] == [(0, f"10.1.0.{number}"), (1, f"10.1.1.{number}")] or "address_duplicate" in str(found.left_out), done
         plan = make_plan(found.hosts, "quick")
-        json.dumps(plan_record("r1", plan, HOSTS, found.left_out, found.as_dict()["lines"]), allow_nan=False)
-        assert all(text.isprintable() and len(text) < 1000 for text in found.as_dict()["lines"]), done
+        lines = [line_of(reason) for reason in found.left_out]
+        json.dumps(plan_record("r1", plan, HOSTS, found.left_out, lines), allow_nan=False)
+        assert all(text.isprintable() and len(text) < 1000 for text in lines), done
         json.dumps(context(odd), allow_nan=False)
 
 

@@ -55,7 +55,7 @@ def test_modes(tmp_path: Path) -> None:
     trust = ssh_trust.Trust("r1", "me", 2**31)
     ssh_trust.allow(str(tmp_path / "home/.ssh/authorized_keys"), KEY, trust, None)
     kept: list[str] = []
-    secret = kube_access._Files("", kept).keep(b"key")
+    secret = kube_access._CredentialFiles("", kept).keep(b"key")
     found = {name: mode(tmp_path / name) for name in (
         "state", "state/r1", "history", "history/2026", "history/2026/report.html", "table.json", "links.json", "cdi", "cdi/hccn.json", "home/.ssh",
         "home/.ssh/authorized_keys")}
