@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 # The habits of the project. Everything runs in .venv, made once from pinned requirements; nothing is installed elsewhere.
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
@@ -37,7 +35,7 @@ demo: .venv/.demo ## four simulated nodes on this machine, from the first look t
 check: .venv/.lint ## what one runs after each edit, within a minute: ruff, mypy, the unit tests
 	ruff check --quiet
 	mypy
-	python -m pytest -q -n $(CORES) $(COLLECTION)/tests/unit
+	python -m pytest -q -n $(TEST_PROCESSES) $(COLLECTION)/tests/unit
 
 test: .venv/.test ## unit tests, contracts, and one run of every playbook on simulated hosts: minutes, no root
 	$(PYTEST) -m "$(FEW)" --durations 10 --durations-min 5

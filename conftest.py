@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How tests are chosen, spread over processes and summarized.
 
 Every test below tests/integration has the mark ``integration`` and every test below tests/lab the mark ``lab``, so that ``make test`` can leave them out

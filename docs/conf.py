@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Sphinx's settings for ``make docs``. Nothing is fetched: labels of Ansible's own documentation become links by their rule."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What holds for the project as a whole: what AWX lists, who is in the action group, which exceptions stand, which versions are meant."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """No task that runs on every host may walk over all of them: a thousand hosts would make a million steps of it. It is done once,
 and kept as a fact."""
 

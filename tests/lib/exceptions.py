@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Prints how much tests/exceptions.yml lets pass: the registered skips and exceptions, each with its reason."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Simulated hosts: make one, change the state of its NPUs, point a module at it."""
 
 from __future__ import annotations

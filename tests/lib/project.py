@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Where the parts of the project are, and the one register of skipped tests."""
 
 from __future__ import annotations

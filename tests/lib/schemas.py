@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The published JSON Schemas of the collection, for tests that check what was written."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A cluster of simulated nodes to work with in a test."""
 
 from __future__ import annotations

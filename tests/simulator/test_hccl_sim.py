@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The stand-in for hccl_test: under a real mpirun it moves real data and says what the real programs say."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The role simulated_cluster: a node of each product, as an inventory describes it."""
 
 from __future__ import annotations

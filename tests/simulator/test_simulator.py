@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The simulator by itself: nodes, hccn.conf, the command line, faults."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A3 in the simulator: sixteen dies on eight cards, super pods, and what siblings may not do."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the commands of the stand-in hccn_tool say and do, and the network between its devices."""
 
 from __future__ import annotations

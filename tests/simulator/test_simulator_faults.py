@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Faults by name: what the stand-in does under each of them. What the product makes of them is tested in tests/integration/devices/test_faults.py."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Tests with real traffic between devices, and the process that stands for a device."""
 
 from __future__ import annotations

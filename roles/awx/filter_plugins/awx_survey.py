@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Filters: the surveys of AWX job templates, made from the roles' argument specs, so that both stay the same."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Filter awx_survey_breaches: what AWX's API would refuse in a survey, known before anything is sent.
 
 The rules are those of ``SurveyView`` in awx/api/views and of ``SurveyJobTemplateMixin`` in awx/main/models/mixins.py.

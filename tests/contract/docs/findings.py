@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """``python -m tests.contract.docs.findings > docs/explanation/findings.rst``: the causes of findings as a page of the documentation."""
 
 from __future__ import annotations
@@ -9,8 +7,6 @@ import sys
 from ansible_collections.hccn.cluster.plugins.plugin_utils._findings.causes import CAUSES, SEVERITIES
 
 PAGE = """\
-.. SPDX-FileCopyrightText: The hccn.cluster authors
-.. SPDX-License-Identifier: GPL-3.0-or-later
 .. Made by ``python -m tests.contract.docs.findings`` from plugin_utils/_findings/causes.py: change that, not this.
 
 Findings and the result of a job

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every command of the how-to pages, in the folder that the tutorial makes, on its simulated hosts as they are after it."""
 
 from __future__ import annotations

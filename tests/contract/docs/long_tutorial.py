@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The tutorial line by line: a clean venv, the tarball, a folder outside of the repository."""
 
 from __future__ import annotations

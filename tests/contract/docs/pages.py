@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The pages of docs/ as a reader works through them: their files are written, their commands run, and what they show must come.
 
 A ``console`` block has commands behind ``$`` and below each what its output has among other lines. Its class says what is special: ``fails`` (the last

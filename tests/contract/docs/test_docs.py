@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The documentation as texts: links of the Markdown files resolve (Sphinx holds those of docs/), languages and errors stand together."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The repository of examples/ci: its pipelines pass as they are and find what is wrong in an inventory, without a host."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The messages of ClusterD: field numbers against the reference material, and bytes against the stand-in's own descriptors.
 
 `make test-protobuf` runs this file on the oldest and the newest supported protobuf.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The judge against the recorded runs of the real front end of hccl_test, and against published logs: one literal verdict each."""
 
 from __future__ import annotations

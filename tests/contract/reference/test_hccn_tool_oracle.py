@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The device layer against recorded runs of the real hccn_tool front end: every run is judged, its value or error compared with a literal."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The judge of nccl-tests against published output, and the launchers' recorded runs against its table of errors: one literal verdict each."""
 
 from __future__ import annotations

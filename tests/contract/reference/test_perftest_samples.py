@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """perftest and the RDMA devices against real runs and published texts: each is judged and compared with a literal, or listed with its reason."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Tables of manuals and of their readers' tests: what a cluster like theirs gets written equals them, and what is read of them is written again."""
 
 from __future__ import annotations

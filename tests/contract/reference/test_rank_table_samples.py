@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The checks against rank tables from manuals and from the tests of their readers: what is valid passes, what is not fails for its reason."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """roce_test against the recorded runs of the real hccn_tool front end, and published logs: every run is judged, compared with a literal."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The parsers of the device layer against outputs of real tools, of manuals and of printing code: every file is read, or listed with its reason."""
 
 from __future__ import annotations

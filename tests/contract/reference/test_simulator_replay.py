@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The stand-in hccn_tool against the recorded runs of the real front end: exit code, both streams, hccn.conf."""
 
 from __future__ import annotations

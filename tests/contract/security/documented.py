@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Answers of modules and records, made from the documentation of the modules and from the published schema: a new one needs no second list."""
 
 from __future__ import annotations

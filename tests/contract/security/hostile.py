@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Modules called in this process with options that want to be more than a value; every child that they would start is recorded, none is started.
 
 hccn_tool and npu-smi are the simulator's, called as functions, so that the modules come as far as to their settings.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Playbooks over hosts that answer as a test wants: their connection (tests/lab/benchmarks/null) takes the modules and returns the content of files."""
 
 from __future__ import annotations

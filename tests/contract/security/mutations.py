@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One field of an answer replaced by what a hostile or broken host might send. Standard library only: the connection of test_odd_host.py uses it, too."""
 
 from __future__ import annotations

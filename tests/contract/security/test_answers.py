@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whatever one host answers, the controller's Python does for all other hosts what it does without it. HCCN_MUTATIONS: how many answers each test tries.
 
 The answers come from the documentation of the modules and from the schema of the records, so a new module, field or kind needs no second test here.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Files that the collection makes: their modes whatever the umask, and links that somebody put in their place."""
 
 from __future__ import annotations

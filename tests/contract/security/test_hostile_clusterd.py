@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A ClusterD, or whoever answers in its place, and a Kubernetes API that send too much, nonsense or no end: a sentence within the time, and bounded memory.
 
 8 MiB and more of one message, certificates and servers that die are in tests/integration/clusterd/test_channel.py.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A host whose answers carry what Ansible acts upon, names that are templates, and records of others: nothing of it counts for anybody but this host."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Manifests of jobs from hostile variables: what runs in a pod are words around a script of our own, and what Kubernetes would expand stays."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whole playbooks over hosts of which one sends an odd answer: the others end as without it, and nothing of the answer becomes code, a path or markup.
 
 HCCN_ODD_PLAYS: plays for each playbook; HCCN_ODD_SEED: other ones; HCCN_CORES=2.16.14,2.21.5: on these releases of ansible-core as well

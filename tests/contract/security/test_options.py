@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every text that an option of a module takes, made from the argument specs: it reaches no shell, is no option of a tool, and writes no line of its own."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The page of a run whose hosts, switches (LLDP) and errors have names that want to be a script, in headless Chromium: none runs, nothing is fetched.
 
 That no text becomes markup is asserted on the page's source by the unit tests of _report.

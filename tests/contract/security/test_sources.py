@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the sources may not hold: other ways to a process than the one, code made of text, tasks for a shell; and what bandit and pip-audit say."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Simulated nodes with an inventory folder of their own, and runs of the project's playbooks on them."""
 
 from __future__ import annotations

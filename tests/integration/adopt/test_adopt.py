@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbook adopt on simulated nodes: what it writes, and that bring_up finds nothing to change afterwards."""
 
 from __future__ import annotations

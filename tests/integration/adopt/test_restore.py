@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What bring_up keeps on a host before it changes it, and the playbook restore, on simulated nodes."""
 
 from __future__ import annotations

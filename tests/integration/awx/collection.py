@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Takes the collection awx.awx out of the package ``ansible``, which brings it, into .cache/awx: python -m tests.integration.awx.collection."""
 
 from __future__ import annotations

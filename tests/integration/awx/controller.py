@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A stand-in for AWX's API: what the modules of awx.awx 24 call to make projects, templates, workflows and schedules.
 
 As AWX does, it refuses a breach of its survey rules, a link to something that is not there, variables that a template does not ask for and a schedule

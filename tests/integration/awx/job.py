@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A job as AWX runs it: a private data folder with a clone of the project, ansible-runner's transmit, worker and process.
 
 What AWX sets is taken from awx/main/tasks/jobs.py. Only the container is not there: the worker is a process of this machine, with an

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The filters of roles/awx for tests, and the surveys that they make."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """roles/awx over a stand-in of AWX's API: first everything is made, then nothing is changed."""
 
 from __future__ import annotations

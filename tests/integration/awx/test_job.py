@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """AWX's way in: jobs of simulated nodes through ansible-runner, whole ones and two that are cut off in the middle."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The surveys made of the roles' argument specs keep AWX's rules, and the rules find what breaks them."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbook bring_up on simulated hosts that have no address yet: planned, set, kept, refused where two are the same.
 
 And on hosts that have addresses of which nothing is declared: what is wrong with them is found all the same.

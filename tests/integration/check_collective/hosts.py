@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """hccl_perf on a host of a testbed, the way Ansible starts it, with a real mpirun over a real ssh; watched from outside."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A real mpirun, the stand-in programs, hosts that all are this machine, and a look at what is left."""
 
 from __future__ import annotations

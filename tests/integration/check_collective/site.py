@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A module that measures a collective, called the way Ansible calls it, and what it leaves behind."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """hccl_perf as a whole: the module under Ansible, a real mpirun, the stand-in programs, real TCP traffic. And nothing left."""
 
 from __future__ import annotations

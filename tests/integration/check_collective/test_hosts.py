@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Eight real hosts, a real MPICH over a real ssh: whatever goes wrong, the host is named and nothing is left, as seen from outside.
 
 The tests share the hosts and stand in the order of what they break.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """nccl_perf as a whole: the module, a real mpirun, the stand-in programs in the formats of several releases, real TCP traffic."""
 
 from __future__ import annotations

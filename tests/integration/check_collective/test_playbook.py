@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbook check_collective on three simulated A3 servers of two super pods, with a real mpirun: the order of ranks, and the tool that is asked for."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Simulated nodes over loopback, and the modules as a host runs them: a Python process with its arguments on standard input."""
 
 from __future__ import annotations

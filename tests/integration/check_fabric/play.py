@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Playbooks over simulated nodes, and an sshd of a test's own on this machine."""
 
 from __future__ import annotations

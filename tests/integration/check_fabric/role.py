@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The role check_fabric, and playbooks with it, over simulated nodes."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the role check_fabric is asked for: a plan alone, and what cannot be measured or judged so, which is said before anything is measured."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A job that starts on an NPU during a run: its pairs are not run any more, it is not reset, and it is busy."""
 
 from __future__ import annotations

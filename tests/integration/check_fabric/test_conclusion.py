@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What check_fabric comes to where hosts and NPUs are bad in different ways at once: exit status, the lines after Ansible's recap, and rows of the report."""
 
 from __future__ import annotations

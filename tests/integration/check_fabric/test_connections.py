@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Any connection and become method: hosts that Ansible reaches in four ways measure with each other, one fork at a time, after their modules have returned."""
 
 from __future__ import annotations

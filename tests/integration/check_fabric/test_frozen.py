@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A host that stops answering while its connection stays up, for a user whose ansible.cfg is empty: it is unreachable, all others get their verdict."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Attacks on the control ports of a run of three nodes: what is measured is the same as in peace, and no runner grows."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A tool of the host instead of the NPU: real iperf3 between loopback addresses, nothing of hccn_tool."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """SIGKILL in mid-run, of a guard or of the controller. Runners, and runners with their guards: test_pairs.py, test_resume.py."""
 
 from __future__ import annotations

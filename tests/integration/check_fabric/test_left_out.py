@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A host that hangs costs the others a few deadlines and not one a round; one that only seemed to hang is measured after all."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The role check_fabric where links are down: their NPUs are left out by name and cost no timeouts, the other NPUs of the host are measured."""
 
 from __future__ import annotations

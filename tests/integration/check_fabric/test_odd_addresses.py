@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The role check_fabric where an NPU has an address that is none, and two have the same one: they are left out by name, and all else is measured."""
 
 from __future__ import annotations

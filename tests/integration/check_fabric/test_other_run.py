@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A check that meets another run, or a foreign listener, on its hosts: whoever came first is not disturbed, and nobody is called slow or failed for it."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """rdma_perf and rdma_perf_info on several simulated nodes at once: what is measured, and what is left when something goes wrong."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The way through Ansible: plan, start in the background with fewer forks than hosts, collect, judge. The runners outlive the modules' archives."""
 
 from __future__ import annotations

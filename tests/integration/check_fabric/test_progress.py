@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How far a run is: two hosts are told by all others, one may die, and what waits only for reports is in nobody's way."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A run that was cut off: the next call puts right what it left, and one that resumes it measures only what is missing."""
 
 from __future__ import annotations

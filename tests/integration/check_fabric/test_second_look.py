@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The role check_fabric where two rounds leave something open: a good node between two bad ones meets a proven good one before anybody is blamed."""
 
 from __future__ import annotations

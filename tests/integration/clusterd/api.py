@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """As much of the Kubernetes API as is read: lists by namespace and label, in pages, for whoever has the token."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A certificate authority for an hour, with what it signs as files."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Stand-ins of ClusterD for a test, certificates for them, and the product's channel to them. A call that only the training process may make fails the test."""
 
 from __future__ import annotations

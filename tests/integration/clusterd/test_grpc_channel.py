@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The channel over a real socket: plain, TLS, mutual TLS, and each way in which a server can fail, which ends in a sentence and never in a hang."""
 
 from __future__ import annotations

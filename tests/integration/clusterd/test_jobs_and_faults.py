@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Jobs and faults over gRPC, with the server's limits."""
 
 from __future__ import annotations

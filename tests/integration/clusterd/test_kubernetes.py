@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Reading the Kubernetes API over a real socket: kubeconfigs with every kind of credential, pages, and what is told when it refuses."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ClusterD's limits, and those of the nginx that its security guide puts before it: each ends in a sentence that names the limit, and never in a hang."""
 
 from __future__ import annotations

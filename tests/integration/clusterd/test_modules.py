@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The modules as a playbook calls them, all in one run, over stand-ins of ClusterD and of the Kubernetes API; and the table of a job handed to rank_table."""
 
 from __future__ import annotations

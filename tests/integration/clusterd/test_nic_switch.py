@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """SwitchNicTrack over a real socket: every refusal in the server's order, every text of a result, and what is not known when something breaks."""
 
 from __future__ import annotations

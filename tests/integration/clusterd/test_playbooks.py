@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbooks nic_switch and switch_upgrade on two simulated A3 servers, over stand-ins of ClusterD and of the Kubernetes API."""
 
 from __future__ import annotations

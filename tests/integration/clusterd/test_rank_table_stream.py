@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A job's rank table over gRPC: every habit of ClusterD that a subscriber meets, over a real socket."""
 
 from __future__ import annotations

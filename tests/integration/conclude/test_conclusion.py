@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What an operator sees at the end of a job: exit status, the lines after Ansible's recap, and the first row of the report."""
 
 from __future__ import annotations

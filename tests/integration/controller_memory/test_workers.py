@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The callback controller_memory in real runs: what workers and the controller collect, and what the controller holds of validated arguments."""
 
 from __future__ import annotations

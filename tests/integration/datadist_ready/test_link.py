@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """datadist_link with a stand-in for llm_datadist: links over real TCP, processes that hold them, and that nothing is left of one that hangs."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbook datadist_ready on real small hosts: one TLS mismatch, one stale mount, one link down, 513 links of an NPU, and a port that is taken."""
 
 from __future__ import annotations

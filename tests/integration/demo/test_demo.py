@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The main job on the simulated cluster, as `make demo` runs it: twice, with a broken node, in check mode, killed in the middle."""
 
 from __future__ import annotations

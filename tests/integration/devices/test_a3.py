@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """device_info on a simulated A3 server in a super pod."""
 
 from __future__ import annotations

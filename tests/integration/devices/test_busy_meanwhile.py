@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A job that starts on an NPU while a module works: the NPU is asked about right before its first set, and left alone."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """hccn.conf on a full disk, damaged by a write that was cut off, and locked by somebody else."""
 
 from __future__ import annotations

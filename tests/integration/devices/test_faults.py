@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every fault that the simulator knows by name, through Ansible: what is said, what the other devices give, that nothing is half changed or left running.
 
 The words of the faults are those of tests/simulator/README.md. Each test fails when its fault is not injected.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """device_network as Ansible runs it, on a simulated node."""
 
 from __future__ import annotations

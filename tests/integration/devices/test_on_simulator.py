@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """device_info, device_tls and hccn_conf as Ansible runs them, on a simulated node."""
 
 from __future__ import annotations

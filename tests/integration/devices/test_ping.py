@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """device_ping as Ansible runs it, between two simulated nodes."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The event source of extensions/eda: which events come of a history, and when."""
 
 from __future__ import annotations

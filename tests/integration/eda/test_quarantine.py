@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbook quarantine: one command for the host of the event, and nothing unless it is switched on."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The rulebook in ansible-rulebook itself: once for each degraded link, and no quarantine unless it is switched on (make test-eda)."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Folders that are full or may not be written, as real file systems are."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Real runs of ansible-playbook with the callback, and what they left."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The callback hccn.cluster.results in real runs: what is kept, and that it never disturbs a play."""
 
 from __future__ import annotations

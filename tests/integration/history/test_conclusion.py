@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the callback keeps of conclusions: every one that the controller makes, and none of a host."""
 
 from __future__ import annotations

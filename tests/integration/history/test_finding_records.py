@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Findings and conclusions as records: of the published schema, whatever their cause, kind and severity."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The action hccn.cluster.history_info and pinned baselines in real plays, over a history of made-up nights."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The action hccn.cluster.report in real runs: which run, which file, what comes back."""
 
 from __future__ import annotations

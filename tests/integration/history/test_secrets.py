@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Secrets that are known only once a play runs are not in what it leaves either."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The store under stress and in whole plays: kills, full and read-only disks, secrets, old runs, a host that keeps the results."""
 
 from __future__ import annotations

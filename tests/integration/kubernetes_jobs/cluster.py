@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A stand-in for a cluster: as much of the Kubernetes API as ``kubernetes.core`` uses, over HTTP, and controllers that make a job's pods.
 
 The launcher's container is run on this machine; workers only exist. Nothing is validated here: that is what the schemas are for.

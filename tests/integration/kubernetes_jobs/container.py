@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A container of the launcher's pod, run on this machine: the engine's files in a folder, ssh the stand-in."""
 
 from __future__ import annotations

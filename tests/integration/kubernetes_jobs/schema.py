@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The schema inside a CustomResourceDefinition as a strict JSON schema: what a server would drop in silence is an error here."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the pods run, run here: the launcher's command line with a real mpirun over the stand-in for ssh, its log judged by hccl_perf's judge."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The role in Kubernetes: plans everywhere, and, where kubernetes.core is, the whole way over a stand-in of the API server."""
 
 from __future__ import annotations

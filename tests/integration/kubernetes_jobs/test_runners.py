@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The fabric check from pods: the manifests are printed everywhere; the whole way over a stand-in of the API server, simulated nodes for pods."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The manifests against the real CustomResourceDefinitions, which hold the full schema of pod templates, too."""
 
 from __future__ import annotations

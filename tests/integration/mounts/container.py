@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A container as small as can be: a mount namespace of its own (for others than root in a user namespace), a root of its own, NPUs, a file.
 
     container.py '{"root": "/tmp/root", "npus": ["davinci0"], ...}'

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """hccn_conf_mount with real mount namespaces: what it tells of a container is compared with what a process in there reads."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The role perf_tools on small hosts with the real apt, whose repository is a folder: what is missing is named, then installed."""
 
 from __future__ import annotations

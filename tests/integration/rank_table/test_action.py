@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """hccn.cluster.rank_table as a playbook calls it: what it writes, what it leaves, what it refuses and how it says so."""
 
 from __future__ import annotations

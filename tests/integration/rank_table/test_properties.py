@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Any cluster whose hosts can be in a table gets one that its reader takes, and that reads back as what was written."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbook rank_table on simulated A3 servers of one super pod: what is written, by how many tasks, and what is told when it is not."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A headless Chromium, spoken to over its DevTools pipe: nothing but the browser itself is needed, and no port is opened."""
 
 from __future__ import annotations

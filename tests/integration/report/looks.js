@@ -1,5 +1,3 @@
-// SPDX-FileCopyrightText: The hccn.cluster authors
-// SPDX-License-Identifier: GPL-3.0-or-later
 // What a reader would stumble over, as a list of sentences: text that is cut off, lies on other text, or is hard to read.
 (() => {
   const found = [];

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pages of made-up clusters with a slow sender, a dead host, a host that was left out and a slow path, and of their past."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The page as a person sees it, in headless Chromium: large and small screens, light and dark, both languages, with and without its script."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The page as Markdown, through a real renderer: no text of a host becomes a link, an image, a mention, a formula, a list or HTML."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbook tls on four simulated hosts: all of them or none."""
 
 from __future__ import annotations

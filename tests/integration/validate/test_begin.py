@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The first play of a job, as ansible-playbook runs it: what it lets through, what ends the job before a host is contacted, and what it says."""
 
 from __future__ import annotations

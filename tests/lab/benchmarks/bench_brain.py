@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The fabric check on simulated fabrics, over all seeds and sizes. ``make simulate`` prints the same table without pytest.
 
 HCCN_TRIALS shortens it: the number of seeds.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What reading and bringing up devices costs: ratios of two things measured in one run, against a reference that stands here.
 
 `make bench` prints the table. Times are never asserted by `make test`: machines are noisy. Counts (calls, events) are exact.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the history costs: a million pair results read, the callback in a play of 64 hosts, kills at full size, a large page in a browser.
 
 `make bench` prints the table. CPU seconds depend on the machine; as a reference stands beside them what this machine needs to parse the same bytes as JSON.

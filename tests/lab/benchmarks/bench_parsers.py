@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Does the time of a parser grow with its text, or with the square of it? Each parser reads a text, and one ten times as long.
 
 Linear is 10 in this ratio, quadratic 100. What takes less than a hundredth of a second is told as such: the clock says nothing of it.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What assembling, writing and checking rank tables costs: ratios of CPU seconds of one process, against references that stand here.
 
 The cluster is a real inventory: an action of this benchmark runs in ansible-playbook, where it times what the action rank_table does, what

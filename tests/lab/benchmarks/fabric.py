@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a check of the fabric costs: ratios of two things measured in one run, against references that stand here. ``make bench-fabric`` prints the table.
 
 64 small hosts (HCCN_BENCH_HOSTS: another number) measure every pair, each for a second, with the real iperf3: a tool that costs nothing itself.

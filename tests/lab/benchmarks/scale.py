@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a thousand hosts cost the controller: CPU a host, memory, and how forks help. ``make bench-scale`` prints the tables and asserts that nothing grows
 faster than Ansible itself does with tasks that do nothing.
 

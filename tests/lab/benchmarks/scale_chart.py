@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Draws the chart of docs/howto/large_clusters.rst from the figures beside it: ``python -m tests.lab.benchmarks.scale_chart``. It has a ground of its own in
 light and dark, since the page that shows it may have either."""
 
@@ -17,9 +15,7 @@ CHART = FIGURES.with_suffix(".svg")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 360, 64, 180, 56, 52
 STYLES = {"bring_up": "a", "check_fabric": "b", "rank_table": "c", "idle": "d"}
 LABELS = {"idle": "tasks that do nothing"}
-HEAD = """<!-- SPDX-FileCopyrightText: The hccn.cluster authors
-SPDX-License-Identifier: GPL-3.0-or-later -->
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 360" role="img" font-family="sans-serif" font-size="13">
+HEAD = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 360" role="img" font-family="sans-serif" font-size="13">
 <title>CPU of the controller for each host, by the number of hosts</title>
 <style>
 .ground { fill: #ffffff } text { fill: #1c2024 } .grid { stroke: #c9ced4 } .dim { fill: #545b63 } path, circle { stroke-width: 2.5 } path { fill: none }

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Modules in forked children: as a process that reads its arguments and prints its result, without the start of an interpreter for each.
 
 A child can be struck at one of its own file operations: killed by SIGKILL, or refused as by a disk that is full.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What must hold of every step: pure functions from a trace to sentences about what does not. test_invariants.py shows that each can fail."""
 
 from __future__ import annotations

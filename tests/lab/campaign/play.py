@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Plays a sequence, says what did not hold, and finds the fewest steps that show it."""
 
 from __future__ import annotations

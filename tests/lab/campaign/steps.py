@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Operations as data: what a sequence is made of, drawn from a seed, and as JSON."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Sequences of random operations, kills, faults, locks and jobs against simulated nodes, each drawn from a seed.
 
 HCCN_SEQUENCES (30) sequences from HCCN_SEED (1) on; ``make soak`` plays 500. A failure prints the seed and the fewest steps that show it.

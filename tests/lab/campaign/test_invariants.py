@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Each invariant holds of a sound trace and fails on one in which exactly what it forbids is done; and sequences are the same for the same seed."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs a stand-in tool of the simulator, logs the call first, and kills module, tool or both at a call chosen by the environment.
 
 ``tool.py NODE NAME ARGUMENT...``. A log line is written when a call starts, with the devices that hold a job at that moment.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What is seen of a step from outside the product: the node before and after it, the tool calls, the results."""
 
 from __future__ import annotations

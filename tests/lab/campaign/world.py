@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Two simulated nodes that sequences share, steps made on them, and what is seen of it. To be used in a process of its own (``adopt_orphans``)."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbook check_fabric over a lab, and what its history says of it."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Faults of a fabric, drawn from a seed: what is broken, and so what the check has to say. The playbook knows nothing of it."""
 
 from __future__ import annotations

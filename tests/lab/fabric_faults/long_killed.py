@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """SIGKILL in the middle of a check: of a runner, of a guard, of the controller. Nothing is left, seen from outside, and the rest is measured later."""
 
 from __future__ import annotations

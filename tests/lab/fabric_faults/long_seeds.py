@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Sixteen hosts of eight NPUs on four leaves, with faults that a seed has drawn: each must be found, and nobody else blamed.
 
 HCCN_SEEDS tells which seeds, ``0-19`` or ``3,7``; `make fabric-seeds` runs 0 to 19.

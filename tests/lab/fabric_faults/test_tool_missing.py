@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A host without the tool that is to measure: it is named with the command that brings the tool, and nobody waits for it."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Print the results of all checks on simulated fabrics: ``python -m tests.lab.fabric_simulation``, or ``make simulate``."""
 
 from __future__ import annotations

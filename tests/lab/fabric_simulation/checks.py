@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Requirements on plans and diagnosis of the fabric check. Each check runs trials on simulated fabrics and returns a row of the table."""
 
 from __future__ import annotations

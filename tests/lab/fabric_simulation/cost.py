@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Measure time and memory of the diagnosis of a whole matrix. It runs in a process of its own."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Simulate a run in virtual time: every NPU measures its pairs in the order of the plan, a pair starts when both NPUs are free, and there are no barriers.
 
 Who hangs is left out by the code that does so in earnest (module_utils/_fabric/failure_detector.py), each host with what it knows itself and what its

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Make the results of simulated runs: by host, as rdma_perf_info returns them, single records or rows of a matrix."""
 
 from __future__ import annotations

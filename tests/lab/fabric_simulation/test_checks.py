@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A part of the checks of ``make simulate``, with fixed seeds and a random one, which is printed if it fails."""
 
 from __future__ import annotations

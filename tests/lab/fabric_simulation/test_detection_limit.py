@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The detection limit that a run reports. Whether it is true is measured in test_checks.py and by ``make simulate``."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Trials: simulate a run on a world with known faults, diagnose it, and compare the diagnosis with the faults."""
 
 from __future__ import annotations

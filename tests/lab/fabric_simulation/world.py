@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A simulated fabric: hosts with NPUs on leaves, and their faults. The outcome of a pair depends on its two NPUs and the path."""
 
 from __future__ import annotations

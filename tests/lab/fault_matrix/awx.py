@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A run as a job of AWX: through ansible-runner's transmit, worker and process, ended by what AWX ends a job with."""
 
 from __future__ import annotations

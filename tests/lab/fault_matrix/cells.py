@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A cell of the fault matrix: one playbook, one fault, and everything that is seen of it from outside."""
 
 from __future__ import annotations

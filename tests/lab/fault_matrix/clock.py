@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A host's wall clock that steps while it works.
 
 The kernel has one wall clock for all namespaces, so what steps is what every Python of the host takes it to be, also one that runs already: all that the

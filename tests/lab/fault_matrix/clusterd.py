@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Stages of the playbooks that talk to ClusterD: its stand-in and that of the Kubernetes API on the controller, whose jobs run on the hosts of the lab."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Faults that strike a run: each a name, a sentence, the moment, and what is done then.
 
 The moment is before the run, or while (``during``) or after (``late``) the host VICTIM does its part, as each playbook says itself; or while the

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbooks of the fault matrix: where each is in the middle, and what becomes of a host, read from files and devices, never by the product."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """``python -m tests.lab.fault_matrix.killed LAB PLAYBOOK``: the playbook while one host of a lab is dead, judged from outside.
 
 For the Molecule scenarios: the host ends as unreachable or failed, the others are done, the exit status is not zero, nothing is left.

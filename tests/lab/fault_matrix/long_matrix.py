@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The whole fault matrix: every playbook under every fault (`make fault-matrix`, part of `make soak`).
 
 HCCN_FAULTS tells which part: ``tls,bring_up`` or ``tls/ssh cut``; HCCN_SIDE_BY_SIDE how many cells run at a time.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """``python -m tests.lab.fault_matrix.look FOLDER PLAYBOOK[/FAULT] ...``: what cells come to now, in the form of expected.yml, with outputs in the folder.
 
 For whoever adds a playbook or a fault: nothing is judged here.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Many cells of the fault matrix: they mostly wait for hosts that do not answer, so a few run side by side."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Print the table of expected.yml as a page of the documentation. ``make docs`` adds it as explanation/faults.rst."""
 
 from __future__ import annotations
@@ -13,8 +11,6 @@ from tests.lab.fault_matrix.play import LEFT_SECONDS
 from tests.lab.fault_matrix.table import Cell, Table, load
 
 HEAD = """\
-.. SPDX-FileCopyrightText: The hccn.cluster authors
-.. SPDX-License-Identifier: GPL-3.0-or-later
 
 What a fault does
 =================

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One run of a playbook over a lab, watched from outside: what it says, how it ends, what it leaves."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a cell needs beside the hosts, and how it is seen what became of all of it."""
 
 from __future__ import annotations

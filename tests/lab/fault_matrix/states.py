@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What has become of hosts and files, in a few words: read from outside, never by the product."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What is expected of each playbook under each fault: expected.yml, and how a cell that was run is held to it."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The few cells of the fault matrix that every test run has; long_matrix.py runs them all."""
 
 from __future__ import annotations

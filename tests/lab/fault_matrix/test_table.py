@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The table of playbooks and faults is whole, says what it must, and is the one in the documentation."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Texts and documents a little, or quite, unlike the true ones. The same seed gives the same."""
 
 from __future__ import annotations

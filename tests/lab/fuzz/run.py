@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Feeds what is not quite true to everything that reads, and tells what raised anything but the project's own errors, or did not come back.
 
 ``python -m tests.lab.fuzz.run 1000000``: so many inputs over all of them; the seed is printed. ``--seed`` and ``--only`` repeat one.

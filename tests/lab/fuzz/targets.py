@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What is fuzzed, and with what to begin: every public function of module_utils whose name begins with parse, and what reads documents.
 
 The texts to begin with are those of the unit tests: whatever stands there in quotes and has more than one line, or is given to the parser of the file.

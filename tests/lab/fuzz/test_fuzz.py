@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A few hundred inputs for each parser; `make soak` takes a million."""
 
 from __future__ import annotations

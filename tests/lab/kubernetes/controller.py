@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The double for what is no API server: Volcano's and MPI Operator's controllers, scheduler and kubelet of one node.
 
 It makes a job's pods as they do, runs the launcher's container on this machine, serves its log to the server, and tells how the job stands.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A real kube-apiserver over a real etcd, on loopback, and the few requests that tests make of it themselves."""
 
 from __future__ import annotations

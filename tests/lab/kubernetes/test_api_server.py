@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The roles against a real API server: real schemas and validation, real label selectors, logs on the server's own way, real deletes."""
 
 from __future__ import annotations

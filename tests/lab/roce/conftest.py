@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Four machines, two of each release, for all tests of this folder: booting them costs most of the time."""
 
 from __future__ import annotations

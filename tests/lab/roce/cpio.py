@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Writes an initramfs: the cpio format "newc" of the kernel's early user space. Archives may stand one behind the other in one file."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Debian's packages of any release, fetched by apt on a state of its own where nothing is installed: the machine's own stays as it is."""
 
 from __future__ import annotations

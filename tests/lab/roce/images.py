@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a machine boots: Debian's kernel with its modules, and a root file system in memory for each release, made of packages alone.
 
 No disk, no chroot, no maintainer script: the packages' files go into an initramfs, ``init`` sets the rest up. Made once, kept below .cache/roce.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What `make roce` has beyond the tests of CI: each operation over all pairs of four machines, and faults in the middle of a check."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Virtual machines with a software RDMA device each (rdma_rxe: RoCE v2 over plain Ethernet) and the real perftest, reached by ssh.
 
 No RDMA hardware and no KVM is needed. They are children of this process and die with it. Their Ethernet is a switch (switch.py), joined by Unix

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The product's tools on the machines: its command lines run there by ssh, its code looks at the machine from inside, its parsers judge here."""
 
 from __future__ import annotations

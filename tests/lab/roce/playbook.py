@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbook check_fabric over the machines, with perftest as its tool: Ansible, the runner and its guard, as on a cluster."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """``python -m tests.lab.roce.switch FOLDER COUNT``: an Ethernet switch between virtual machines, one Unix socket a port (FOLDER/cable1, ...).
 
 It stores and forwards, as a real one does: what is for a machine that takes no frames waits, and is dropped once its buffer is full. The others

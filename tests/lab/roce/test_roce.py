@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The real perftest, of Debian 12 and 13 and mixed, over software RoCE between virtual machines: command lines, readiness, reports, failures."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbook check_fabric over machines with different releases of perftest. `make roce` does more: long_runner.py."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The switch between the machines alone, with sockets of the test in their place."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """500 nightly runs, squeezed in time. Memory must not grow, and no file, process or open file may be left. Part of ``make soak``."""
 
 from __future__ import annotations

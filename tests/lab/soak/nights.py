@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Nights of a cluster, squeezed in time: the callback, the page, the metrics and the journals of a host, in one process and by a clock that is set."""
 
 from __future__ import annotations

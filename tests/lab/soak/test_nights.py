@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A few nights of those that ``make soak`` spends by the hundred: else what nights.py stands in for could change and nobody would see it."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Real small hosts on one machine, for tests: see README.md.
 
     with tests.lab.testbed.lab(n=4) as lab:

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """python -m tests.lab.testbed up|down|status|exec|fault|heal: small real hosts on this machine."""
 
 from __future__ import annotations

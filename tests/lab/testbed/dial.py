@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ssh's ProxyCommand with ProxyUseFdpass: dial.py FOLDER ADDRESS PORT connects from inside the lab's network and hands the connection over.
 
 So the machine's own network is not touched, and two labs may have the same addresses.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What can go wrong in a lab, on purpose.
 
     fault node2 --npu 3 --rate 50mbit    a slow port, both ways; without --npu all of the host; leaf:0 is a leaf switch's uplink

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One host from the inside: its first process makes the host's files, waits for its links, and becomes sshd."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The files that all hosts of a lab have in common, laid over the machine's own /usr, /etc and /var. Made once, by the keeper."""
 
 from __future__ import annotations

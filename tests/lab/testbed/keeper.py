@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The process that a lab lives in. Whatever a lab has (processes, mounts, links, namespaces) hangs on it and goes with it.
 
 Two processes: the guard, which ends the lab when its standard input ends before it was told to keep it, and its child, the keeper: the first

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The system calls of namespaces that Python has no function for, and processes by pid and start time."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A lab from the outside: brought up and down, looked at, worked in."""
 
 from __future__ import annotations

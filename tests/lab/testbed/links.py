@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The networks of a lab, all of them in the keeper's own network namespace: lines for ip -batch and tc -batch.
 
     mgmt     bridge; the keeper itself is its controller, eth0 of each host hangs on it

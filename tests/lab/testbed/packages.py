@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a lab needs of the machine: Debian's openssh-server, iproute2 and util-linux."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a lab consists of: its settings, and the hosts with their addresses that follow from them. Pure data, nothing is done here."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A user namespace in which an ordinary user is root, with enough ids for sshd: from /etc/subuid, through newuidmap."""
 
 from __future__ import annotations

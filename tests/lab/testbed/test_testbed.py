@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A lab from bringing it up to taking it down: what its hosts are, what its faults do, and that nothing of it is left."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs ansible-test on the collection without a container: ``python tests/lab/versions/ansible_test.py sanity|units [argument ...]``.
 
 Two things stand in its way on a plain machine. It takes interpreters by their names in PATH, shims among them, so the real ones are put

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Environments for other versions than the project's own: an ansible-core on a controller's Python, pytest on a host's. They stay in .cache.
 
 ``python tests/lab/versions/cores.py RELEASE`` makes that of an ansible-core with this Python, and prints its folder.

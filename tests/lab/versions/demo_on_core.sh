@@ -1,6 +1,4 @@
 #!/bin/sh
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 # demo_on_core.sh RELEASE: the demo with that ansible-core, from the checkout; then the collection as a user has it, installed from its
 # tarball (make build) into an empty folder, where bring_up must find nothing left to change, and a dead link must be what the job ends with.
 set -eu

@@ -1,6 +1,4 @@
 #!/bin/sh
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 # Imports a collection tarball as Galaxy does. The importer exits 0 with warnings; here they fail too.
 set -u
 log=build/galaxy-importer.log

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Which Python interpreters this machine really has.
 
 A name in PATH is not enough: version managers put shims there that fail, or run something else, in a cleaned environment.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs the cells of tests/lab/versions/versions.yml that this machine has the interpreters for, and tells which were not run and why.
 
 Before that, the unit tests of module_utils run on each Python of hosts, with nothing but its standard library and pytest.

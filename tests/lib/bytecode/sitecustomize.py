@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Keeps what Python makes of the sources in a module's zip, for processes that have this folder in their path: every module is compiled anew on its host,
 which is a third of what a task of the tests costs. Python's own folders of bytecode are for files only."""
 

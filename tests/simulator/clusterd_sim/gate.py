@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What refuses before ClusterD's services are reached: its listener, which counts connections, its transport, and the nginx of the security guide."""
 
 from __future__ import annotations

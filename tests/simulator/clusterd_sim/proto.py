@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The .proto files beside this one as message classes: as much of the language as they use."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The stand-in's server: a world behind a real port, and a list of every call that came in."""
 
 from __future__ import annotations

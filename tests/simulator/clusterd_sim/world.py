@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the stand-in knows, and how its services behave: the queues of the rank tables, the checks and the state machine of a switch, the limits.
 
 A refusal of a stream or a call is a ``Refused``, which reaches the client as gRPC UNKNOWN with this text, as a plain Go error does.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A stand-in for the Python package llm_datadist of CANN: links are real TCP connections, everything else is bookkeeping.
 
 LLM_SIM_HANG: names of methods that never return. LLM_SIM_LOG: a file that gets a line for each call.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The collectives, as rings, chains and direct exchanges of real bytes.
 
 Elements are unsigned integers of the data type's width, also for floats: the values are small whole numbers, as in hccl_test, so

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A TCP connection between every two ranks, and the one way in which data moves: all sends and receives of a step at once."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The command line of hccl_test's programs: options, checks in their order, and the texts of refusals."""
 
 from __future__ import annotations

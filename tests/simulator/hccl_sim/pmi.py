@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """PMI-1, the text protocol by which MPICH's Hydra tells ranks of each other. Without Hydra: one rank."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One rank of one program: the order of steps, the texts and the exit codes of hccl_test.
 
 Faults, by environment, on the ranks of SIM_HCCL_RANKS (``1,3``; default all):

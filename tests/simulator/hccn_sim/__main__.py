@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """``python -m hccn_sim init|set|get|stop ROOT ...``: makes nodes and changes them."""
 
 from __future__ import annotations

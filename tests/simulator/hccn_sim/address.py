@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """-ip, -gateway, -netdetect, for IPv4 and IPv6."""
 
 from __future__ import annotations

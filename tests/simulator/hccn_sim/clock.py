@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Time as the tool sees it; a test puts a clock of its own in its place."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """hccn.conf as the real tool edits it: in place (same inode) under flock, with its habits and its faults."""
 
 from __future__ import annotations

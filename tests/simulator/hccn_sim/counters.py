@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """-stat, -pfc_stat, -hw_stats, -qp_info, -bandwidth: what the device counts."""
 
 from __future__ import annotations

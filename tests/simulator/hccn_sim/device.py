@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One simulated device: its values, and what it answers when the tool calls it."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """hccn_tool as 950 has it: ``-g|-s -command -i device [-u udie -p port]``. Only what its manual shows; refusals in the words of the other dialect."""
 
 from __future__ import annotations

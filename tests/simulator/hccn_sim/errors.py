@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the tool says when it refuses: each text once, with its exit code and stream."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Who owns an address, and whether a device reaches it: the network between the devices of a cluster."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Faults that hold for any command: slow, hanging, killed, busy for some calls, talking nonsense or without end, only saying that it did it."""
 
 from __future__ import annotations

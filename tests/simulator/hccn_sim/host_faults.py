@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Faults of the host and not of a device: a tool that is missing, an hccn.conf that is read-only, locked, or without its last newline."""
 
 from __future__ import annotations

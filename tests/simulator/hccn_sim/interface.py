@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """In the fabric "interfaces": device 3 is the network link npu3 of this machine, where there is one. Its address, its way out, its carrier."""
 
 from __future__ import annotations

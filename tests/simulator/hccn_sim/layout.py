@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Lays out the folder of a node, and changes the state of its devices."""
 
 from __future__ import annotations

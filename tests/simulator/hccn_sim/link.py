@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """-link, -net_health, -link_stat, -speed, -duplex, -fec, -status: the port as it is."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """-lldp and -local_lldp: what the switch says of itself, and what the device says."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A node: the folder that stands for one host, its configuration and its cluster (the folders beside it)."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """npu-smi info: its command line, and the questions to single NPUs. The tables are in npu_smi_table and npu_smi_950."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The tables of npu-smi for 950, as far as its manual shows them."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The tables of npu-smi for A2 (a chip a card) and A3 (two dies a card, each with a physical id)."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """-optical: the module in the port. One module, four lanes; its measured values come from the state."""
 
 from __future__ import annotations

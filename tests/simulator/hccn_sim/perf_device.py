@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The device's end of a test, seen from the tool: state, start, report, reset.
 
 In the fabric "fixed" a test is only a time at which it ends. In the others it is a process of its own that outlives the tool, like

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The process on the device that does one test and leaves its report in the file with the order."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The text that a device's test leaves: perftest's report in the columns of the device."""
 
 from __future__ import annotations

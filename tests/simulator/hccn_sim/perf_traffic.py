@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Bytes over a TCP connection: a paced stream that is measured to its last byte, and ping-pong."""
 
 from __future__ import annotations

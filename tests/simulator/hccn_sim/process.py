@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Processes that outlive the call that started them, known by their id and start time."""
 
 from __future__ import annotations

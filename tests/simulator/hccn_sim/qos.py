@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """-dscp_to_tc, -pfc, -prio_tc, -udp."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """-cfg: hccn.conf to the devices again, as at boot, and how the last time went."""
 
 from __future__ import annotations

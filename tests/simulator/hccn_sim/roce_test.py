@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """-roce_test: starts a test on the device, looks once per poll how it goes, prints the device's report at its end."""
 
 from __future__ import annotations

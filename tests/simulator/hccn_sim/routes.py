@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """-arp, -route, -ip_rule, -ip_route, -send_arp: what may stand on several lines of hccn.conf."""
 
 from __future__ import annotations

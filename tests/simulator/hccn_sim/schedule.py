@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Changes of a node's state that happen between two commands: after the n-th call of its tools from now on has ended."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The devices of a node: values by device and key in state/devices.json, changed under a lock, replaced as a whole."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Super pods of A3: where a die sits, what it is called there, and -hccs_ping over the bus between the dies."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """-tls: switch, certificates, alarm time. Reading it may write hccn.conf."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """hccn_tool: the command line, the order of its checks, and its two streams."""
 
 from __future__ import annotations

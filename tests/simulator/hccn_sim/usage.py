@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Help. The real bodies are long and nobody reads them by program; the framing lines are real."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One process of one program: the order of steps, the texts and the exit codes of nccl-tests.
 
 It knows the operations of ``hccl_sim``. With ``-g`` above 1 the process stands for its GPUs together. Faults, by environment, on the

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What nccl-tests prints, by release: SIM_NCCL_VERSION, ``2.11`` to ``2.19.6`` (default)."""
 
 from __future__ import annotations

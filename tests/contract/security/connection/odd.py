@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A connection that goes nowhere (tests/lab/benchmarks/null): hosts measure by the plan that they were sent, and one field of one host's answer is another.
 
 HCCN_ODD: JSON with ``host``, ``module`` and ``seed`` of the answer that is mutated; ``others`` are names that may stand in it. With ``facts`` or ``records``

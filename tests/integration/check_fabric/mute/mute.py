@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """This machine as a host, by a connection without any timeout of its own, as kubectl's and docker's are: where the host is frozen no answer ever comes."""
 
 from __future__ import annotations

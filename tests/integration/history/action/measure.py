@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A task for the tests of the callback: gives back what it is told, as a tool of the collection would."""
 
 from __future__ import annotations

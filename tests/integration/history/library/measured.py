@@ -1,6 +1,4 @@
 #!/usr/bin/python
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A real module for the tests of the callback: what it measured comes back through a connection."""
 
 from __future__ import annotations

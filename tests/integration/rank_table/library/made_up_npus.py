@@ -1,6 +1,4 @@
 #!/usr/bin/python
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Returns what the test wants hccn.cluster.device_info to have found."""
 
 from __future__ import annotations

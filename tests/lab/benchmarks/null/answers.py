@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the modules would return on a thousand hosts: what they really return on one simulated node, with addresses of each host's own."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Python's clock, SOAK_DAYS days ahead, for a process that has this folder in its path. What waits by the monotonic clock waits as always."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One run of the matrix: an ansible-core on one Python of a controller, over simulated nodes with the Pythons of hosts that it supports.
 
 The hosts go through the whole job (hccn.cluster.site) and then through tasks/main.yml, which compares values. A host that failed nowhere

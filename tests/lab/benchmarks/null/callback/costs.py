@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What each task of a play costs the controller: CPU of its process and of the workers that ended, and its largest memory."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A connection that goes nowhere: modules are built and sent as over ssh, and what they would return lies in a file. So only the controller costs."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the action returns; what is found is decided in plugin_utils/_findings."""
 
 from __future__ import annotations

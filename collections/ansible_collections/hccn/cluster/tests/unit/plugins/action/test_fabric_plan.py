@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the action makes of a plan; the record itself is looked at in plugin_utils/_plan/test_plan_record.py, the whole of it runs in tests/demo."""
 
 from __future__ import annotations

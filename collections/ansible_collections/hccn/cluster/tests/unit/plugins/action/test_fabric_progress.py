@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the action says of what a reporter tells; that it is asked through connections, tests/fabric shows."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the action makes of a diagnosis; the whole of it runs in tests/fabric."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Variables of hosts that rank tables use, and hosts of problems. The whole action is tested in tests/rank_table."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How the wait for a run is cut into calls, each with a bound of its own."""
 
 from __future__ import annotations

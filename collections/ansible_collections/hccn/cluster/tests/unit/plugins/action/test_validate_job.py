@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the action returns; what is wrong is decided in plugin_utils/_roles, and the whole of it runs in tests/validate."""
 
 from __future__ import annotations

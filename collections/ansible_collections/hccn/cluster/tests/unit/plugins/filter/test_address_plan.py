@@ -1,6 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The work of filters that walk over all hosts grows with their number, not with its square."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Rank tables and jobs from ConfigMaps."""
 
 from __future__ import annotations

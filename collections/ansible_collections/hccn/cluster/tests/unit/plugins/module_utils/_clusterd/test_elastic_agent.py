@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Leftovers of Elastic-Agent in artificial folders of packages."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The selection of NPUs by leaf and QDD, with the six examples of the vendor's description of link failover."""
 
 from __future__ import annotations

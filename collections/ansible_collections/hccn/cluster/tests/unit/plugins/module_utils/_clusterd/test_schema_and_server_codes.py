@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The table of messages, compared with literal numbers, and the return codes."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Who holds the flock of a file, by /proc/locks."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Each rule of datadist_check, with an otherwise correct plan of two hosts."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The guard of tools that take the NPUs of this host by number; that of single devices is tested with what asks it."""
 
 from __future__ import annotations

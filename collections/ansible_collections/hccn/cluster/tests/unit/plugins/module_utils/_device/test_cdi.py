@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The CDI spec: its text, and how it is written and removed."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Problems of hccn.conf that end when the declared addresses are set, and those that do not."""
 
 from __future__ import annotations

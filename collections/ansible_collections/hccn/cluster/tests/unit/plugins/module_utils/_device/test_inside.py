@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What stands at a path below a root: links, rights, mount points."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """hccn_conf_mount on a made-up /proc: which containers have NPUs, what they see, and what is to be done."""
 
 from __future__ import annotations

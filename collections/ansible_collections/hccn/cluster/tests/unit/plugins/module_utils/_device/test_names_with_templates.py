@@ -1,6 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 from __future__ import annotations
 
 from ansible_collections.hccn.cluster.plugins.module_utils._device.device_errors import refuse_templates

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One run on a host at a time: who holds the lock, how it is freed, and what a run that meets it does."""
 
 from __future__ import annotations

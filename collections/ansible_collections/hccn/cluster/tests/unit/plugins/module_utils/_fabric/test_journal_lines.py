@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Lines of a journal that are JSON, and yet not as rdma_perf writes them: none of them ends a later call, and the others count."""
 
 from __future__ import annotations

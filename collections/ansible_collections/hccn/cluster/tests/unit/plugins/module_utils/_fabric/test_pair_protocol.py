@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A host that is lost is heard of through others: who has not met it yet does not wait for it to start."""
 
 from __future__ import annotations

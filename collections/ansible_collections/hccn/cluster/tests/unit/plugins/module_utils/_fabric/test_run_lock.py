@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A run as it is seen from another PID namespace, where the number of its process says nothing."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A runner in which something fails that nobody thought of: it ends all the same, and tells of it."""
 
 from __future__ import annotations

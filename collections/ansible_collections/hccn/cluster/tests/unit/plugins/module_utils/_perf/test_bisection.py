@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The search over simulated clusters: a slow host, pair or group is named exactly, it ends, and it costs a logarithm of the hosts."""
 
 from __future__ import annotations

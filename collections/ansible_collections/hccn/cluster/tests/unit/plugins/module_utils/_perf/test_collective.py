@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A whole call, with an mpirun that prints what the test wants."""
 
 from __future__ import annotations

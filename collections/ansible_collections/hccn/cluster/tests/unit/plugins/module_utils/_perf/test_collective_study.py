@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Groups of hosts, one after another, with a collective that is as fast as the test wants."""
 
 from __future__ import annotations

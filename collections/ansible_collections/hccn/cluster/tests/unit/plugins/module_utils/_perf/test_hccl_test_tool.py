@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """hccl_test: its arguments, its sizes, and what a log proves."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every known text of nccl-tests and NCCL, and nvidia-smi's table of processes."""
 
 from __future__ import annotations

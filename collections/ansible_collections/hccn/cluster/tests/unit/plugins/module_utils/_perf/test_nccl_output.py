@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The output of nccl-tests: its text, release by release, and its JSON file."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """nccl-tests in the mechanism of the collective: where it is found, what is launched, what a record holds."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Command lines of nccl-tests, the judge, and the record's samples."""
 
 from __future__ import annotations

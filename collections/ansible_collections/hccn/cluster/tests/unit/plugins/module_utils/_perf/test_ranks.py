@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Ranks of a run are found by its mark, their state tells who holds it up, and nobody else's process is ended."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Logins as mpirun makes them, and why one fails, in the words of real ssh clients."""
 
 from __future__ import annotations

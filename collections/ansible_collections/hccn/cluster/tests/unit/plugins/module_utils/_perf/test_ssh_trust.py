@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A key for one run: what stands where, and that everything is as before afterwards."""
 
 from __future__ import annotations

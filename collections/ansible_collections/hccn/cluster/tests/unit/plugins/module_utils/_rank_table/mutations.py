@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Mutations, each of which breaks one rule of a valid table. They fit tables of any size from 2 servers with 2 devices up."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Valid rank tables of every format and size, which pass all rules and which mutations break."""
 
 from __future__ import annotations

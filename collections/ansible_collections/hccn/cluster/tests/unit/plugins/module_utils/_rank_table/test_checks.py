@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Each rule with a table that violates it, and with a similar table that does not."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The content of every format that is written, and the round trip of writing and reading."""
 
 from __future__ import annotations

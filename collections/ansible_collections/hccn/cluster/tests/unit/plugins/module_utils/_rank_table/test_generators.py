@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Mistakes of widely used scripts that write rank tables. Each test names the script or the thread."""
 
 from __future__ import annotations

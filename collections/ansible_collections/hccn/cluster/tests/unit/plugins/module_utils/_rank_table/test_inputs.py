@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Tables from text, files and ConfigMaps, their comparison with hosts, and the limits of a result."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Mistakes of generators and of users: each such table, with the rule that reports it."""
 
 from __future__ import annotations

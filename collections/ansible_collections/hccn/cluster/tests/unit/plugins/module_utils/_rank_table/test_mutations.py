@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every rule of every reader has a mutation, and finds it; valid tables of every format have no problem."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Deadlines, ssh's keepalive, and how long a module may take; that hosts which freeze are found out, tests/fabric shows."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Which component is named for which cells, with full matrices of a few hosts."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The detection limit that is forecast before a run. tests/fabric_simulation measures whether such limits are true."""
 
 from __future__ import annotations

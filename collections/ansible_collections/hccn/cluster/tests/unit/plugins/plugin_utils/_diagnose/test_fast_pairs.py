@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Where most hosts are slow the few fast pairs are what is normal, unless they have a faster way."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Is the fabric clean, as far as the history knows?"""
 
 from __future__ import annotations

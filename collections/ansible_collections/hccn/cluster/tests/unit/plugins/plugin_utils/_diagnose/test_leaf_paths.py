@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A host that met others only over a bad leaf or path is not blamed for that: three leaves of three hosts, of which one has no partner on its own leaf."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One host that reports too much or too little about its own measurements changes no other host's verdict."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A record that cannot be understood is dropped, named as a problem of the host that returned it, and costs no other host its verdict."""
 
 from __future__ import annotations

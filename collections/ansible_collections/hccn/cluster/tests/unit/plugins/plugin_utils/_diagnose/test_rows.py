@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The rows that a host returns of a large run say the same as its records."""
 
 from __future__ import annotations

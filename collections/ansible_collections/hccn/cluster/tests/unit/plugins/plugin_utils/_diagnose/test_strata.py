@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What is no fault although it makes a difference: more switches in latency, hosts of another line rate in bandwidth."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A run that met another one, or something else in its way: nobody is slow or failed for it, neither the host nor its partners."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Histories for the tests: nights in which the same few hosts were measured."""
 
 from __future__ import annotations

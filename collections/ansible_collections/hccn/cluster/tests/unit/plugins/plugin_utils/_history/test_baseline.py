@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What is normal by the history, what is worse, and what is not."""
 
 from __future__ import annotations

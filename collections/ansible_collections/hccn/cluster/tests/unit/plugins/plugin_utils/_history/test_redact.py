@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Secrets do not get into what is kept, and nothing else is lost."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Old runs are compressed and deleted, and stay readable in between."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An odd line is counted, and every reader goes on without it."""
 
 from __future__ import annotations

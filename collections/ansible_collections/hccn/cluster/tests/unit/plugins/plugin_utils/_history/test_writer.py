@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One run is written: order, modes, and what stays after a full disk."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the ansible-playbook of a run has ended. Its key is removed only if that is certain."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every rule has a mutation of a correct manifest that violates only this rule."""
 
 from __future__ import annotations

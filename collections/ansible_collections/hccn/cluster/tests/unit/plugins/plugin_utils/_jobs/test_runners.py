@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One pod per node with its devices and mounts, and manifests that the cluster would refuse."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """NPUs and hosts that cannot be measured are left out by name, and cost no other host its check."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What of a plan is kept, how large that is, and what can be read out of it."""
 
 from __future__ import annotations

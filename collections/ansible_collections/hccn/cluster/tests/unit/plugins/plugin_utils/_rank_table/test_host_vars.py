@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Variables of hosts, which are templated only if they contain a template."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The conclusion of a run on its page: classes, findings, state, and what is shown where there is none."""
 
 from __future__ import annotations

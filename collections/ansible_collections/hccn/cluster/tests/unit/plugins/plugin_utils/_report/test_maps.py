@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Maps and the worst pairs: what is in which cell, in which order, and how it becomes a picture."""
 
 from __future__ import annotations

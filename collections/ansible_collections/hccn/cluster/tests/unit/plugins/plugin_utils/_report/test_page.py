@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """From a run to the page: what is on it, and that it is one safe file."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Devices, coverage and trends of a page, and the page as Markdown, JSON and metrics."""
 
 from __future__ import annotations

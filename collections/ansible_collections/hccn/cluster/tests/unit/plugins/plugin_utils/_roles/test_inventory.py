@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Hosts of a pattern, and the sentence where there are none."""
 
 from __future__ import annotations

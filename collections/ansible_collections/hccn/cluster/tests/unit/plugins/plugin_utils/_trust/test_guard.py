@@ -1,6 +1,3 @@
-# SPDX-FileCopyrightText: The hccn.cluster authors
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Every controller plugin is guarded, and its result is not evaluated as a template."""
 
 from __future__ import annotations
