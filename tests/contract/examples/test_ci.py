@@ -13,6 +13,8 @@ import yaml
 from tests.lib.playbook import ansible_environment
 from tests.lib.project import ROOT, skip
 
+pytestmark = pytest.mark.slow
+
 INSTALLS = ["pip install --requirement requirements.txt", "ansible-galaxy collection install --requirements-file requirements.yml"]
 
 

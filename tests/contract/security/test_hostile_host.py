@@ -14,6 +14,8 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust.controller_opt
 from tests.contract.security.hostile_host import ANSWERED, Hosts, device, looked
 from tests.lib.project import COLLECTION
 
+pytestmark = pytest.mark.slow
+
 OF_HOSTS = {
     "bring_up_config", "bring_up_network", "bring_up_numbers", "bring_up_settings", "bring_up_subnets",
     "check_collective_addresses", "check_collective_environment", "check_collective_hccl_test_dir", "check_collective_mpirun",

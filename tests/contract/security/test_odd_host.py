@@ -27,6 +27,8 @@ from tests.contract.security.mutations import CANARY, MARK
 from tests.lib.playbook import ansible_environment
 from tests.lib.project import COLLECTION, ROOT, skip
 
+pytestmark = pytest.mark.slow
+
 PLAYS = int(os.environ.get("HCCN_ODD_PLAYS", "8"))
 SEED = os.environ.get("HCCN_ODD_SEED", "1")
 RELEASES = [None, *filter(None, os.environ.get("HCCN_CORES", "").split(","))]
@@ -190,5 +192,7 @@ def canaries(folder: Path) -> list[str]:
 
 def outside() -> set[str]:
     """What lies where a play has nothing to write."""
-    return {str(path) for folder in (ROOT, ROOT.parent, ROOT / "playbooks", ROOT / "inventories", COLLECTION, COLLECTION / "playbooks")
+    # Other tests write into the folder of temporary files, where a checkout may be.
+    beside = [] if ROOT.parent == Path(tempfile.gettempdir()) else [ROOT.parent]
+    return {str(path) for folder in (ROOT, *beside, ROOT / "playbooks", ROOT / "inventories", COLLECTION, COLLECTION / "playbooks")
             for path in folder.iterdir() if not path.name.startswith(".") and path.name not in ("__pycache__", "build", "history")}

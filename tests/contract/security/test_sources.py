@@ -105,6 +105,7 @@ def test_no_task_for_a_shell() -> None:
     assert [name for name, options in used if not isinstance(options, dict) or "argv" not in options] == []
 
 
+@pytest.mark.slow
 def test_bandit() -> None:
     if importlib.util.find_spec("bandit") is None:
         skip("bandit")
@@ -116,6 +117,7 @@ def test_bandit() -> None:
     assert found == set(KNOWN), report["results"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("requirements", ["requirements.txt", "requirements-clusterd.txt"])
 def test_pip_audit(requirements: str) -> None:
     """The few packages that the collection itself takes, with the versions of this environment's list."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from . import kernel, links
 from .plan import Host, LabError
+from tests.lib.waiting import happens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -88,7 +89,7 @@ def _set_uplink(lab: Lab, target: str, rate: str, down: bool) -> None:
 def _kill(lab: Lab, host: Host) -> None:
     first = lab.first(host.name)
     kernel.end(first["pid"], first["started"])
-    if not kernel.until(lambda: not lab.alive(host.name), GONE_SECONDS):
+    if not happens(lambda: not lab.alive(host.name), GONE_SECONDS):
         raise LabError(f"{host.name} does not end")
 
 
@@ -103,7 +104,7 @@ def _pause(lab: Lab, host: Host) -> None:
                 kernel.end(pid, started, signal.SIGSTOP)
         return not moving
 
-    if not kernel.until(stand, GONE_SECONDS):
+    if not happens(stand, GONE_SECONDS):
         raise LabError(f"{host.name} does not stand still")
 
 

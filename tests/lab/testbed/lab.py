@@ -16,6 +16,7 @@ from typing import IO, Any
 from . import faults, image, inventory, kernel, keeper
 from .packages import PATH, ensure_packages
 from .plan import BOOT_SECONDS, Host, LabError, Settings, Unavailable, settings
+from tests.lib.waiting import happens
 
 ROOT = Path(__file__).resolve().parents[3]
 MARK = ".hccn-testbed"  # a lock file that says: all that is here is of a lab, and goes with it
@@ -218,7 +219,7 @@ def down(folder: Path, guard: subprocess.Popen[bytes] | None = None) -> bool:
             kernel.end(pid, started)
             if guard and who == "guard":
                 guard.wait(GONE_SECONDS)
-            if not kernel.until(lambda pid=pid, started=started: not kernel.running(pid, started), GONE_SECONDS):
+            if not happens(lambda pid=pid, started=started: not kernel.running(pid, started), GONE_SECONDS):
                 raise LabError(f"process {pid} of the lab in {folder} does not end")
     lock = take(folder)
     try:
@@ -234,7 +235,7 @@ def clean(folder: Path) -> None:
         started, argv = kernel.start_time(pid), kernel.arguments(pid)
         if started is not None and argv and argv[0].startswith(f"ssh: {folder}/cp/"):
             kernel.end(pid, started)
-            kernel.until(lambda pid=pid, started=started: not kernel.running(pid, started), GONE_SECONDS)
+            happens(lambda pid=pid, started=started: not kernel.running(pid, started), GONE_SECONDS)
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)

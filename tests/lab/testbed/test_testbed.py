@@ -17,6 +17,7 @@ from tests.lab import testbed
 from tests.lib.playbook import ansible_environment
 from tests.lib.project import ROOT, skip
 from tests.lab.testbed import kernel
+from tests.lib.waiting import happens
 
 DEADLINE = 60
 KINDS = ("net", "mnt", "pid", "uts", "ipc")
@@ -47,7 +48,7 @@ def measured(lab: testbed.Lab, client: str, server: str, device: int) -> float:
     address = lab.host(server).addresses[device]
     argv = ["hccn_tool", "-i", str(device), "-roce_test", "ib_write_bw", "-report_gbits", "-tcp"]
     with subprocess.Popen([*lab.enter(server), *argv], env={"PATH": os.environ["PATH"]}, stdout=subprocess.PIPE, text=True) as listening:
-        assert kernel.until(lambda: ":18515" in lab.exec(server, ["ss", "-Hltn"]).stdout, DEADLINE)
+        assert happens(lambda: ":18515" in lab.exec(server, ["ss", "-Hltn"]).stdout, DEADLINE)
         said = lab.exec(client, [*argv, "address", address]).stdout
         listening.communicate(timeout=DEADLINE)
     return float(re.findall(r"^ *65536 +\d+ +\S+ +(\S+)", said, re.MULTILINE)[0])
@@ -119,10 +120,10 @@ def test_files_and_processes_are_the_hosts_own(lab: testbed.Lab) -> None:
         assert not lab.path("node2", path).exists()
         assert not Path(path).exists()
     with subprocess.Popen([*lab.enter("node1"), "sleep", "1000"]) as sleeping:
-        assert kernel.until(lambda: ["sleep", "1000"] in lab.processes("node1").values(), DEADLINE)
+        assert happens(lambda: ["sleep", "1000"] in lab.processes("node1").values(), DEADLINE)
         assert ["sleep", "1000"] not in lab.processes("node2").values()
         sleeping.kill()
-    assert kernel.until(lambda: ["sleep", "1000"] not in lab.processes("node1").values(), DEADLINE)
+    assert happens(lambda: ["sleep", "1000"] not in lab.processes("node1").values(), DEADLINE)
 
 
 def test_a_set_address_is_on_the_link(lab: testbed.Lab) -> None:
@@ -198,10 +199,10 @@ def test_down_leaves_nothing(lab: testbed.Lab) -> None:
 def test_a_killed_up_leaves_nothing(lab: testbed.Lab) -> None:
     folder = Path(tempfile.mkdtemp(prefix="testbed-"))  # pytest's own may be too long a path for ssh
     up = subprocess.Popen([sys.executable, "-m", "tests.lab.testbed", "up", "-n", "24", "--dir", str(folder)], cwd=ROOT)
-    assert kernel.until(lambda: len(below(up.pid)) > 12, DEADLINE)  # itself, guard, keeper, and hosts
+    assert happens(lambda: len(below(up.pid)) > 12, DEADLINE)  # itself, guard, keeper, and hosts
     traces = Traces(folder, below(up.pid)[1:])
     up.send_signal(signal.SIGKILL)
     up.wait()
-    assert kernel.until(lambda: not any(kernel.running(pid, started) for pid, started in traces.started.items()), DEADLINE)
+    assert happens(lambda: not any(kernel.running(pid, started) for pid, started in traces.started.items()), DEADLINE)
     assert cli("down", "--dir", str(folder)).stdout == "down\n"
     assert traces.left() == []
