@@ -94,7 +94,7 @@ def _credential(plugin: Mapping[str, Any], timeout: float) -> Dict[str, Any]:
         status = json.loads(done.stdout)["status"]
         if done.rc == 0 and isinstance(status, dict):
             return status
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     reason = ending(done.stderr.strip(), 200) or "rc %d" % done.rc
     raise HccnError("no_credential", "the credential plugin %s of the kubeconfig gave none: %s" % (done.argv[0], reason),

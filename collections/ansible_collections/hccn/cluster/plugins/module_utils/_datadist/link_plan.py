@@ -40,7 +40,7 @@ class Cluster(NamedTuple):
         """Return True if the limit of links applies: unless local_comm_res has version 1.3."""
         try:
             version = json.loads(self.local_comm_res).get("version")
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             return True
         return str(version) != ENDPOINT_VERSION
 

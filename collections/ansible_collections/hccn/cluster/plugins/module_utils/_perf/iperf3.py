@@ -139,7 +139,7 @@ def document_of(result: Result) -> Mapping[str, Any]:
         raise HccnError("tool_killed", "iperf3 was ended by signal %d" % -result.rc, "who or what ended it on that host?")
     try:
         document = json.loads(result.stdout)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
         words = (result.stderr or result.stdout).strip().splitlines() or ["not a word"]

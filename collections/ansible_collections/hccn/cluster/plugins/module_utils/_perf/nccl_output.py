@@ -184,11 +184,16 @@ def parse_json(text: str) -> NcclReport:
     """Parse the JSON file. A truncated file gives only that error."""
     try:
         whole = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return NcclReport(errors=(CUT,))
-    if not isinstance(whole, dict) or not isinstance(whole.get("config"), dict):
+    try:
+        return _report_of(whole)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return NcclReport(errors=(HccnError("json_unknown", "the JSON is not that of nccl-tests", "give the file that -J wrote, or the text output"),))
-    whole.pop("env", None)
+
+
+def _report_of(whole: Mapping[str, Any]) -> NcclReport:
+    """Return the report of a parsed file. Raises the errors of a mapping or number that is not as nccl-tests writes it."""
     config: Dict[str, Any] = whole["config"]
     devices = sorted((Device(int(one["rank"]), int(one.get("group", 0)), str(one["hostname"])) for one in config.get("devices", ())),
                      key=lambda device: device.rank)

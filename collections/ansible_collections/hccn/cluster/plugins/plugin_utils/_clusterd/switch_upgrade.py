@@ -88,7 +88,7 @@ def _read(text: Any) -> File:
     """Return the content of a state file, also where Ansible has parsed it. Raises InputError."""
     try:
         found = json.loads(text or "{}") if isinstance(text, str) else text
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError("it is not JSON") from None
     if not isinstance(found, Mapping) or not isinstance(found.get("moved", {}), Mapping):
         raise InputError("it does not hold the state of switch_upgrade")
