@@ -179,7 +179,7 @@ def test_bad_endings() -> None:
 
 @pytest.mark.parametrize(("text", "code"), [
     (json.dumps(document())[:200], "json_cut"), ("[" * 100000, "json_cut"), ("{}", "json_unknown"), ("[1]", "json_unknown"),
-    (json.dumps(document(results=[{"type": "float"}])), "json_unknown"), (json.dumps(document(devices=["alpha"])), "json_unknown"),
+    (json.dumps(document(results=[{"type": "float"}])), "json_unknown"), (json.dumps({"config": {"devices": ["alpha"]}}), "json_unknown"),
 ])
 def test_no_report(text: str, code: str) -> None:
     report = nccl_output.parse_json(text)
