@@ -11,7 +11,7 @@ author = "The hccn.cluster authors"
 copyright = author  # noqa: A001 - Sphinx requires this name
 extensions = ["sphinx_antsibull_ext"]
 html_theme = "alabaster"
-html_theme_options = {"description": "Ascend NPU clusters from bare hosts to a proven fabric", "fixed_sidebar": True, "page_width": "1200px"}
+html_theme_options = {"description": "Ascend NPU clusters from bare hosts to a measured fabric", "fixed_sidebar": True, "page_width": "1200px"}
 html_show_copyright = False
 nitpicky = True
 
