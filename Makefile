@@ -1,10 +1,10 @@
-# The habits of the project. Everything runs in .venv, made once from pinned requirements; nothing is installed elsewhere.
+# Everything runs in .venv, which is made once from pinned requirements. Nothing is installed elsewhere.
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 COLLECTION := collections/ansible_collections/hccn/cluster
 PLUGINS := $(COLLECTION)/plugins
 CORES := $(shell nproc 2>/dev/null || echo 1)
-TEST_PROCESSES := $(shell expr $(CORES) + 1) # one more than cores: tests wait for clocks and ports
+TEST_PROCESSES := $(shell expr $(CORES) + 1) # one more than cores, since tests wait for clocks and ports
 PYTEST := python -m pytest -q -n $(TEST_PROCESSES) --no-loadscope-reorder
 FEW := (not integration and not lab and not slow) or smoke
 PARSERS := _device _perf _rank_table
@@ -16,10 +16,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export REUSE_ENCODING_MODULE := charset_normalizer
 .PHONY: help venv demo check test test-rest test-all test-long test-k8s kube-bin test-eda test-odd-host test-protobuf coverage lint lint-python lint-ansible lint-galaxy sanity molecule simulate soak fault-matrix bench bench-fabric bench-scale fabric-seeds roce docs build changelog matrix matrix-oldest demo-cores clean
 
-help: ## this list
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-venv: .venv/.lint ## .venv with every tool of the project
+venv: .venv/.lint ## make .venv with all tools of the project
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python >= 3.11 with venv is needed: apt install python3.11-venv, or make PYTHON=/path/to/python3" >&2; exit 1; }
@@ -29,10 +29,10 @@ venv: .venv/.lint ## .venv with every tool of the project
 	.venv/bin/pip install --quiet --requirement $<
 	@touch $@
 
-demo: .venv/.demo ## four simulated nodes on this machine, from the first look to the report
+demo: .venv/.demo ## run the main job on four simulated hosts on this machine, up to the report
 	ansible-playbook -i inventories/demo/hosts playbooks/demo.yml
 
-check: .venv/.lint ## what one runs after each edit, within a minute: ruff, mypy, the unit tests
+check: .venv/.lint ## run after each edit, within a minute: ruff, mypy, the unit tests
 	ruff check --quiet
 	mypy
 	python -m pytest -q -n $(TEST_PROCESSES) $(COLLECTION)/tests/unit
@@ -40,40 +40,40 @@ check: .venv/.lint ## what one runs after each edit, within a minute: ruff, mypy
 test: .venv/.test ## unit tests, contracts, and one run of every playbook on simulated hosts: minutes, no root
 	$(PYTEST) -m "$(FEW)" --durations 10 --durations-min 5
 
-test-rest: .venv/.test .cache/awx/.fetched ## every test that make test leaves out, but for the long ones: most of an hour on two cores, a part of it as root only
+test-rest: .venv/.test .cache/awx/.fetched ## all tests that make test leaves out, except the long ones: most of an hour on two cores; some run as root only
 	$(PYTEST) -m "not ($(FEW))" --durations 30 --durations-min 5
 
-test-all: test test-rest ## both
+test-all: test test-rest ## test and test-rest
 
 .cache/awx/.fetched: requirements-k8s.txt tests/integration/awx/collection.py .venv/.test
 	python -m tests.integration.awx.collection && touch $@ || echo "awx.awx is not available here; the tests that need it are skipped." >&2
 
-test-long: .venv/.test ## what takes too long for every change: the documentation's commands, runners killed on real small hosts (root)
+test-long: .venv/.test ## tests that take too long for every change: the commands of the documentation, killed runners on real small hosts (root)
 	python -m pytest -n $(TEST_PROCESSES) --no-loadscope-reorder tests/contract/docs/long_*.py tests/lab/fabric_faults/long_killed.py
 
-test-k8s: .venv/bin/python ## the roles in Kubernetes over a stand-in of the API server, and over a real one where it is (kube-bin); a venv of its own (750 MB)
+test-k8s: .venv/bin/python ## test the Kubernetes roles with a stand-in of the API server, and with a real one if present (kube-bin); uses a separate venv (750 MB)
 	test -x .cache/k8s/bin/python || .venv/bin/python -m venv .cache/k8s
 	.cache/k8s/bin/pip install --quiet --requirement requirements-k8s.txt
 	PATH=$(CURDIR)/.cache/k8s/bin:$(PATH) .cache/k8s/bin/python -m pytest -n 0 tests/integration/kubernetes_jobs tests/lab/kubernetes
 
-kube-bin: ## a real kube-apiserver and etcd for test-k8s, from Debian's sources, in HCCN_KUBE_BIN or .cache/kube (six minutes on two cores, 3 GB meanwhile)
+kube-bin: ## build a real kube-apiserver and etcd for test-k8s from Debian sources in HCCN_KUBE_BIN or .cache/kube (six minutes on two cores, 3 GB meanwhile)
 	tests/lab/kubernetes/build $(or $(HCCN_KUBE_BIN),.cache/kube)
 
-test-eda: .venv/.test ## the rulebook in ansible-rulebook, in a venv of its own (130 MB; needs Java 17 or newer)
+test-eda: .venv/.test ## test the rulebook in ansible-rulebook, in a separate venv (130 MB; needs Java 17 or newer)
 	test -x .cache/eda/bin/python || .venv/bin/python -m venv .cache/eda
 	.cache/eda/bin/pip install --quiet --requirement requirements-eda.txt
 	python -m pytest -n 0 tests/integration/eda
 
-test-odd-host: .venv/.test ## whole playbooks over hosts of which one answers oddly, on the oldest safe ansible-core and the newest one that this machine has a Python for
+test-odd-host: .venv/.test ## whole playbooks with one host that returns malformed answers, on the oldest safe ansible-core and the newest one that this machine has a Python for
 	HCCN_CORES=$${HCCN_CORES:-2.16.14,2.19.14,2.21.5} HCCN_ODD_PLAYS=$${HCCN_ODD_PLAYS:-12} python -m pytest -n $(TEST_PROCESSES) tests/contract/security/test_odd_host.py
 
-test-protobuf: .venv/.test ## the messages of ClusterD on the oldest and the newest supported protobuf
+test-protobuf: .venv/.test ## test the messages of ClusterD with the oldest and the newest supported protobuf
 	for version in $$(python -c 'import yaml; print(*yaml.safe_load(open("tests/lab/versions/versions.yml"))["protobuf"])'); do \
 	    test -d .cache/protobuf/$$version || .venv/bin/pip install --quiet --no-deps --target .cache/protobuf/$$version protobuf==$$version || exit 1; \
 	    PYTHONPATH=$(CURDIR)/.cache/protobuf/$$version python -m pytest -n 0 -q tests/contract/reference/test_clusterd_messages.py || exit 1; \
 	done
 
-coverage: .venv/.test ## do the unit tests alone cover 95 % of the parsers' branches?
+coverage: .venv/.test ## check that the unit tests alone cover 95 % of the branches of the parsers
 	@mkdir -p build
 	python -m pytest -q --cov --cov-report= $(addprefix $(COLLECTION)/tests/unit/plugins/module_utils/,$(PARSERS))
 	coverage report --fail-under=95 --include="$$(printf '*/module_utils/%s/*,' $(PARSERS))"
@@ -99,63 +99,63 @@ lint-galaxy: build
 	ansible-builder create --file execution-environment.yml --context build/execution-environment
 	tests/lab/versions/galaxy_importer.sh build/hccn-cluster-*.tar.gz
 
-sanity: .venv/.lint ## ansible-test sanity and units, without a container
+sanity: .venv/.lint ## run ansible-test sanity and units, without a container
 	python tests/lab/versions/ansible_test.py sanity
 	python tests/lab/versions/ansible_test.py units
 
-molecule: .venv/.lint ## scenarios on real small hosts (tests/lab/testbed); root only
+molecule: .venv/.lint ## run scenarios on real small hosts (tests/lab/testbed); root only
 	tests/lab/molecule/run
 
-simulate: .venv/.test ## plans and diagnosis of the fabric check on simulated fabrics with known faults, up to 4,096 hosts
+simulate: .venv/.test ## test plans and diagnosis of the fabric check on simulated fabrics with known faults, up to 4,096 hosts
 	PYTHONPATH=collections:. python -m tests.lab.fabric_simulation
 
-soak: .venv/.test ## a million inputs that are not quite true for the parsers, 500 nights, 500 sequences of operations, every playbook under every fault, a thousand hosts (root; two hours on two cores)
+soak: .venv/.test ## a million mutated inputs for the parsers, 500 nightly runs, 500 sequences of operations, every playbook under every fault, a thousand hosts (root; two hours on two cores)
 	PYTHONPATH=collections:. python -m tests.lab.fuzz.run $${HCCN_INPUTS:-1000000}
 	python -m pytest -n 0 tests/lab/soak/long_nights.py
 	HCCN_SEQUENCES=$${HCCN_SEQUENCES:-500} python -m pytest -n 0 -q tests/lab/campaign/test_campaign.py
 	$(MAKE) fault-matrix
 	$(MAKE) bench-scale
 
-fault-matrix: .venv/.test ## every playbook under every fault on real small hosts (root; HCCN_FAULTS=tls,bring_up/garbage)
+fault-matrix: .venv/.test ## run every playbook under every fault on real small hosts (root; HCCN_FAULTS=tls,bring_up/garbage)
 	python -m pytest -n 0 -v tests/lab/fault_matrix/long_matrix.py
 
-bench: .venv/.test ## benchmarks
-	@if test -d tests/lab/benchmarks; then python -m pytest tests/lab/benchmarks/bench_*.py; else echo "There are no benchmarks yet."; fi
+bench: .venv/.test ## run the benchmarks
+	python -m pytest tests/lab/benchmarks/bench_*.py
 
-bench-fabric: .venv/.test ## what a check of the fabric costs on 64 small hosts, in ratios (root; twenty minutes on two cores)
+bench-fabric: .venv/.test ## measure the cost of a fabric check on 64 small hosts, as ratios (root; twenty minutes on two cores)
 	python -m pytest -n 0 tests/lab/benchmarks/fabric.py
 
-bench-scale: .venv/.test ## what a thousand hosts cost the controller (root for the small hosts; HCCN_SCALE_LAB=0 without)
+bench-scale: .venv/.test ## measure the cost of a thousand hosts on the controller (root for the small hosts; HCCN_SCALE_LAB=0 leaves them out)
 	python -m pytest -n 0 tests/lab/benchmarks/scale.py
 
-fabric-seeds: .venv/.test ## faults drawn at random on 16 small hosts with 8 NPUs each: found, and nobody else blamed (root; HCCN_SEEDS=0-19)
+fabric-seeds: .venv/.test ## inject random faults on 16 small hosts with 8 NPUs each: all are found and no other component is blamed (root; HCCN_SEEDS=0-19)
 	HCCN_SEEDS=$${HCCN_SEEDS:-0-19} python -m pytest -n 0 tests/lab/fabric_faults/long_seeds.py
 
-roce: .venv/.test ## the real perftest over software RoCE, between virtual machines (root; Debian's qemu is installed where it is missing)
+roce: .venv/.test ## test the real perftest over software RoCE between virtual machines (root; installs qemu from Debian if it is missing)
 	python -m pytest -n 0 tests/lab/roce/test_*.py tests/lab/roce/long_runner.py
 
-docs: .venv/.lint ## the documentation, with the reference of all plugins, as pages in build/docs/html
+docs: .venv/.lint ## render the documentation, with the reference of all plugins, in build/docs/html
 	rm -rf build/docs && mkdir -p build/docs && cp -r docs build/docs/source && mkdir -m 0755 build/docs/source/reference
 	PYTHONPATH=collections:. python -m tests.lab.fault_matrix.page > build/docs/source/explanation/faults.rst
 	antsibull-docs collection --use-current --squash-hierarchy --fail-on-error --dest-dir build/docs/source/reference hccn.cluster
 	sphinx-build --quiet --fail-on-warning --keep-going -b html build/docs/source build/docs/html
 
-build: .venv/.lint ## the collection's tarball in build/
+build: .venv/.lint ## build the tarball of the collection in build/
 	rm -f build/hccn-cluster-*.tar.gz
 	ansible-galaxy collection build $(COLLECTION) --output-path build --force
 
-changelog: .venv/.lint ## moves changelogs/fragments into CHANGELOG.md, under the version of galaxy.yml
+changelog: .venv/.lint ## move changelogs/fragments into CHANGELOG.md, under the version of galaxy.yml
 	cd $(COLLECTION) && antsibull-changelog release --update-existing --reload-plugins
 
-matrix: .venv/.test ## the supported versions: runs all that this machine has the interpreters for
+matrix: .venv/.test ## test the supported versions for which this machine has interpreters
 	python -m tests.lab.versions.matrix
 
-matrix-oldest: .venv/.test ## the oldest ansible-core with the oldest Pythons of hosts; which versions there are, and which are missing here
+matrix-oldest: .venv/.test ## test the oldest ansible-core with the oldest Python versions of hosts; list all versions and those that are missing here
 	python -m tests.lab.versions.matrix --list
 	python -m tests.lab.versions.matrix --oldest
 
-demo-cores: build ## the demo on the oldest and the newest ansible-core, with the collection installed from its tarball
+demo-cores: build ## run the demo on the oldest and the newest ansible-core, with the collection installed from its tarball
 	for release in $$(python -m tests.lab.versions.matrix --demo); do tests/lab/versions/demo_on_core.sh $$release || exit 1; done
 
-clean: ## removes what make made
+clean: ## remove everything that make has made
 	rm -rf .venv .cache .ansible build $(COLLECTION)/tests/output

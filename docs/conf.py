@@ -1,4 +1,4 @@
-"""Sphinx's settings for ``make docs``. Nothing is fetched: labels of Ansible's own documentation become links by their rule."""
+"""Settings of Sphinx for ``make docs``. Nothing is downloaded: links to the documentation of Ansible are derived from its labels."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from docutils import nodes
 
 project = "hccn.cluster"
 author = "The hccn.cluster authors"
-copyright = author  # noqa: A001 - the name is Sphinx's
+copyright = author  # noqa: A001 - Sphinx requires this name
 extensions = ["sphinx_antsibull_ext"]
 html_theme = "alabaster"
-html_theme_options = {"description": "Ascend NPU clusters from bare hosts to a proven fabric", "fixed_sidebar": True, "page_width": "1200px"}
+html_theme_options = {"description": "Ascend NPU clusters from bare hosts to a measured fabric", "fixed_sidebar": True, "page_width": "1200px"}
 html_show_copyright = False
 nitpicky = True
 
@@ -21,7 +21,7 @@ PAGES = {"action_plugins": "plugins/action.html", "callback_plugins": "plugins/c
 
 
 def address(label: str) -> str | None:
-    """Where Ansible's documentation has a label or an environment variable; None for what is not Ansible's."""
+    """Return the address of a label or environment variable in the documentation of Ansible, or None if it is not Ansible's."""
     if label.startswith("ansible_collections.ansible.builtin."):
         page, _, anchor = label.removeprefix("ansible_collections.").partition("__")
         return ANSIBLE + "collections/" + page.replace(".", "/") + ".html" + (f"#{anchor}" if anchor else "")

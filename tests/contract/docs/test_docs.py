@@ -16,6 +16,8 @@ from tests.lib.project import ROOT
 
 PAGES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.rst"))
 LINK = re.compile(r"\]\(([^)#\s]+)")
+FILE = re.compile(r"`([\w./-]+\.(?:py|yml))`")
+PACKAGE = re.compile(r"`(_[a-z_]+)`")
 
 
 def markdown() -> list[Path]:
@@ -28,6 +30,20 @@ def markdown() -> list[Path]:
 def test_links_resolve(path: str) -> None:
     targets = [target for target in LINK.findall((ROOT / path).read_text()) if "://" not in target and not target.startswith("mailto:")]
     assert [target for target in targets if not ((ROOT / path).parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_named_files_exist(page: str) -> None:
+    files = ["/" + path.relative_to(ROOT).as_posix() for folder in ("collections", "tests", "playbooks", "roles") for path in (ROOT / folder).rglob("*.*")]
+    named = {name for name in FILE.findall((ROOT / page).read_text()) if "NAME" not in name}
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).exists() and not any(path.endswith("/" + name) for path in files)] == []
+
+
+def test_contributors_find_every_package() -> None:
+    plugins = ROOT / "collections/ansible_collections/hccn/cluster/plugins"
+    packages = {path.parent.name for path in plugins.glob("*_utils/_*/__init__.py")}
+    assert packages - set(PACKAGE.findall((ROOT / "CONTRIBUTING.md").read_text())) == set()
 
 
 def test_at_most_one_command_in_ten_touches_an_npu() -> None:
