@@ -113,7 +113,7 @@ def test_the_findings_in_words(browser: chromium.Browser, concluded_page: Path) 
     click(browser, "#verdict td summary")
     assert browser.value("document.querySelector('#verdict td details').open")
     click(browser, "label[for=zh]")
-    assert text(browser, ".head") == "结论：失败。64 台主机：1 台失败，1 台慢，24 台降级，1 台占用中，37 台正常。"
+    assert text(browser, ".head") == "结论：失败。64 台主机：失败 1 台，慢 1 台，降级 24 台，被占用 1 台，正常 37 台。"
 
 
 @pytest.mark.parametrize(("width", "height"), [(360, 640), (1280, 720)])
@@ -143,7 +143,7 @@ def test_the_worst_is_seen_without_scrolling(browser: chromium.Browser, large_pa
     assert text(browser, ".head") == "3 of 512 hosts are not good. 1 component of the fabric is not good."
     seen = browser.value("[...document.querySelectorAll('#verdict tbody tr')].filter((row) => row.getBoundingClientRect().bottom <= innerHeight)"
                          ".map((row) => row.cells[0].innerText.split('\\n')[0].trim())")
-    assert seen[:2] == ["path leaf1-leaf3 of the fabric", "npu-node-508"]
+    assert seen[:2] == ["path leaf1-leaf3 (fabric)", "npu-node-508"]
 
 
 @pytest.mark.parametrize("script", [True, False])
@@ -226,8 +226,8 @@ def test_both_languages(browser: chromium.Browser, small_page: Path) -> None:
     english = browser.value("document.body.innerText")
     click(browser, "label[for=zh]")
     chinese = browser.value("document.body.innerText")
-    assert "未测量" not in english and "The worst pairs" in english
-    assert "The worst pairs" not in chinese and "最差的链路" in chinese
+    assert "未测量" not in english and "Worst pairs" in english
+    assert "Worst pairs" not in chinese and "最差的链路" in chinese
     click(browser, "label[for=en]")
     assert browser.value("document.body.innerText") == english
 
@@ -236,7 +236,7 @@ def test_the_legend_has_the_unit(browser: chromium.Browser, small_page: Path) ->
     show(browser, small_page)
     legend = text(browser, ".legend")
     assert legend.startswith("50 % or less 97.") and legend.count("Gbit/s") >= 4
-    assert "normal by the history" in legend and "failed: 63" in legend and "itself" in legend
+    assert ", the baseline" in legend and "failed: 63" in legend and "itself" in legend
 
 
 def test_paper(browser: chromium.Browser, small_page: Path) -> None:

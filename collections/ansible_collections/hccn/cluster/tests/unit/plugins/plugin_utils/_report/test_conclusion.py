@@ -84,7 +84,7 @@ def test_the_first_table_is_the_findings_and_nothing_is_told_twice() -> None:
         ["✕ failed", "npu3 NPU 5", "the link is down Evidence (1) hccn_tool -i 5 -link -g: link DOWN", "On npu3: hccn_tool -i 5 -optical -g"],
         ["◐ slow", "npu1 NPU 0", "74 % below normal Evidence (1) npu1 NPU 0 to npu2 NPU 0: 50.2 Gbit/s", "On npu1: hccn_tool -i 0 -optical -g"],
         ["◐ slow", "path L1-L2", "4 of its pairs are slow", "Compare the ports of the switches on it"]]
-    assert hosts == [["Host", "Class", "Why"], ["npu3", "✕ failed", "npu3 NPU 5: the link is down hccn_tool -i 5 -link -g: link DOWN"],
+    assert hosts == [["Host", "Class", "Reason"], ["npu3", "✕ failed", "npu3 NPU 5: the link is down hccn_tool -i 5 -link -g: link DOWN"],
                      ["npu1", "◐ slow", "npu 0 is slow"]]
     text = html.render(page)
     assert text.index("<caption><span lang=\"en\">Findings</span>") < text.index('<details><summary><span lang="en">Hosts that are not good (2)</span>')
@@ -92,9 +92,9 @@ def test_the_first_table_is_the_findings_and_nothing_is_told_twice() -> None:
 
 
 @pytest.mark.parametrize(("hosts", "findings", "english", "chinese"), [
-    (HOSTS, [LINK], "Result: failed. 4 hosts: 1 failed, 3 good.", "结论：失败。4 台主机：1 台失败，3 台正常。"),
-    (["npu1"], [], "Result: good. 1 host: 1 good.", "结论：正常。1 台主机：1 台正常。"),
-    (["npu1", "npu2"], [PATH], "Result: slow. 2 hosts: 2 good.", "结论：慢。2 台主机：2 台正常。"),
+    (HOSTS, [LINK], "Result: failed. 4 hosts: 1 failed, 3 good.", "结论：失败。4 台主机：失败 1 台，正常 3 台。"),
+    (["npu1"], [], "Result: good. 1 host: 1 good.", "结论：正常。1 台主机：正常 1 台。"),
+    (["npu1", "npu2"], [PATH], "Result: slow. 2 hosts: 2 good.", "结论：慢。2 台主机：正常 2 台。"),
     ([], [made.finding("no_hosts", made.Component("run", "run"), "hccn_hosts is npus")], "Result: failed.", "结论：失败。"),
 ])
 def test_the_headline(hosts: list[str], findings: list[made.Finding], english: str, chinese: str) -> None:
@@ -126,7 +126,7 @@ def test_the_last_conclusion_counts_with_its_own_findings() -> None:
     assert (page.classes, page.state, [one.component.name for one in page.findings]) == ({"good": 2}, "slow", ["path L1-L2"])
     again = build([*concluded(LINK, SLOW), *concluded(hosts=["npu1"])])
     assert (again.classes, again.findings, again.state) == ({"good": 1}, [], "good")
-    assert "Nothing was found to be wrong." in html.render(again) and "## Findings\n\nNothing was found to be wrong." in markdown.render(again)
+    assert "No problem was found." in html.render(again) and "## Findings\n\nNo problem was found." in markdown.render(again)
 
 
 def test_a_run_that_was_cut_before_its_conclusion_shows_what_it_found() -> None:
@@ -144,7 +144,7 @@ NEW = {"kind": "finding", "id": "r/finding/collective/1", "status": "failed", "h
 
 def test_findings_of_a_collective_show_in_either_shape_without_a_conclusion() -> None:
     old, new = build([OLD]), build([NEW])
-    assert tables(old)[0][1] == ["npu1 of the fabric", "◐ slow", "a collective over npu1 is slow slow over npu1: 3 GB/s"]
+    assert tables(old)[0][1] == ["npu1 (fabric)", "◐ slow", "a collective over npu1 is slow slow over npu1: 3 GB/s"]
     assert (old.state, old.findings) == ("slow", [])
     assert tables(new)[0][1][:3] == ["◐ slow", "npu1", "a collective over it is slow"]
     assert (new.state, new.fabric) == ("slow", [])
@@ -182,7 +182,7 @@ def test_many_hosts_are_a_small_page() -> None:
     found, named = tables(page)
     assert (len(page.findings), len(page.rows), len(found), len(named)) == (1024, 513, 51, 101)
     text = html.render(page)
-    assert "463 more findings are not shown here; the history has them." in text and "412 more hosts are not shown here" in text
+    assert "463 more findings are not shown here; see the history." in text and "412 more hosts are not shown here" in text
     assert len(text) < 100_000
     (row,) = build(concluded(*same, hosts=hosts)).rows
     assert row.component.name == "npu0, npu1, npu2 ... (512 hosts)"
@@ -199,7 +199,7 @@ def test_markdown() -> None:
         "| slow | npu1 NPU 0 | 74 % below normal<br>npu1 NPU 0 to npu2 NPU 0: 50.2 Gbit/s | On npu1: hccn\\_tool -i 0 -optical -g |\n\n"
         "## Verdict\n\n1 failed, 1 unreachable, 1 slow, 1 good\n\n- failed: npu3\n- unreachable: npu4\n- slow: npu1\n\n")
     many = [made.finding("link_down", made.of_npus([("npu1", number)]), f"{number}", devices=[("npu1", number)]) for number in range(52)]
-    assert "\n2 more findings are not shown here; the history has them.\n" in markdown.render(build(concluded(*many)))
+    assert "\n2 more findings are not shown here; see the history.\n" in markdown.render(build(concluded(*many)))
 
 
 def test_json_artifacts_and_metrics() -> None:

@@ -130,40 +130,40 @@ def test_every_section_of_a_full_run() -> None:
     assert list(seen.sections) == ["verdict", "worst", "maps", "trends", "collectives", "latency", "devices", "coverage", "failures", "about"]
     assert seen.sections["verdict"] == (
         "3 of 3 hosts are not good. 1 component of the fabric is not good. | 1 | ✕ | failed | 1 | ◐ | slow | 1 | ○ | not measured | "
-        "Host | Class | Why | path L1-L2 | of the fabric | , | not certain | ◐ | slow | 4 of its pairs are slow | n9 to n17: 155.9 | "
+        "Host | Class | Reason | path L1-L2 | (fabric) | , | uncertain | ◐ | slow | 4 of its pairs are slow | n9 to n17: 155.9 | "
         "n1 | ✕ | failed | 1 of 4 results failed, the last: nobody listens | "
         "n2 | ◐ | slow | npu 0 is slow | slow with 3 of 3 good partners | "
         "n3 | ○ | not measured | Nothing was measured on this host in this run. | "
-        "The worst pairs | Who reaches whom | Trends and baseline | Collectives | Latency | Devices | What was covered, and what not | Failures | "
+        "Worst pairs | Pair matrix | Trends and baseline | Collectives | Latency | Devices | Coverage | Failures | "
         "About this run"
     )
     assert seen.sections["worst"] == (
-        "The worst pairs | rdma write bandwidth at 64 KiB (ib_write_bw). | 100 % = 195.9 Gbit/s, the median of this run | . | "
-        "Sender | Receiver | Value | Of expected | Evidence | "
-        "n2 npu 1 | n1 npu 1 | ✕ | failed | – | nobody listens; | neither end has another partner in this run | "
-        "n1 npu 0 | n2 npu 0 | 195.9 Gbit/s | 100 % | neither end has another partner in this run"
+        "Worst pairs | rdma write bandwidth at 64 KiB (ib_write_bw). | 100 % = 195.9 Gbit/s, the median of this run | . | "
+        "Sender | Receiver | Value | Share of expected | Evidence | "
+        "n2 npu 1 | n1 npu 1 | ✕ | failed | – | nobody listens; | neither endpoint has another peer in this run | "
+        "n1 npu 0 | n2 npu 0 | 195.9 Gbit/s | 100 % | neither endpoint has another peer in this run"
     )
-    assert seen.sections["trends"] == "Trends and baseline | There is no earlier run of the same kind to compare with."
+    assert seen.sections["trends"] == "Trends and baseline | No earlier run of the same kind is available for comparison."
     assert seen.sections["collectives"] == (
-        "Collectives | Bus bandwidth over size, GB/s | 0 | 5 | 10 | 15 | 20 | all_reduce 16 1 MiB: 16.35 GB/s | 1 MiB | 1 MiB | all_reduce, | "
+        "Collectives | Bus bandwidth by data size, GB/s | 0 | 5 | 10 | 15 | 20 | all_reduce 16 1 MiB: 16.35 GB/s | 1 MiB | 1 MiB | all_reduce, | "
         "16 ranks, 2 hosts | all_reduce_test n1, n2 | "
         "Size | Time, µs | algbw, GB/s | busbw, GB/s | Check | 1 MiB | 120.2 | 8.720 | 16.35 | success"
     )
     assert seen.sections["latency"] == (
-        "Latency | Sender | Receiver | What | Size | Typical, µs | Average, µs | 99 %, µs | Status | "
+        "Latency | Sender | Receiver | Item | Size | Typical, µs | Average, µs | 99 %, µs | Status | "
         "n1 npu 0 | n2 npu 0 | rdma write | 64 KiB | 2.010 | – | – | ok"
     )
     assert seen.sections["devices"] == (
-        "Devices | NPUs: 1. Standing out: 0. | Link | 1 up | TLS | 1 enabled | Health | 1 success | n1, A3 | "
+        "Devices | NPUs: 1. With unusual values: 0. | Link | 1 up | TLS | 1 enabled | Health | 1 success | n1, A3 | "
         "NPU | Address | TLS | Link | Health | 0 | 192.0.2.1 | enabled | UP | Success"
     )
     assert seen.sections["coverage"] == (
-        "What was covered, and what not | Hosts measured | 2 of 3 | Pairs of hosts that met | 1 of 3 | Measurements of pairs | 1 | Pairs that failed | 1 | "
+        "Coverage | Hosts measured | 2 of 3 | Pairs of hosts measured | 1 of 3 | Measurements of pairs | 1 | Pairs that failed | 1 | "
         "Pairs that were not run | 0 | Not measured | n3 | "
         "Results by kind | Kind | ok | failed | not run | collective | 1 | 0 | 0 | device | 1 | 0 | 0 | rdma | 1 | 1 | 0 | verdict | 0 | 2 | 0"
     )
     assert seen.sections["failures"] == (
-        "Failures | Results that failed or could not be had | Where | What | Status | Message | "
+        "Failures | Results that failed or could not be obtained | Where | Item | Status | Message | "
         "n2 npu 1 to n1 npu 1 | rdma read | failed | connection_refused | nobody listens | look at the firewall | "
         "Failed tasks, unreachable hosts and records that were not kept | Host | Status | Task | Message | n3 | failed | ( | ignored | ) | Measure | it broke"
     )
@@ -171,21 +171,21 @@ def test_every_section_of_a_full_run() -> None:
         "About this run | Run | r1 | State | complete | Started | 2026-11-20 10:15:30 UTC | Duration | 1 h 2 min 3 s | Playbook | check_fabric.yml | "
         "Products | A3 | Tools | all_reduce_test (1), hccn_tool (1), ib_write_bw 6.29 (sim) (1) | "
         "Controller | c1, ansible-core 2.19.14, hccn.cluster 1.0.0 | "
-        "Lines of the history that could not be read: 1; of a kind that this version does not know: 2."
+        "Lines of the history that could not be read: 1; of a kind unknown to this version: 2."
     )
 
 
 def test_empty_sections_say_so_in_one_sentence() -> None:
     seen = read(page([])).sections
     assert {name: seen[name] for name in ("worst", "maps", "collectives", "latency", "devices", "failures")} == {
-        "worst": "The worst pairs | No pair was measured in this run.",
-        "maps": "Who reaches whom | No pair was measured in this run.",
+        "worst": "Worst pairs | No pair was measured in this run.",
+        "maps": "Pair matrix | No pair was measured in this run.",
         "collectives": "Collectives | No collective was measured in this run.",
         "latency": "Latency | No latency was measured in this run.",
         "devices": "Devices | No device was read in this run.",
-        "failures": "Failures | Nothing failed: no result, no task, no connection.",
+        "failures": "Failures | No result, task or connection failed.",
     }
-    assert seen["verdict"].startswith("No host left a result in this run.")
+    assert seen["verdict"].startswith("No host has a result in this run.")
 
 
 def test_every_text_is_there_in_both_languages() -> None:
@@ -261,8 +261,8 @@ def test_a_class_that_is_not_known_is_shown_as_it_is() -> None:
     ("end", "current", "state", "sentence"),
     [
         (END, False, "complete", "State | complete"),
-        (None, True, "running", "State | Made by the run itself, before its end."),
-        (None, False, "incomplete", "State | Incomplete. The run was ended before its end; this is what was kept until then."),
+        (None, True, "running", "State | Written by the run itself, before it ended."),
+        (None, False, "incomplete", "State | Incomplete. The run was interrupted; this page shows what was recorded until then."),
     ],
 )
 def test_how_far_the_run_came(end: Any, current: bool, state: str, sentence: str) -> None:
@@ -312,10 +312,10 @@ def test_what_is_too_long_for_a_page_is_counted() -> None:
     assert seen["failures"].count("connection_refused") == 100
     assert "| 3 more are in the history of the run. |" in seen["failures"]
     assert seen["failures"].endswith("| 1 more are in the history of the run.")
-    assert "The worst 10 of 205." in seen["worst"]
+    assert "The worst 10 of 205 pairs are listed." in seen["worst"]
     assert seen["latency"].endswith("| 92 more are in the history of the run.")
     assert seen["latency"].count("rdma write") == 10
-    assert "3 more hosts are not shown here; the history has them." in seen["verdict"]
+    assert "3 more hosts are not shown here; see the history." in seen["verdict"]
 
 
 def test_good_hosts_are_named_and_many_of_them_folded_away() -> None:

@@ -76,11 +76,11 @@ def test_those_that_stand_out_and_are_not_listed_are_not_counted_with_the_others
     assert (found.hidden, found.hidden_odd, found.odd) == (16, 6, 70)
     page = model.build(run(many))
     text = html.render(page)
-    assert "6 more NPUs stand out and are not listed; the history has them." in text and "10 NPUs like the others are not listed." in text
+    assert "6 more NPUs with unusual values are not listed; see the history." in text and "10 NPUs without unusual values are not listed." in text
     assert "另有 6 个异常的 NPU 未列出，详见历史记录。" in text and "其余 10 个 NPU 无异常，未列出。" in text
-    assert "\n\n20 more NPUs stand out and are not listed" in markdown.render(page)
+    assert "\n\n20 more NPUs with unusual values are not listed" in markdown.render(page)
     assert json.loads(export.render(page))["devices"]["hidden_odd"] == 6
-    assert "like the others" not in html.render(model.build(run(many[:70])))
+    assert "without unusual values" not in html.render(model.build(run(many[:70])))
 
 
 def covered(records: list[dict[str, Any]], hosts: list[str]) -> coverage.Coverage:
@@ -144,7 +144,7 @@ def test_the_page_tells_what_was_planned_and_draws_leaves_that_nobody_measured()
     assert '<span lang="en">2, of 7 of 7 NPUs</span><span lang="zh-CN">2 台，覆盖 7 个 NPU 中的 7 个</span>\n(<span lang="en">inventory</span>' in text
     said = markdown.render(page)
     assert "- Planned pairs of NPUs: 9 (full): 1 measured, 0 failed, 0 not run, 8 without any result\n" in said
-    assert "- Left out of the plan: n4 npu 1: it has no address\n" in said
+    assert "- Excluded from the plan: n4 npu 1: it has no address\n" in said
     assert "- Leaf switches known: 2, of 7 of 7 NPUs (inventory 7)\n- Super pods known: 1\n" in said
     told = json.loads(export.render(page))["coverage"]["planned"]
     assert (told["pairs"], told["not_measured"], told["told"]) == (9, 8, {"inventory": 7})
@@ -202,17 +202,17 @@ def test_axes_begin_at_zero_and_end_at_a_round_number(greatest: float, top: floa
 
 def test_markdown(page: model.Page) -> None:
     text = markdown.render(page)
-    head = "# Cluster A\n\n**1 of 4 hosts is not good. 1 value is worse than before.**\n\nRun night-10, 2026-11-10 02:15:00 UTC, `check_fabric.yml`"
+    head = "# Cluster A\n\n**1 of 4 hosts is not good. 1 value is worse than its baseline.**\n\nRun night-10, 2026-11-10 02:15:00 UTC, `check_fabric.yml`"
     assert text.startswith(head)
     assert "| n3 | slow | npu 1 is slow \\| \\[x\\]\\(y\\) \\<b\\><br>n3 npu 1 to n1 npu 1: 156 |" in text
     assert "| n1 | 0 | Link: down |" in text
     assert "| n2 npu 0 to n1 npu 0 | rdma write | timeout | no answer for long |" in text
-    assert "- Pairs of hosts that met: 6 of 6" in text
+    assert "- Pairs of hosts measured: 6 of 6" in text
     assert re.search(r"\| n3 npu 1, rdma write bandwidth at 64 KiB, same rail, A2 \| 1\d\d\.\d Gbit/s \| 19\d\.\d Gbit/s \| \d+\.\d % \| step \|", text)
     chinese = markdown.render(page, "zh")
-    assert "**4 台主机中有 1 台不正常。 有 1 项比以往变差。**" in chinese
+    assert "**4 台主机中有 1 台不正常。 有 1 项比基线差。**" in chinese
     empty = markdown.render(model.build(run([])))
-    assert "**No host left a result in this run.**" in empty and empty.endswith("\n")
+    assert "**No host has a result in this run.**" in empty and empty.endswith("\n")
 
 
 @pytest.mark.parametrize(("text", "written"), [
@@ -321,5 +321,5 @@ def test_a_pinned_baseline_needs_no_earlier_run() -> None:
         ("rdma", True, 1), ("collective", False, 1), ("collective", False, 1)]
     row = r"rdma write bandwidth at 64 KiB, same rail, A2( \||</td>)"
     for text in (html.render(page), markdown.render(page)):
-        assert re.search(row, text) and "There is no earlier run of the same kind" not in text
-    assert "no earlier run" in markdown.render(model.build(run(records, 10), past=query.Past(now, [], {}, [])))
+        assert re.search(row, text) and "No earlier run of the same kind" not in text
+    assert "No earlier run" in markdown.render(model.build(run(records, 10), past=query.Past(now, [], {}, [])))
