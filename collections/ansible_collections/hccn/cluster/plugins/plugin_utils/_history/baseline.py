@@ -77,7 +77,8 @@ class Regression:
     def sentence(self) -> str:
         where = str(self.end) if self.end else "the fabric" if self.group.kind != "collective" else "the collective"
         if self.now is None:
-            return f"{where} gave no value, all of it failed: normal is {self.before:.4g} {self.group.unit} over {self.runs} runs ({named(self.group)})"
+            return (f"{where} has no value because every measurement failed: normal is {self.before:.4g} {self.group.unit} over {self.runs} runs "
+                    f"({named(self.group)})")
         how = "is worse than" if self.reason == LEVEL else "has drifted from"
         return (f"{where} {how} its baseline: {self.now:.4g} {self.group.unit}, normal is {self.before:.4g} over {self.runs} runs "
                 f"({self.drop_percent:.1f} % worse; {named(self.group)})")

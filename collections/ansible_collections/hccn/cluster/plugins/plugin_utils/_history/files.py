@@ -49,10 +49,10 @@ def read(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise OSError(error.errno, "it is a link" if error.errno == errno.ELOOP else error.strerror) from error
+        raise OSError(error.errno, "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror) from error
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         return limited(stream)
 
 
@@ -60,7 +60,7 @@ def limited(stream: Readable) -> bytes:
     """Return the whole content, raise OSError if it exceeds MOST_BYTES."""
     content = stream.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise OSError(errno.EFBIG, f"it holds more than {MOST_BYTES >> 20} MiB")
+        raise OSError(errno.EFBIG, f"it is larger than {MOST_BYTES >> 20} MiB")
     return content
 
 

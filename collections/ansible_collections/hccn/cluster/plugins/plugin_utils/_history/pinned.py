@@ -17,7 +17,7 @@ from .format import HistoryError, major
 from .summary import Group
 
 SCHEMA = "hccn.cluster/baseline/1"
-_HEAD = "# What is normal, by hccn.cluster.report (format: baseline). Change it by hand or make it anew, and review the difference.\n---\n"
+_HEAD = "# Baselines, written by hccn.cluster.report (format: baseline). Edit this file or write it again, and review the difference.\n---\n"
 _UNKNOWN: dict[str, Any] = {"size_bytes": None}
 
 
@@ -42,7 +42,7 @@ def load(path: Path) -> dict[Group, Baseline]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise _refused(path, str(getattr(error, "strerror", None) or error).splitlines()[0]) from error
     if not isinstance(content, dict) or major(content.get("schema")) != SCHEMA or not isinstance(content.get("groups"), list):
-        raise _refused(path, f"it is no mapping with schema {SCHEMA} and a list of groups")
+        raise _refused(path, f"it is not a mapping with schema {SCHEMA} and a list of groups")
     found = {}
     for number, entry in enumerate(content["groups"]):
         try:
@@ -50,9 +50,9 @@ def load(path: Path) -> dict[Group, Baseline]:
             ends = {End(str(host), device): float(value) for host, devices in (entry.get("ends") or {}).items() for device, value in devices.items()}
             found[group] = Baseline(float(entry["median"]), float(entry["spread"]), int(entry.get("runs", 0)), ends, pinned=True)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise _refused(path, f"groups[{number}] is not complete: {type(error).__name__} {error}") from error
+            raise _refused(path, f"groups[{number}] is incomplete: {type(error).__name__} {error}") from error
     return found
 
 
 def _refused(path: Path, why: str) -> HistoryError:
-    return HistoryError("baseline_not_readable", f"{path}: {why}", "hccn.cluster.report with format: baseline writes such a file.")
+    return HistoryError("baseline_not_readable", f"{path}: {why}", "Create the file with hccn.cluster.report and format: baseline.")

@@ -81,7 +81,7 @@ def find(folder: Path, run_id: str) -> RunFile:
     for entry in runs(folder):
         if entry.run_id == run_id:
             return entry
-    raise HistoryError("run_not_found", f"{folder} has no run {run_id}.", "The run id stands in the file's name: <utc>-<run id>.jsonl.")
+    raise HistoryError("run_not_found", f"{folder} has no run {run_id}.", "The name of the file contains the run id: <utc>-<run id>.jsonl.")
 
 
 def newest(folder: Path) -> Run:

@@ -173,5 +173,5 @@ def _content(entry: RunFile) -> bytes:
         raise HistoryError("history_not_readable", f"{entry.path}: {error.strerror or error}") from error
     header = shape.parsed(content.split(b"\n", 1)[0])
     if header is None or major(header.get("schema")) != SCHEMA:
-        raise HistoryError("unknown_schema", f"{entry.path} is no history of this version.")
+        raise HistoryError("unknown_schema", f"{entry.path} is not a history file that this version can read.")
     return content

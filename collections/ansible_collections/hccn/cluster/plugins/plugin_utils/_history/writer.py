@@ -89,7 +89,7 @@ class RunWriter:
                     return created
                 os.close(created)
                 self.path.unlink()
-        raise OSError(errno.EEXIST, f"this second already has {_SAME_SECOND} runs of this id")
+        raise OSError(errno.EEXIST, f"{_SAME_SECOND} runs with this id have already started in this second")
 
     def _append(self, data: bytes) -> None:
         rest = memoryview(data)
@@ -109,5 +109,5 @@ class RunWriter:
             raise HistoryError(
                 "history_not_writable",
                 f"{self.path}: {error.strerror or error}",
-                "Make room or let the user of ansible-playbook write there, or set HCCN_RESULTS_PATH to another folder.",
+                "Free disk space, give the user who runs ansible-playbook write access, or set HCCN_RESULTS_PATH to another folder.",
             ) from error

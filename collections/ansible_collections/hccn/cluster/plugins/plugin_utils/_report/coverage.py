@@ -146,7 +146,7 @@ def _left_out(sample: Record) -> Iterable[str]:
         yield f"{some(list(map(str, absent)), len(absent), count)}: not in the plan"
     cut = mapping(sample.get("cut"))
     if cut:
-        yield f"{text(cut.get('rounds'))} rounds, {text(cut.get('pairs'))} pairs: the budget did not reach so far"
+        yield f"{text(cut.get('rounds'))} rounds, {text(cut.get('pairs'))} pairs: excluded, the plan exceeds its budget"
 
 
 def _notes(records: list[Record]) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...module_utils._core.record import utc
 from .._history import collect, files, pinned, query, reader, location
-from .._history.baseline import normals
+from .._history.baseline import LEAST_RUNS, normals
 from .._history.format import HistoryError, line, page_path
 from . import export, html, markdown, model, prometheus
 
@@ -78,7 +78,8 @@ def _rendered(page: model.Page, past: query.Past, page_format: str, language: st
 def _baseline(past: query.Past, limit: int) -> str:
     made = normals([past.now, *past.earlier], max(1, limit))
     if not made:
-        raise HistoryError("no_baseline", f"There is nothing to make a baseline of: no group has enough complete runs among the newest {limit}.")
+        raise HistoryError("no_baseline", f"No baseline can be written: among the newest {limit} runs, no group of comparable values has {LEAST_RUNS} "
+                           "complete runs.")
     return pinned.dump(made)
 
 

@@ -28,9 +28,9 @@ def _families(page: Page, past: Past | None) -> Iterator[list[str]]:
     facts = page.facts
     started = moment(facts.started_at)
     of_run = {"playbook": facts.playbook}
-    yield _family("hccn_run_timestamp_seconds", "When the run began.", [(of_run, started.timestamp())] if started else [])
-    yield _family("hccn_run_complete", "1 where the run had not been cut off.", [(of_run, float(facts.state != "incomplete"))])
-    yield _family("hccn_run_info", "Labels tell which run the others are about.", [({**of_run, "run_id": facts.run_id, "state": page.state}, 1.0)])
+    yield _family("hccn_run_timestamp_seconds", "Start time of the run.", [(of_run, started.timestamp())] if started else [])
+    yield _family("hccn_run_complete", "1 unless the run was interrupted.", [(of_run, float(facts.state != "incomplete"))])
+    yield _family("hccn_run_info", "The run of the other metrics, as labels.", [({**of_run, "run_id": facts.run_id, "state": page.state}, 1.0)])
     yield _family("hccn_hosts", "Hosts by the class of their verdict.", [({"class": name}, count) for name, count in page.classes.items()])
     # Without a conclusion, the absence of findings means nothing.
     yield _family("hccn_findings", "Findings by severity.", [({"severity": name}, page.severities.get(name, 0)) for name in SEVERITIES]
@@ -38,12 +38,12 @@ def _families(page: Page, past: Past | None) -> Iterator[list[str]]:
     yield _family("hccn_fabric_components_bad", "Components of the fabric that are not good.", [({}, len(page.fabric))])
     yield _family("hccn_records", "Records by kind and status.", [
         ({"kind": kind, "status": status}, count) for kind, *counts in facts.kinds for status, count in zip(("ok", "failed", "not_run"), counts)])
-    yield _family("hccn_host_pairs_measured_ratio", "Share of the pairs of hosts that met.", [
+    yield _family("hccn_host_pairs_measured_ratio", "Share of the pairs of hosts that were measured.", [
         ({}, page.coverage.pairs_met / page.coverage.pairs_possible)] if page.coverage.pairs_possible else [])
-    yield _family("hccn_host_bandwidth_ratio", "Median of a host's pairs, as sender or receiver, whichever is lower, by what is expected; the lowest ten.",
+    yield _family("hccn_host_bandwidth_ratio", "Lower of a host's medians as sender and as receiver, as a share of the expected value; the lowest ten.",
                   [({"host": row.host}, row.share) for row in page.lowest])
     yield _family("hccn_devices_link_up_ratio", "Share of NPUs whose link is up.", _share(page.devices.links, "up"))
-    yield _family("hccn_devices_standing_out", "NPUs with a link, health, TLS, optics or counter unlike the others.", [({}, page.devices.odd)])
+    yield _family("hccn_devices_standing_out", "NPUs with unusual link, health, TLS, optics, counters or errors.", [({}, page.devices.odd)])
     yield _family("hccn_regressions", "Values that are worse than their baseline.", [({}, page.regression_count)])
     if past is not None:
         yield from _groups(past)
@@ -68,7 +68,7 @@ def _groups(past: Past) -> Iterator[list[str]]:
             normal.append((labels, stand.median / known.median))
     yield _family("hccn_bandwidth_bytes_per_second", "Bandwidth over all pairs, or of a collective (bus bandwidth).", values["bandwidth_bytes_per_second"])
     yield _family("hccn_latency_seconds", "Latency over all pairs.", values["latency_seconds"])
-    yield _family("hccn_baseline_ratio", "Median of this run by that of the baseline.", normal)
+    yield _family("hccn_baseline_ratio", "Median of this run divided by that of the baseline.", normal)
 
 
 def _family(name: str, about: str, samples: Iterable[Sample]) -> list[str]:

@@ -135,7 +135,7 @@ def _reading(records: list[Record], events: list[Record]) -> tuple[str, str]:
         last = [event for event in events if event.get("event") != DROPPED][-1]
         return "failed", f"Task {text(last.get('task'))}: {text(last.get('message'))}"
     if measured:
-        return "not_judged", f"{len(measured)} of {len(records)} results are ok measurements; no verdict was made."
+        return "not_judged", f"{len(measured)} of {len(records)} results are successful measurements; there is no verdict."
     if dropped:
         return "not_measured", f"Task {text(dropped[-1].get('task'))}: {text(dropped[-1].get('message'))}"
     return "not_measured", "Nothing was measured on this host in this run."

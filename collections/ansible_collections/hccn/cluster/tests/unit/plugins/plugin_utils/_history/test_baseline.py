@@ -121,7 +121,7 @@ def test_a_pinned_baseline_is_the_same_when_it_is_read_back(tmp_path: Path) -> N
 def test_the_file_can_be_read_by_people(tmp_path: Path) -> None:
     text = pinned.dump({WRITE: Baseline(195.04567, 0.4, 12, {End("n1", 0): 195.1, End("n10", 0): 195.2, End("n1", 1): 194.9})})
     assert text == (
-        "# What is normal, by hccn.cluster.report (format: baseline). Change it by hand or make it anew, and review the difference.\n---\n"
+        "# Baselines, written by hccn.cluster.report (format: baseline). Edit this file or write it again, and review the difference.\n---\n"
         "schema: hccn.cluster/baseline/1\ngroups:\n- kind: rdma\n  tool: hccn_tool\n  operation: write\n"
         "  measure: bandwidth\n  size_bytes: 65536\n"
         "  pair_class: same rail\n  product: A2\n  unit: Gbit/s\n  median: 195.05\n  spread: 0.4\n  runs: 12\n"
@@ -135,10 +135,10 @@ def test_the_file_can_be_read_by_people(tmp_path: Path) -> None:
     [
         (None, "No such file"),
         ("a: [", "while parsing"),
-        ("schema: hccn.cluster/baseline/2\ngroups: []\n", "it is no mapping with schema hccn.cluster/baseline/1"),
-        ("schema: hccn.cluster/baseline/1\ngroups: 7\n", "it is no mapping"),
-        ("schema: hccn.cluster/baseline/1\ngroups:\n- {kind: rdma}\n", "groups[0] is not complete: KeyError 'median'"),
-        ("schema: hccn.cluster/baseline/1\ngroups:\n- 7\n", "groups[0] is not complete"),
+        ("schema: hccn.cluster/baseline/2\ngroups: []\n", "it is not a mapping with schema hccn.cluster/baseline/1"),
+        ("schema: hccn.cluster/baseline/1\ngroups: 7\n", "it is not a mapping"),
+        ("schema: hccn.cluster/baseline/1\ngroups:\n- {kind: rdma}\n", "groups[0] is incomplete: KeyError 'median'"),
+        ("schema: hccn.cluster/baseline/1\ngroups:\n- 7\n", "groups[0] is incomplete"),
     ],
 )
 def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str | None, why: str) -> None:
@@ -162,7 +162,7 @@ def test_a_run_in_which_everything_failed_is_a_regression(tmp_path: Path) -> Non
     assert [(found.group, found.reason, found.now, found.drop_percent, found.runs) for found in past.regressions] == [
         (small, "failed", None, 100.0, 6), (REDUCE, "failed", None, 100.0, 6), (WRITE, "failed", None, 100.0, 6)]
     assert past.regressions[2].sentence() == (
-        "the fabric gave no value, all of it failed: normal is 194.9 Gbit/s over 6 runs (rdma write bandwidth at 65536 bytes, same rail, A2)")
+        "the fabric has no value because every measurement failed: normal is 194.9 Gbit/s over 6 runs (rdma write bandwidth at 65536 bytes, same rail, A2)")
     assert past.regressions[2].as_dict()["now"] is None
     assert [(entry["size_bytes"], entry["now"], entry["count"], entry["failed"], entry["state"]) for entry in query.verdicts(past)] == [
         (1024, None, 0, 1, "regression"), (1048576, None, 0, 1, "regression"), (65536, None, 0, 3, "regression")]

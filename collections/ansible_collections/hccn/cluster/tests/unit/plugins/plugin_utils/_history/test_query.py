@@ -89,7 +89,7 @@ def test_files_that_cannot_be_read_are_passed_over_and_told(folder: Path) -> Non
     (told,) = history.unreadable
     assert told.endswith("-later.jsonl has the schema hccn.cluster/history/2; this version of hccn.cluster reads hccn.cluster/history/1.")
     history.trends([Wanted("pair", End("n1", 0), End("n2", 0))])
-    assert history.unreadable[1].endswith("-later.jsonl is no history of this version.")
+    assert history.unreadable[1].endswith("-later.jsonl is not a history file that this version can read.")
 
 
 def test_two_runs_side_by_side(folder: Path) -> None:

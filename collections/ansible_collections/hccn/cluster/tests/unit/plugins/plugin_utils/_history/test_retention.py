@@ -103,7 +103,7 @@ def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
     put(tmp_path, "20261002T000000Z-good.jsonl")
     linked.unlink()
     linked.symlink_to(tmp_path / "elsewhere")
-    assert retention.apply(tmp_path, NOW, 14, 0) == retention.Done(["20261002T000000Z-good.jsonl.gz"], [], [f"{linked.name}: it is a link"])
+    assert retention.apply(tmp_path, NOW, 14, 0) == retention.Done(["20261002T000000Z-good.jsonl.gz"], [], [f"{linked.name}: it is a symbolic link"])
 
 
 def test_files_that_cannot_be_handled_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

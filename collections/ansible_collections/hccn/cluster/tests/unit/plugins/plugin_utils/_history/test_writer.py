@@ -79,7 +79,7 @@ def test_at_some_number_it_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("ansible_collections.hccn.cluster.plugins.plugin_utils._history.writer._SAME_SECOND", 2)
     RunWriter(tmp_path, HEADER).close()
     RunWriter(tmp_path, HEADER).close()
-    with pytest.raises(HistoryError, match="already has 2 runs of this id"):
+    with pytest.raises(HistoryError, match="2 runs with this id have already started in this second"):
         RunWriter(tmp_path, HEADER)
 
 

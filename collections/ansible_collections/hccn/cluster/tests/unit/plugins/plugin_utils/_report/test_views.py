@@ -129,7 +129,7 @@ def test_a_second_look_does_not_change_what_was_planned() -> None:
     again = {**planned(), "samples": [{"second_look_of": "r", "pairs": 3, "text": ["again"]}]}
     found = covered([again, planned("quick", compact=True, budget=0.15), again], made.HOSTS)
     assert found.planned is not None and (found.planned.plan, found.planned.left_out[-1]) == (
-        "quick", "1 rounds, 3 pairs: the budget did not reach so far")
+        "quick", "1 rounds, 3 pairs: excluded, the plan exceeds its budget")
     assert found.notes == ["again", "a full plan", "sees all"]
 
 
