@@ -122,17 +122,17 @@ def run(records: list[dict[str, Any]], night: int = 20) -> Run:
         {"event": "failed", "host": "npu-node-004", "task": "Measure", "message": "it broke", "at": "2026-11-20T10:15:30.000Z", "ignored": True}], end)
 
 
-def past(now: Run) -> query.Past:
+def comparison(now: Run) -> query.BaselineComparison:
     """Six good nights of a smaller cluster with the same names before ``now``."""
     earlier = [summarise(run([*rows(18, 2, night), *beside(18)], night)) for night in range(19, 13, -1)]
-    known = baseline.normals(earlier)
+    known = baseline.compute_baselines(earlier)
     summary = summarise(now)
-    return query.Past(summary, earlier, known, baseline.judge(summary, earlier, known))
+    return query.BaselineComparison(summary, earlier, known, baseline.find_regressions(summary, earlier, known))
 
 
 def page(count: int, devices: int = 1, with_past: bool = False, concluded: bool = False) -> model.Page:
     shown = run([plan(count, devices), *rows(count, devices, 1), *beside(count), *(conclusion(count) if concluded else [])])
-    return model.build(shown, "Fabric of cluster A", past=past(shown) if with_past else None)
+    return model.build(shown, "Fabric of cluster A", comparison=comparison(shown) if with_past else None)
 
 
 def write(path: Path, shown: model.Page, language: str = "en") -> Path:

@@ -112,7 +112,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "uncertain": ("uncertain", "不确定"),
     "more_hosts": ("{count} more hosts are not shown here; see the history.", "另有 {count} 台主机未在此列出，详见历史记录。"),
     # the maps
-    "map_caption": ("{what}. Rows are senders, columns receivers, sorted by leaf and name.", "{what}。行为发送端，列为接收端；按 Leaf 交换机、名称排序。"),
+    "map_caption": ("{metric}. Rows are senders, columns receivers, sorted by leaf and name.", "{metric}。行为发送端，列为接收端；按 Leaf 交换机、名称排序。"),
     "map_worst": ("A cell shows the worst pair of NPUs of the two hosts.", "每格为两台主机间最差的一对 NPU。"),
     "rails_caption": ("Rows are NPUs, columns hosts. A cell is the median of all pairs of that NPU.", "行为 NPU，列为主机；每格为该 NPU 全部链路的中位数。"),
     "leaves_caption": (
@@ -203,8 +203,8 @@ TEXTS: dict[str, tuple[str, str]] = {
 }
 
 
-def say(key: str, language: str, **values: Any) -> str:
-    """Return a text in one language; an unknown key is a word of a record and is returned unchanged, apart from underscores."""
+def translate(key: str, language: str, **values: Any) -> str:
+    """Return a text in one language. An unknown key is a word of a record; it is returned with spaces instead of underscores."""
     found = TEXTS.get(key)
     if found is None or "{" in found[0] and not values:
         return key.replace("_", " ")
@@ -214,26 +214,27 @@ def say(key: str, language: str, **values: Any) -> str:
 def headline(page: Page, language: str) -> str:
     """Return the headline of a run: its conclusion, else its verdicts, and the number of regressions."""
     first = [_concluded(page, language)] if page.conclusion else _judged(page, language)
-    more = [say("worse_one" if page.regression_count == 1 else "worse", language, count=page.regression_count)] if page.regression_count else []
-    return " ".join([*first, *more])
+    regressions = [translate("worse_one" if page.regression_count == 1 else "worse", language, count=page.regression_count)] if page.regression_count else []
+    return " ".join([*first, *regressions])
 
 
 def _concluded(page: Page, language: str) -> str:
-    result, count = say(page.conclusion.result if page.conclusion else "", language), len(page.verdicts)
+    result, count = translate(page.conclusion.result if page.conclusion else "", language), len(page.verdicts)
     if not count:
-        return say("concluded_none", language, result=result)
-    parts = say("between", language).join(say("class_count", language, count=number, name=say(name, language)) for name, number in page.classes.items())
-    return say("concluded_one" if count == 1 else "concluded", language, result=result, count=count, parts=parts)
+        return translate("concluded_none", language, result=result)
+    parts = translate("between", language).join(
+        translate("class_count", language, count=number, name=translate(name, language)) for name, number in page.classes.items())
+    return translate("concluded_one" if count == 1 else "concluded", language, result=result, count=count, parts=parts)
 
 
 def _judged(page: Page, language: str) -> list[str]:
     bad, count = len(page.bad), len(page.verdicts)
     if not count:
-        first = say("nothing", language)
+        first = translate("nothing", language)
     elif not page.judged:
-        first = say("no_verdict", language)
+        first = translate("no_verdict", language)
     elif bad:
-        first = say("one_bad", language, count=count) if bad == 1 else say("some_bad", language, bad=bad, count=count)
+        first = translate("one_bad", language, count=count) if bad == 1 else translate("some_bad", language, bad=bad, count=count)
     else:
-        first = say("one_good", language) if count == 1 else say("all_good", language, count=count)
-    return [first, *([say("fabric_one" if len(page.fabric) == 1 else "fabric_bad", language, count=len(page.fabric))] if page.fabric else [])]
+        first = translate("one_good", language) if count == 1 else translate("all_good", language, count=count)
+    return [first, *([translate("fabric_one" if len(page.fabric) == 1 else "fabric_bad", language, count=len(page.fabric))] if page.fabric else [])]

@@ -81,7 +81,7 @@ def test_what_is_expected() -> None:
 def test_the_map_is_about_what_most_of_the_run_is_about() -> None:
     small = {**pair("n1", "n2", 1.0), "samples": [{"size_bytes": 64, "bandwidth_gbit_s": 1.0}]}
     found = maps(small, pair("n1", "n2", 100.0), pair("n2", "n1", 90.0))
-    assert (found.what.size_bytes, found.pairs.values) == (65536, [[None, 100.0], [90.0, None]])
+    assert (found.metric.size_bytes, found.pairs.values) == (65536, [[None, 100.0], [90.0, None]])
     only_failed = maps(pair("n1", "n2", None))
     assert (only_failed.pairs.states[0][1], only_failed.expected) == (png.FAILED, Expected(0.0, "median"))
 

@@ -154,29 +154,29 @@ def test_the_page_tells_what_was_planned_and_draws_leaves_that_nobody_measured()
 
 
 @pytest.fixture(scope="module")
-def past() -> query.Past:
+def comparison() -> query.BaselineComparison:
     """Nine good nights, and one with a slow NPU."""
     nights = [run([*made.night(day, slow=0.8 if day == 10 else 1.0)], day) for day in range(1, 11)]
     now, *earlier = [summarise(one) for one in reversed(nights)]
-    known = baseline.normals(earlier)
-    return query.Past(now, earlier, known, baseline.judge(now, earlier, known))
+    known = baseline.compute_baselines(earlier)
+    return query.BaselineComparison(now, earlier, known, baseline.find_regressions(now, earlier, known))
 
 
 @pytest.fixture(scope="module")
-def page(past: query.Past) -> model.Page:
+def page(comparison: query.BaselineComparison) -> model.Page:
     verdict = {"kind": "verdict", "status": "failed", "source": {"host": "n3"}, "samples": [
         {"class": "slow", "message": "npu 1 is slow | [x](y) <b>", "evidence": ["n3 npu 1 to n1 npu 1: 156"]}]}
     good = [{"kind": "verdict", "status": "ok", "source": {"host": host}, "samples": [{"class": "good", "message": ""}]} for host in ("n1", "n2", "n4")]
     looks = [device("n1", 0, link="down", tls=False), device("n2", 0, link="up", tls=False)]
     broken = {**made.pair("n2", "n1", None), "error": {"code": "timeout", "message": "no answer\nfor long"}}
-    return model.build(run([*made.night(10, slow=0.8), verdict, *good, *looks, broken], 10), "Cluster A", past=past)
+    return model.build(run([*made.night(10, slow=0.8), verdict, *good, *looks, broken], 10), "Cluster A", comparison=comparison)
 
 
 def test_trends_end_with_this_run_and_know_their_baseline(page: model.Page) -> None:
     whole, *_collectives, end = page.trends
-    assert (whole.group.kind, whole.worse, whole.end, len(whole.points), whole.points[-1].run_id) == ("rdma", False, "", 10, "night-10")
+    assert (whole.group.kind, whole.worse, whole.endpoint, len(whole.points), whole.points[-1].run_id) == ("rdma", False, "", 10, "night-10")
     assert whole.baseline is not None and whole.limit is not None and whole.limit < whole.baseline.median
-    assert (end.end, end.worse, len(end.points), end.points[0].least) == ("n3 npu 1", True, 10, None)
+    assert (end.endpoint, end.worse, len(end.points), end.points[0].least) == ("n3 npu 1", True, 10, None)
     assert page.maps is not None and page.maps.expected.basis == "history"
     assert (page.regression_count, page.state) == (1, "slow")
     assert trends.build(None) == []
@@ -267,8 +267,8 @@ def test_artifacts_are_short(page: model.Page) -> None:
 METRIC = re.compile(r'(hccn_[a-z_]+)(\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(?:,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*\})? -?[0-9.e+-]+')
 
 
-def test_metrics(page: model.Page, past: query.Past) -> None:
-    lines = prometheus.render(page, past).splitlines()
+def test_metrics(page: model.Page, comparison: query.BaselineComparison) -> None:
+    lines = prometheus.render(page, comparison).splitlines()
     samples = [line for line in lines if not line.startswith("#")]
     assert [line for line in samples if not METRIC.fullmatch(line)] == []
     families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
@@ -286,7 +286,7 @@ def test_metrics(page: model.Page, past: query.Past) -> None:
 def test_no_pair_has_a_series_of_its_own() -> None:
     records = [made.pair(f"n{one}", f"n{other}", 100.0 + one) for one in range(40) for other in range(40) if one != other]
     now = summarise(run(records))
-    text = prometheus.render(model.build(run(records)), query.Past(now, [], {}, []))
+    text = prometheus.render(model.build(run(records)), query.BaselineComparison(now, [], {}, []))
     assert len(text.splitlines()) < 60
 
 
@@ -301,8 +301,8 @@ def test_a_group_of_which_all_failed_leads_the_trends() -> None:
     nights = [run(made.night(day), day) for day in range(1, 7)]
     nights.append(run([made.pair("n1", "n2", None), made.collective(80.0)], 7))
     now, *earlier = [summarise(one) for one in reversed(nights)]
-    known = baseline.normals(earlier)
-    page = model.build(nights[-1], past=query.Past(now, earlier, known, baseline.judge(now, earlier, known)))
+    known = baseline.compute_baselines(earlier)
+    page = model.build(nights[-1], comparison=query.BaselineComparison(now, earlier, known, baseline.find_regressions(now, earlier, known)))
     assert [(trend.group.kind, trend.worse, trend.points[-1].run_id, trend.points[-1].value) for trend in page.trends][:2] == [
         ("rdma", True, "night-7", None), ("collective", False, "night-7", 80.0)]
     text = html.render(page)
@@ -313,13 +313,13 @@ def test_a_group_of_which_all_failed_leads_the_trends() -> None:
 
 
 def test_a_pinned_baseline_needs_no_earlier_run() -> None:
-    sound = baseline.normals([summarise(run(made.night(day), day)) for day in range(1, 7)])
+    sound = baseline.compute_baselines([summarise(run(made.night(day), day)) for day in range(1, 7)])
     records = made.night(10, level=150.0)
     now = summarise(run(records, 10))
-    page = model.build(run(records, 10), past=query.Past(now, [], sound, baseline.judge(now, [], sound)))
+    page = model.build(run(records, 10), comparison=query.BaselineComparison(now, [], sound, baseline.find_regressions(now, [], sound)))
     assert [(trend.group.kind, trend.worse, len(trend.points)) for trend in page.trends] == [
         ("rdma", True, 1), ("collective", False, 1), ("collective", False, 1)]
     row = r"rdma write bandwidth at 64 KiB, same rail, A2( \||</td>)"
     for text in (html.render(page), markdown.render(page)):
         assert re.search(row, text) and "No earlier run of the same kind" not in text
-    assert "No earlier run" in markdown.render(model.build(run(records, 10), past=query.Past(now, [], {}, [])))
+    assert "No earlier run" in markdown.render(model.build(run(records, 10), comparison=query.BaselineComparison(now, [], {}, [])))
