@@ -1,4 +1,4 @@
-"""What is normal by the history, what is worse, and what is not."""
+"""Baselines, regressions, and pinned baselines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def history(folder: Path, nights: int = 10, **last: Any) -> query.BaselineCompar
     return known.compare(reader.read(reader.find(folder, f"night-{nights}")), None)
 
 
-def test_the_groups_of_a_run_and_their_baselines(tmp_path: Path) -> None:
+def test_groups_and_baselines_of_a_run(tmp_path: Path) -> None:
     comparison = history(tmp_path)
     assert set(comparison.current.groups) == {WRITE, REDUCE, REDUCE._replace(size_bytes=1024)}
     stand = comparison.current.groups[WRITE]
@@ -36,7 +36,7 @@ def test_the_groups_of_a_run_and_their_baselines(tmp_path: Path) -> None:
     assert comparison.regressions == []
 
 
-def test_a_fabric_that_is_slower_everywhere_is_told_once(tmp_path: Path) -> None:
+def test_fabric_that_is_slower_everywhere_is_one_regression(tmp_path: Path) -> None:
     comparison = history(tmp_path, level=180.0)
     (found,) = comparison.regressions
     assert (found.group, found.endpoint, found.reason, found.runs) == (WRITE, None, "level", 9)
@@ -45,20 +45,20 @@ def test_a_fabric_that_is_slower_everywhere_is_told_once(tmp_path: Path) -> None
     assert found.as_dict()["unit"] == "Gbit/s" and "host" not in found.as_dict()
 
 
-def test_one_npu_that_got_slower_is_named(tmp_path: Path) -> None:
+def test_slower_npu_is_a_regression_of_its_endpoint(tmp_path: Path) -> None:
     comparison = history(tmp_path, slow=0.8)
     (found,) = comparison.regressions
     assert (str(found.endpoint), found.as_dict()["host"], found.as_dict()["device"]) == ("n3 npu 1", "n3", 1)
     assert found.now < found.limit < found.before
 
 
-def test_too_few_runs_are_no_baseline(tmp_path: Path) -> None:
+def test_too_few_runs_give_no_baseline(tmp_path: Path) -> None:
     comparison = history(tmp_path, nights=5, level=100.0)
     assert (comparison.baselines, comparison.regressions) == ({}, [])
     assert {entry["state"] for entry in query.verdicts(comparison)} == {"no_baseline"}
 
 
-def test_runs_that_did_not_end_and_bad_nights_move_nothing(tmp_path: Path) -> None:
+def test_incomplete_and_bad_runs_do_not_change_the_baseline(tmp_path: Path) -> None:
     for day in range(1, 12):
         bad = day in (4, 7)
         made.write(tmp_path, day, made.night(day, level=90.0 if bad else 195.0), complete=not (12 > day > 9))
@@ -81,7 +81,7 @@ def found_in(values: list[float], unit: str = "Gbit/s") -> list[str]:
     return [regression.reason for regression in baseline.find_regressions(now, earlier, baseline.compute_baselines(earlier))]
 
 
-def test_a_drift_that_no_single_run_shows() -> None:
+def test_gradual_drift_is_a_regression() -> None:
     noise = random.Random(7)  # noqa: S311
     slowly = [195 + noise.gauss(0, 0.3) - 0.35 * max(0, number - 10) for number in range(22)]
     assert found_in(slowly) == ["drift"]
@@ -90,19 +90,19 @@ def test_a_drift_that_no_single_run_shows() -> None:
     assert found_in([10 + 0.02 * max(0, number - 10) for number in range(22)], "us") == ["drift"]
 
 
-def test_latency_is_worse_when_it_is_longer() -> None:
+def test_higher_latency_is_worse() -> None:
     assert found_in([2.0] * 9 + [2.5], "us") == ["level"]
     assert found_in([2.0] * 9 + [1.5], "us") == []
 
 
-def test_sound_series_raise_no_alarm() -> None:
+def test_stable_series_raise_no_alarm() -> None:
     """600 series of 7 to 30 runs with normal noise of 0.8 %."""
     noise = random.Random(11)  # noqa: S311
     alarms = sum(bool(found_in([noise.gauss(195, 1.6) for night in range(7 + number % 24)])) for number in range(600))
     assert alarms <= 6
 
 
-def test_a_pinned_baseline_is_the_same_when_it_is_read_back(tmp_path: Path) -> None:
+def test_pinned_baselines_survive_a_round_trip(tmp_path: Path) -> None:
     comparison = history(tmp_path)
     path = tmp_path / "pinned.yml"
     path.write_text(pinned.dump(comparison.baselines))
@@ -118,7 +118,7 @@ def test_a_pinned_baseline_is_the_same_when_it_is_read_back(tmp_path: Path) -> N
     assert [(found.reason, found.group) for found in held.regressions][:1] == [("level", WRITE)]
 
 
-def test_the_file_can_be_read_by_people(tmp_path: Path) -> None:
+def test_pinned_baselines_are_readable_yaml(tmp_path: Path) -> None:
     text = pinned.dump({WRITE: Baseline(195.04567, 0.4, 12, {Endpoint("n1", 0): 195.1, Endpoint("n10", 0): 195.2, Endpoint("n1", 1): 194.9})})
     assert text == (
         "# Baselines, written by hccn.cluster.report (format: baseline). Edit this file or write it again, and review the difference.\n---\n"
@@ -141,7 +141,7 @@ def test_the_file_can_be_read_by_people(tmp_path: Path) -> None:
         ("schema: hccn.cluster/baseline/1\ngroups:\n- 7\n", "groups[0] is incomplete"),
     ],
 )
-def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str | None, why: str) -> None:
+def test_invalid_baseline_file_is_rejected(tmp_path: Path, text: str | None, why: str) -> None:
     path = tmp_path / "pinned.yml"
     if text is not None:
         path.write_text(text)
@@ -151,8 +151,8 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str | None, why: s
     assert str(path) in caught.value.message and why in caught.value.message
 
 
-def test_a_run_in_which_everything_failed_is_a_regression(tmp_path: Path) -> None:
-    """Records of their own, rows without a value, collectives; the hosts did not even tell their product."""
+def test_run_in_which_everything_failed_is_a_regression(tmp_path: Path) -> None:
+    """As records of pairs, as matrix rows without values, and as collectives; the product of the hosts is unknown."""
     for day in range(1, 7):
         made.write(tmp_path, day, made.night(day))
     alone = [{**made.pair("n1", "n2", None), "context": {}}, {**made.row("n3", lambda _source, _target: None), "samples": [], "failed": {"timeout": [0, 1]}}]
@@ -168,7 +168,7 @@ def test_a_run_in_which_everything_failed_is_a_regression(tmp_path: Path) -> Non
         (1024, None, 0, 1, "regression"), (1048576, None, 0, 1, "regression"), (65536, None, 0, 3, "regression")]
 
 
-def test_what_failed_without_a_baseline_is_told_without_a_size(tmp_path: Path) -> None:
+def test_failed_group_without_a_baseline_has_no_size(tmp_path: Path) -> None:
     ping = {"schema": made.SCHEMA, "id": "p", "kind": "ping", "status": "failed", "source": {"host": "n1", "device": 0}, "target": {"address": "192.0.2.2"}}
     made.write(tmp_path, 1, [made.pair("n1", "n2", None), made.pair("n2", "n1", None), ping])
     comparison = query.History(tmp_path, 30).compare(reader.read(reader.find(tmp_path, "night-1")), None)
@@ -177,7 +177,7 @@ def test_what_failed_without_a_baseline_is_told_without_a_size(tmp_path: Path) -
         ("ping", "us", False, None, 1, "no_baseline"), ("rdma", "Gbit/s", False, None, 2, "no_baseline")]
 
 
-def test_failures_beside_values_count_at_every_size_and_are_no_regression(tmp_path: Path) -> None:
+def test_failures_beside_values_count_for_every_size_without_a_regression(tmp_path: Path) -> None:
     sizes = {"samples": [{"size_bytes": size, "bandwidth_gbit_s": [None, 195.0, 195.0, None]} for size in (65536, 1024)], "failed": {"timeout": [3]}}
     for day in range(1, 7):
         made.write(tmp_path, day, [made.row("n1", lambda _source, _target: None, **sizes), made.pair("n2", "n1", None)])

@@ -1,4 +1,4 @@
-"""Single records and rows of a matrix say the same."""
+"""Records of pairs and matrix rows become pair results."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def single(**more: Any) -> dict[str, Any]:
     }
 
 
-def test_a_single_record() -> None:
+def test_record_of_a_pair() -> None:
     assert list(pair_results(single())) == [PairResult(WRITE, Endpoint("n1", 0), Endpoint("n2", 0), 195.9, "ok", "")]
 
 
-def test_each_size_is_a_cell() -> None:
+def test_each_size_is_a_result() -> None:
     found = list(pair_results(single(samples=[{"size_bytes": 2, "bandwidth_gbit_s": 0.1}, {"size_bytes": 4, "bandwidth_gbit_s": 0.2}, {}, "odd"])))
     assert [(result.metric.size_bytes, result.value) for result in found] == [(2, 0.1), (4, 0.2)]
 
 
-def test_latency_is_its_typical_value_and_else_the_average() -> None:
+def test_latency_is_the_typical_value_else_the_average() -> None:
     latency = single(measure="latency", samples=[{"size_bytes": 2, "latency_us": {"typical": 2.5, "avg": 3.0}, "bandwidth_gbit_s": 1.0}])
     ping = {"kind": "ping", "status": "ok", "source": {"device": 0, "host": "n1"}, "target": {"address": "192.0.2.2"}, "samples": [{"latency_us": {"avg": 30}}]}
     assert [(result.value, result.metric.unit, result.metric.measure) for result in pair_results(latency)] == [(2.5, "us", "latency")]
@@ -35,12 +35,12 @@ def test_latency_is_its_typical_value_and_else_the_average() -> None:
 
 
 @pytest.mark.parametrize(("status", "state"), [("failed", "failed"), ("not_run", "not_run"), ("ok", "failed"), (None, "failed")])
-def test_without_a_value_there_is_a_reason(status: Any, state: str) -> None:
+def test_result_without_a_value_has_a_reason(status: Any, state: str) -> None:
     found = list(pair_results(single(status=status, samples=[], error={"code": "refused", "message": "nobody listens"})))
     assert found == [PairResult(WRITE._replace(size_bytes=None), Endpoint("n1", 0), Endpoint("n2", 0), None, state, "nobody listens")]
 
 
-def test_a_row() -> None:
+def test_matrix_row() -> None:
     row = {
         "kind": "matrix", "status": "ok", "tool": {"name": "ib_write_bw"}, "operation": "write", "measure": "bandwidth", "source": {"host": "n1", "device": 3},
         "hosts": ["n1", "n2", "n3", "n4"], "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [None, 196, 195.5, None]}], "failed": {"refused": [3, 9, "x"]},
@@ -62,10 +62,10 @@ def test_a_row() -> None:
 
 @pytest.mark.parametrize("record", [{}, {"kind": "matrix"}, {"kind": "matrix", "source": {"host": "n1"}, "hosts": "n2"}, {"kind": "rdma", "source": 7},
                                     {"kind": "matrix", "source": {"host": "n"}, "hosts": ["a"], "samples": [7, {}], "failed": {"x": 3}}, {"kind": "device"}])
-def test_what_is_no_measurement_of_a_pair_has_no_cells(record: dict[str, Any]) -> None:
+def test_other_and_malformed_records_have_no_results(record: dict[str, Any]) -> None:
     assert list(pair_results(record)) == []
 
 
 @pytest.mark.parametrize(("end", "text"), [(Endpoint("n1", 3), "n1 npu 3"), (Endpoint("n1", "mlx5_0"), "n1 mlx5_0"), (Endpoint("n1", None), "n1")])
-def test_names(end: Endpoint, text: str) -> None:
+def test_endpoint_as_text(end: Endpoint, text: str) -> None:
     assert str(end) == text

@@ -1,4 +1,4 @@
-"""An odd line is counted, and every reader goes on without it."""
+"""Malformed lines are counted and skipped by all readers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ODD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_every_reader_goes_on_without_it(tmp_path: Path, name: str) -> None:
+def test_readers_skip_malformed_lines(tmp_path: Path, name: str) -> None:
     odd = ODD[name] if isinstance(ODD[name], str) else json.dumps(ODD[name])
     path = made.write(tmp_path, 1, [made.pair("n1", "n2", 100.0), VERDICT])
     lines = path.read_text().splitlines()
@@ -67,7 +67,7 @@ def test_every_reader_goes_on_without_it(tmp_path: Path, name: str) -> None:
     assert last_verdicts.of(tmp_path, ["n1"], datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc))["clean"] is True
 
 
-def test_a_nested_header_is_none(tmp_path: Path) -> None:
+def test_deeply_nested_header_is_rejected(tmp_path: Path) -> None:
     made.write(tmp_path, 1, []).write_text("[" * 100_000 + "\n")
     history = query.History(tmp_path, 30)
     assert (list(history.newest()), len(history.unreadable)) == ([], 1)
@@ -78,5 +78,5 @@ def test_a_nested_header_is_none(tmp_path: Path) -> None:
     {}, PAIR, ROW, VERDICT, made.collective(80.0), {**PAIR, "samples": None, "error": None}, sample(ROW, bandwidth_gbit_s=[None, 0, 1.5, None]),
     sample(PAIR, bandwidth_gbit_s=None, latency_us={"typical": [1.0, None], "histogram": "any"}), {**PAIR, "source": {"host": "n1", "device": "mlx5_0"}},
     {"kind": "device", "status": "failed", "source": {"device": 1}, "samples": [{"link": None, "counters": {"a": -1}}]}])
-def test_what_is_sound(record: dict[str, Any]) -> None:
+def test_well_formed_records(record: dict[str, Any]) -> None:
     assert shape.is_well_formed(record)

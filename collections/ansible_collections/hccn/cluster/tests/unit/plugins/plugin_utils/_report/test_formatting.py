@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers, units and times as text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_units_and_shares() -> None:
     assert (formatting.percent(0.994), formatting.percent(None)) == ("99 %", "–")
 
 
-def test_what_was_measured() -> None:
+def test_metric_as_text() -> None:
     assert formatting.metric_text(Metric("rdma", "ib_write_bw", "write", "bandwidth", 65536, "Gbit/s")) == "rdma write bandwidth at 64 KiB (ib_write_bw)"
     assert formatting.metric_text(Metric("ping", "", "", "latency", None, "us")) == "ping latency"
     assert formatting.group_text(Group("rdma", "t", "write", "bandwidth", 65536, "same rail", "A3", "7.1", "Gbit/s")) == (

@@ -1,4 +1,4 @@
-"""From a run to the page: what is on it, and that it is one safe file."""
+"""The HTML page of a run: its content, and that it is a single safe file."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ TASK = {"event": "failed", "host": "n3", "task": "Measure", "message": "it broke
 
 
 def run(records: list[dict[str, Any]], events: list[dict[str, Any]] | None = None, **more: Any) -> Run:
-    """A run that came to its end, unless ``end`` says otherwise."""
+    """Return a finished run, or one with another ``end`` line."""
     file = RunFile(Path("/h/20261120T101530Z-r1.jsonl"), "r1", "20261120T101530Z", part=False)
     return Run(file, HEADER, records, events or [], more.pop("end", END), **more)
 
@@ -90,7 +90,7 @@ FETCHING = ("src", "href", "srcset", "action", "data", "poster")
 
 
 class Text(html.parser.HTMLParser):
-    """The text of every section as a reader of one language sees it, and every attribute that could fetch or run something."""
+    """Collects the text of every section in one language, and every attribute that could load or run something."""
 
     def __init__(self, language: str) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ def read(text: str, language: str = "en") -> Text:
     return parser
 
 
-def test_every_section_of_a_full_run() -> None:
+def test_all_sections_of_a_complete_run() -> None:
     seen = read(page([DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN], [TASK], bad_lines=1, unknown_lines=2))
     assert list(seen.sections) == ["verdict", "worst", "maps", "trends", "collectives", "latency", "devices", "coverage", "failures", "about"]
     assert seen.sections["verdict"] == (
@@ -175,7 +175,7 @@ def test_every_section_of_a_full_run() -> None:
     )
 
 
-def test_empty_sections_say_so_in_one_sentence() -> None:
+def test_empty_sections_have_one_sentence() -> None:
     seen = read(page([])).sections
     assert {name: seen[name] for name in ("worst", "maps", "collectives", "latency", "devices", "failures")} == {
         "worst": "Worst pairs | No pair was measured in this run.",
@@ -188,7 +188,7 @@ def test_empty_sections_say_so_in_one_sentence() -> None:
     assert seen["verdict"].startswith("No host has a result in this run.")
 
 
-def test_every_text_is_there_in_both_languages() -> None:
+def test_all_texts_are_in_both_languages() -> None:
     records = [DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN]
     english, chinese = read(page(records, [TASK])), read(page(records, [TASK]), "zh-CN")
     assert chinese.sections["verdict"].startswith("3 台主机中有 3 台不正常。 网络中有 1 个部件不正常。 | 1 | ✕ | 失败 | 1 | ◐ | 慢")
@@ -198,14 +198,14 @@ def test_every_text_is_there_in_both_languages() -> None:
     assert [key for key, (one, other) in marks.items() if one != other] == []
 
 
-def test_the_language_that_is_shown_first() -> None:
+def test_language_that_is_shown_first() -> None:
     built = model.build(run([VERDICT]))
     assert '<input class="pick" type="radio" name="language" id="zh" aria-label="中文" checked>' in pages.render(built, "zh")
     assert '<html lang="zh-CN">' in pages.render(built, "zh")
     assert '<input class="pick" type="radio" name="language" id="en" aria-label="English" checked>' in pages.render(built)
 
 
-def test_the_page_fetches_nothing_and_runs_its_own_script_alone() -> None:
+def test_page_makes_no_requests_and_runs_only_its_own_script() -> None:
     text = page([DEVICE, RDMA, COLLECTIVE, VERDICT, BROKEN], [TASK])
     seen = read(text)
     assert {value[:5] for _name, value in seen.fetching if value and not value.startswith("#")} == {"data:"}
@@ -220,7 +220,7 @@ EVIL = "<script>alert(1)</script>\" onload=\"x"
 
 
 def evil(value: Any) -> Any:
-    """The same structure with every text replaced, but for those that the model branches on."""
+    """Return the structure with every text replaced, except those on which the model branches."""
     if isinstance(value, dict):
         return {key: item if key in ("kind", "status", "schema") else evil(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -228,7 +228,7 @@ def evil(value: Any) -> Any:
     return EVIL if isinstance(value, str) else value
 
 
-def test_no_text_of_a_record_becomes_markup() -> None:
+def test_texts_of_records_are_escaped() -> None:
     records = [evil(record) for record in (DEVICE, RDMA, COLLECTIVE, VERDICT, PATH, BROKEN)]
     matrix = {"kind": "matrix", "status": "ok", "source": {"host": EVIL, "device": 0}, "hosts": ["n1", EVIL + "2"], "samples": [{"bandwidth_gbit_s": [1, 2]}]}
     leaves = [{**DEVICE, "source": {"host": host, "device": 0}, "samples": [{"lldp": {"system_name": EVIL + host}}]} for host in ("n1", EVIL)]
@@ -245,14 +245,14 @@ def test_no_text_of_a_record_becomes_markup() -> None:
     assert sorted(maps["leaves"]) == sorted([EVIL + "n1", EVIL + EVIL]) and EVIL in maps["pairs"]
 
 
-def test_colours_follow_the_reader_and_never_speak_alone() -> None:
+def test_colours_follow_the_colour_scheme_and_classes_have_symbols() -> None:
     text = page([VERDICT])
     assert "@media (prefers-color-scheme:dark)" in text
     assert "@media print" in text
     assert '<span class="label slow"><span aria-hidden="true">◐</span> <span lang="en">slow</span>' in text
 
 
-def test_a_class_that_is_not_known_is_shown_as_it_is() -> None:
+def test_unknown_class_is_shown_unchanged() -> None:
     record = {**VERDICT, "samples": [{"class": "odd <b>", "message": ""}]}
     assert '<span class="label other"><span aria-hidden="true">?</span> odd &lt;b&gt;</span>' in page([record])
 
@@ -265,7 +265,7 @@ def test_a_class_that_is_not_known_is_shown_as_it_is() -> None:
         (None, False, "incomplete", "State | Incomplete. The run was interrupted; this page shows what was recorded until then."),
     ],
 )
-def test_how_far_the_run_came(end: Any, current: bool, state: str, sentence: str) -> None:
+def test_completeness_of_the_run(end: Any, current: bool, state: str, sentence: str) -> None:
     built = model.build(run([RDMA], end=end), current=current)
     assert built.facts.state == state
     text = pages.render(built)
@@ -273,7 +273,7 @@ def test_how_far_the_run_came(end: Any, current: bool, state: str, sentence: str
     assert ('<p class="failed"><strong>' in text) is (state == "incomplete")
 
 
-def test_the_same_run_gives_the_same_page() -> None:
+def test_same_run_gives_the_same_page() -> None:
     assert page([DEVICE, RDMA], [TASK]) == page([DEVICE, RDMA], [TASK])
 
 
@@ -286,7 +286,7 @@ def test_check_mode_and_missing_facts() -> None:
     )
 
 
-def test_records_that_are_not_what_they_should_be_do_not_break_the_page() -> None:
+def test_malformed_records_do_not_break_the_page() -> None:
     odd: list[Any] = [None, "x", 7, [], {}]
     records = [
         {"kind": kind, "status": status, "source": what, "target": what, "samples": what, "error": what, "tool": what, "context": what, "hosts": what}
@@ -298,13 +298,13 @@ def test_records_that_are_not_what_they_should_be_do_not_break_the_page() -> Non
     assert text.endswith("</html>")
 
 
-def test_failures_are_those_that_failed_or_could_not_be_run() -> None:
+def test_failures_are_records_that_failed_or_were_not_run_with_an_error() -> None:
     skipped = {"kind": "rdma", "status": "not_run", "hosts": ["n1", "n2"], "error": {"code": "busy", "message": "pid 7"}}
     quiet = {"kind": "rdma", "status": "not_run", "source": {"host": "n1"}}
     assert model.build(run([skipped, quiet, VERDICT, RDMA])).failures == [model.Failure("n1, n2", "rdma", "not_run", "busy", "pid 7", "")]
 
 
-def test_what_is_too_long_for_a_page_is_counted() -> None:
+def test_rows_beyond_the_limit_are_counted() -> None:
     many = [{**BROKEN, "source": {"host": f"n{number}"}} for number in range(pages.LISTED + 3)]
     events = [{**TASK, "host": f"n{number}"} for number in range(pages.LISTED + 1)]
     latencies = [RDMA] * (pages.LISTED + 2)
@@ -318,7 +318,7 @@ def test_what_is_too_long_for_a_page_is_counted() -> None:
     assert "3 more hosts are not shown here; see the history." in seen["verdict"]
 
 
-def test_good_hosts_are_named_and_many_of_them_folded_away() -> None:
+def test_good_hosts_are_listed_and_collapsed_if_many() -> None:
     def judged(count: int) -> str:
         records = [{**VERDICT, "status": "ok", "source": {"host": f"n{number}"}, "samples": [{"class": "good", "message": ""}]} for number in range(count)]
         return page(records)
@@ -341,14 +341,14 @@ def test_good_hosts_are_named_and_many_of_them_folded_away() -> None:
         ([], [{**TASK, "ignored": False}], END, "failed"),
     ],
 )
-def test_the_run_in_one_word(records: Any, events: Any, end: Any, state: str) -> None:
+def test_state_of_the_run(records: Any, events: Any, end: Any, state: str) -> None:
     made = [{**VERDICT, "source": {"host": host}, "samples": [{"class": name, "message": "m"}]} for host, name in records]
     assert model.build(run(made, events, end=end)).state == state
     fabric = {"kind": "verdict", "status": "failed", "samples": [{"kind": "leaf", "name": "L1", "class": "failed", "message": "m"}]}
     assert model.build(run([*made, fabric], events, end=end)).state == "failed"
 
 
-def test_a_collective_without_a_size_or_a_name() -> None:
+def test_collective_without_a_size_or_a_name() -> None:
     bare, wide = {"kind": "collective", "status": "not_run"}, {**COLLECTIVE, "hosts": [f"n{number}" for number in range(20)]}
     seen = read(page([bare, wide])).sections
     assert "| Collectives | , | ? ranks, 0 hosts | ? | not run | No size was measured. | all_reduce, | 16 ranks, 20 hosts |" in seen["collectives"]
@@ -361,7 +361,7 @@ def test_classes_are_counted_worst_first() -> None:
     assert list(model.build(run([VERDICT, *others])).classes.items()) == [("failed", 1), ("slow", 1), ("good", 2)]
 
 
-def test_a_clock_that_was_set_back_tells_no_duration() -> None:
+def test_duration_is_unknown_if_the_clock_was_set_back() -> None:
     built = model.build(run([RDMA], end={**END, "finished_at": "2026-11-20T09:15:30.000Z"}))
     assert built.facts.duration_s is None
     assert "| Duration | – |" in read(pages.render(built)).sections["about"]
