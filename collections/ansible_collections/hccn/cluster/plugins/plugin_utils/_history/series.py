@@ -12,7 +12,7 @@ from typing import Any
 
 from . import shape
 from .pair_results import FAILED, OK, Endpoint, PairResult, Record, endpoint_of, pair_results
-from .format import SCHEMA, HistoryError, major, written
+from .format import SCHEMA, HistoryError, major, encoded
 from .reader import RunFile, content_of
 from .summary import Group, RunContext, collective_values
 
@@ -41,8 +41,8 @@ class TrendQuery:
     def search_terms(self) -> list[bytes]:
         """Return the encoded texts that every matching line contains."""
         if self.kind == "collective":
-            return [b'"collective"', *([written(self.operation)] if self.operation else [])]
-        return [written(end.host) for end in (self.source, self.target) if end]
+            return [b'"collective"', *([encoded(self.operation)] if self.operation else [])]
+        return [encoded(end.host) for end in (self.source, self.target) if end]
 
     def matches(self, record: Record) -> Iterator[tuple[Any, Endpoint | None, Endpoint | None, float | None, str]]:
         """Yield each matching result of a record: its metric or group, source, target, value and state."""

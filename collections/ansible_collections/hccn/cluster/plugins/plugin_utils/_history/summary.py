@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .._plan.plan_record import PlanRecord
 from .pair_results import FAILED, GBYTE, OK, PAIR_KINDS, Endpoint, Metric, PairResult, Record, is_number, matrix_rows, pair_results
-from .format import written
+from .format import encoded
 from .reader import Run
 
 
@@ -67,7 +67,7 @@ class Summary:
     def search_terms(self) -> list[list[bytes]]:
         """Return lists of encoded texts. Every comparable run contains all texts of at least one list. Searching is much faster than parsing the run."""
         found = {(kind, group.operation) for group in (*self.groups, *self.lost) for kind in (("rdma", "matrix") if group.kind == "rdma" else (group.kind,))}
-        return [[written(kind), *([written(operation)] if operation else [])] for kind, operation in sorted(found)]
+        return [[encoded(kind), *([encoded(operation)] if operation else [])] for kind, operation in sorted(found)]
 
     def is_comparable(self, other: Summary) -> bool:
         """Return True if ``other`` has values of a group that this run measured or that failed in it."""

@@ -38,12 +38,12 @@ def test_old_runs_are_compressed_and_older_ones_deleted(tmp_path: Path) -> None:
     for page in ("ancient.html", "ancient.md", "old.html"):
         (tmp_path / "reports" / page).write_text("")
     done = retention.apply(tmp_path, NOW, compress_days=14, keep_days=365)
-    assert done == retention.Done(["20261001T000000Z-old.jsonl.gz"], ["20241101T000000Z-ancient.jsonl", "20241102T000000Z-killed.jsonl.part"])
+    assert done == retention.Outcome(["20261001T000000Z-old.jsonl.gz"], ["20241101T000000Z-ancient.jsonl", "20241102T000000Z-killed.jsonl.part"])
     assert names(tmp_path) == ["20261001T000000Z-old.jsonl.gz", "20261001T000000Z-running.jsonl.part", "20261119T000000Z-young.jsonl", "old.html"]
     assert not (tmp_path / "2024").exists()
-    assert retention.apply(tmp_path, NOW, 14, 365) == retention.Done([], [])
-    assert retention.apply(tmp_path, NOW, 0, 0) == retention.Done([], [])
-    assert retention.apply(tmp_path / "absent", NOW, 14, 365) == retention.Done([], [])
+    assert retention.apply(tmp_path, NOW, 14, 365) == retention.Outcome([], [])
+    assert retention.apply(tmp_path, NOW, 0, 0) == retention.Outcome([], [])
+    assert retention.apply(tmp_path / "absent", NOW, 14, 365) == retention.Outcome([], [])
 
 
 def test_pages_of_other_runs_are_kept(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_run_survives_if_the_folder_is_not_writable(tmp_path: Path, monkeypatch:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    assert retention.apply(tmp_path, NOW, 14, 0) == retention.Done([], [], [f"{path.name}: No space left on device"])
+    assert retention.apply(tmp_path, NOW, 14, 0) == retention.Outcome([], [], [f"{path.name}: No space left on device"])
     assert names(tmp_path) == [path.name]
     assert reader.read(reader.find(tmp_path, "r")).complete
 
@@ -103,7 +103,7 @@ def test_unreadable_run_does_not_stop_the_others(tmp_path: Path) -> None:
     put(tmp_path, "20261002T000000Z-good.jsonl")
     linked.unlink()
     linked.symlink_to(tmp_path / "elsewhere")
-    assert retention.apply(tmp_path, NOW, 14, 0) == retention.Done(["20261002T000000Z-good.jsonl.gz"], [], [f"{linked.name}: it is a symbolic link"])
+    assert retention.apply(tmp_path, NOW, 14, 0) == retention.Outcome(["20261002T000000Z-good.jsonl.gz"], [], [f"{linked.name}: it is a symbolic link"])
 
 
 def test_files_that_fail_count_towards_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_files_that_fail_count_towards_the_limit(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(retention, "compress", full)
     for day in (1, 2, 3):
         put(tmp_path, f"2026100{day}T000000Z-r.jsonl")
-    assert len(retention.apply(tmp_path, NOW, 14, 0).refused) == 2
+    assert len(retention.apply(tmp_path, NOW, 14, 0).errors) == 2
 
 
 def test_backlog_is_compressed_over_several_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ def test_templates_are_evaluated_and_unknown_values_ignored() -> None:
 
 def test_number_of_secrets_of_a_result_is_bounded() -> None:
     """A host may print anything into a variable with the name of a secret."""
-    told = {"changed": False, "stdout_lines": [f"line {number}" for number in range(1_000_000)]}
-    found = secret_values({"a_token": told})
+    result = {"changed": False, "stdout_lines": [f"line {number}" for number in range(1_000_000)]}
+    found = secret_values({"a_token": result})
     assert {"line 0", "line 1"} <= found and sum(map(len, found)) < secret_variables.MOST_COLLECTED
     assert secret_values({"a_token": "x" * 100_000}) == {"x" * 65536}
