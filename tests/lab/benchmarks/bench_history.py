@@ -177,7 +177,7 @@ def test_kills_at_full_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_a_large_page_is_shown_soon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chromium.install()
-    shown = {count: pages.write(tmp_path / f"{count}.html", pages.page(count, with_past=True)) for count in (64, 512)}
+    shown = {count: pages.write(tmp_path / f"{count}.html", pages.page(count, with_history=True)) for count in (64, 512)}
     with chromium.browser(tmp_path) as browser, capsys.disabled():
         browser.screen(1280, 800)
         for count, path in shown.items():
