@@ -127,7 +127,7 @@ class PairResults:
 
 
 def build(measured: PairResults, normal: float | None) -> Maps | None:
-    """Return the maps of a run, None if no pair was measured. ``normal``: the baseline of the history."""
+    """Return the maps of a run, None if it has no pair results. ``normal``: the baseline of the history."""
     if measured.metric is None:
         return None
     expected = measured.expected(normal)
