@@ -33,7 +33,6 @@ TEXTS: dict[str, tuple[str, str]] = {
     "complete": ("complete", "完整"),
     "check_mode": ("check mode: nothing was changed", "检查模式：未作任何更改"),
     "run": ("Run", "运行"),
-    "language": ("Language", "语言"),
     # sections
     "verdict": ("Verdict", "结论"),
     "worst": ("Worst pairs", "最差的链路"),
@@ -100,7 +99,6 @@ TEXTS: dict[str, tuple[str, str]] = {
     "c_before": ("Normal", "正常值"),
     "c_now": ("Now", "本次"),
     "c_drop": ("Worse by", "劣化幅度"),
-    "c_count": ("Number", "数量"),
     # the verdict
     "findings": ("Findings", "发现的问题"),
     "no_findings": ("No problem was found.", "未发现问题。"),
