@@ -150,8 +150,8 @@ def test_a_pipe_and_a_link_in_the_place_of_a_run(tmp_path: Path) -> None:
     """A reader would wait for ever for the one, and read /dev/zero through the other until memory is full."""
     os.mkfifo(run_of(tmp_path / "pipe"))
     run_of(tmp_path / "link").symlink_to("/dev/zero")
-    assert refused(tmp_path / "pipe") == f"{tmp_path}/pipe/{RUN}: it is no plain file"
-    assert refused(tmp_path / "link") == f"{tmp_path}/link/{RUN}: it is a link"
+    assert refused(tmp_path / "pipe") == f"{tmp_path}/pipe/{RUN}: it is not a regular file"
+    assert refused(tmp_path / "link") == f"{tmp_path}/link/{RUN}: it is a symbolic link"
     with pytest.raises(HistoryError, match="has no run with results"):
         reader.newest(tmp_path / "pipe")
 
@@ -161,8 +161,8 @@ def test_a_run_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     bomb = run_of(tmp_path / "bomb")
     bomb.with_name(bomb.name + ".gz").write_bytes(gzip.compress(HEADER + b" " * (2 << 20)))
     run_of(tmp_path / "long").write_bytes(HEADER + b" " * (2 << 20))
-    assert refused(tmp_path / "bomb") == f"{tmp_path}/bomb/{RUN}.gz: it holds more than 1 MiB"
-    assert refused(tmp_path / "long") == f"{tmp_path}/long/{RUN}: it holds more than 1 MiB"
+    assert refused(tmp_path / "bomb") == f"{tmp_path}/bomb/{RUN}.gz: it is larger than 1 MiB"
+    assert refused(tmp_path / "long") == f"{tmp_path}/long/{RUN}: it is larger than 1 MiB"
 
 
 def test_a_link_in_the_place_of_a_draft(tmp_path: Path) -> None:

@@ -343,7 +343,7 @@ class CallbackModule(CallbackBase):
         """Compress and delete old runs. A folder that does not permit it causes a warning only."""
         days = self.get_option("compress_after"), self.get_option("keep")
         try:
-            refused = retention.apply(path.parents[3], datetime.datetime.now(datetime.timezone.utc), *days).refused
+            refused = retention.apply(path.parents[3], datetime.datetime.now(datetime.timezone.utc), *days).errors
         except OSError as error:
             refused = [str(error)]
         if refused:

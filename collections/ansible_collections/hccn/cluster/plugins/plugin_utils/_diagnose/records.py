@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Decode the records of a run into a table. Records of single pairs have the kind ``rdma``, rows of a matrix the kind ``matrix``.
 
-A record comes from a host and is checked: one that cannot be understood is dropped and is a problem of that host. _history/cells.py describes the layout
+A record comes from a host and is checked: one that cannot be understood is dropped and is a problem of that host. _history/pair_results.py describes the layout
 of a row.
 """
 
@@ -19,7 +19,7 @@ from ...module_utils._core.samples import GBIT, MICROSECONDS
 from ...module_utils._core.samples import worth as worth_of
 from ...module_utils._core.words import printable
 from ...module_utils._device.host import MAX_DEVICE_ID
-from .._history.cells import row_values, target_device
+from .._history.pair_results import row_values, target_device
 from .measurement_table import BUSY_CODES, Cell, Kind, Npu, Row, Table
 from .planned_pairs import PlannedPairs
 
