@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: datadist_lines
-short_description: Write the problems of LLM-DataDist clusters as lines
+short_description: Format the problems of LLM-DataDist clusters as lines
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
@@ -16,7 +16,7 @@ positional: _input
 options:
   _input:
     description:
-      - What M(hccn.cluster.datadist_check) returned with C(clusters).
+      - Result of M(hccn.cluster.datadist_check) with its option C(clusters).
     type: dict
     required: true
 seealso:
@@ -32,7 +32,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A summary, and a line for each problem.
+    - A summary, followed by one line per problem.
   type: list
   elements: str
 """

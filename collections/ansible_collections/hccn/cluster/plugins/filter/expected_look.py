@@ -6,18 +6,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: expected_look
-short_description: Tell what a host should look like without logging in to it
+short_description: Derive the expected result of device_info from the inventory
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Returns what M(hccn.cluster.device_info) would return for a host that is as its inventory says. With it an addressing plan and a rank table can be
-    checked before the hosts are there, for example in CI. The playbook C(hccn.cluster.validate) does so.
+  - Returns the result that M(hccn.cluster.device_info) would have on a host that matches its inventory. Use it to check an addressing plan and a rank table
+    without access to the hosts, for example in CI, as the playbook C(hccn.cluster.validate) does.
 positional: _input, product
 options:
   _input:
     description:
-      - The host's addresses, as P(hccn.cluster.address_plan#filter) returns them.
+      - Addresses of the host, as returned by P(hccn.cluster.address_plan#filter).
     type: list
     elements: dict
     required: true
@@ -29,11 +29,11 @@ options:
     required: true
   devices:
     description:
-      - Number of NPUs, on A3 of dies. By default as many as a server of the product has.
+      - Number of NPUs; on A3, of dies. The default is the number in a server of the product.
     type: int
   server_index:
     description:
-      - Place of an A3 server in its super pod. Without it the server is in none.
+      - Index of an A3 server in its super pod. Without it, the server is outside of any super pod.
     type: int
   super_pod_id:
     description:
@@ -52,7 +52,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Tell what the rank table of two hosts will be
+- name: Preview the rank table of two hosts
   hccn.cluster.rank_table:
     nodes:
       n1: "{{ addresses['n1'] | hccn.cluster.expected_look('A2') }}"
@@ -92,7 +92,7 @@ def expected_look(config: Any, product: str, **options: Any) -> dict[str, Any]:
 
 
 def _number(name: str, value: Any) -> int:
-    """A number of an inventory may be text, as one of the command line is."""
+    """Return an integer option, which may be text if it comes from the inventory or the command line. Raises InputError."""
     try:
         return int(value)
     except (TypeError, ValueError):

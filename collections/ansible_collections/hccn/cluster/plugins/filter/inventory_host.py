@@ -6,13 +6,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: inventory_host
-short_description: Take a name for exactly one host of the inventory
+short_description: Ensure that a name is exactly one host of the inventory
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Returns a name where it is that of one host, for C(hosts) of a play, and fails where it is a group, a pattern or unknown. Used by the playbook
-    C(hccn.cluster.quarantine), whose name comes from an event.
+  - Returns the name, for C(hosts) of a play, if it is the name of one host. Fails if it is a group, a pattern or unknown.
+  - Used by the playbook C(hccn.cluster.quarantine), which gets the name from an event.
 positional: _input, groups
 options:
   _input:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: plan_review
-short_description: Describe a plan of pairwise measurements, and check that it can be run as asked
+short_description: Describe a plan of pairwise measurements and check its settings
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Returns sentences about a plan before it is measured, and the settings of P(hccn.cluster.check_fabric#role) with which it cannot be measured and judged.
+  - Returns sentences that describe a plan before it is measured, and the reasons why it cannot be measured or classified with the settings of
+    P(hccn.cluster.check_fabric#role).
 positional: _input
 options:
   _input:
@@ -26,27 +27,27 @@ options:
     required: true
   measure:
     description:
-      - What is measured, such as V(bandwidth).
+      - Measured quantity, such as V(bandwidth).
     type: str
     required: true
   size:
     description:
-      - The size of a message.
+      - Message size.
     type: str
     required: true
   relative_floor:
     description:
-      - The floor of P(hccn.cluster.check_fabric#role) relative to the usual value.
+      - Share of the usual value above which nothing is slow.
     type: float
     required: true
   line_rate_floor:
     description:
-      - The floor relative to the line rate.
+      - Share of the line rate below which a pair is slow.
     type: float
     required: true
   timeout_s:
     description:
-      - How long the measurements may take. V(0) is as long as the plan needs.
+      - Time limit for the measurements in seconds. V(0) allows as long as the plan needs.
     type: int
     required: true
 seealso:
@@ -64,7 +65,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(lines), sentences that describe the plan, and C(refusals), sentences that say why it cannot be run with these settings.
+    - A dictionary with C(lines), the description of the plan, and C(refusals), the reasons why it cannot run with these settings.
   type: dict
 """
 
