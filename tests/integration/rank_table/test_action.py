@@ -160,7 +160,7 @@ def test_a_task_for_all_hosts_makes_its_table_once(tmp_path: Path) -> None:
     first, = [result for result in bad if result["problems"]]
     other, = [result for result in bad if not result["problems"]]
     assert first["msg"] == "2 of 2 hosts cannot be in the rank table: n2, n1 (has no device 3)"
-    assert re.fullmatch("the rank table is not written, for the reason that is told for n[12]", other["msg"])
+    assert re.fullmatch("the rank table is not written, see the error of n[12]", other["msg"])
 
 
 def test_other_formats_and_tables_that_are_merged(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_options_that_do_not_fit_together(tmp_path: Path) -> None:
     assert code == 0, output
     wanted = {
         "nothing": "one of the following is required: nodes, hosts, tables, src", "both": "parameters are mutually exclusive: nodes|register_name",
-        "no_name": "hosts names no results: give register_name too, or nodes, or tables", "no_path": "missing required arguments: path",
+        "no_name": "hosts requires register_name, nodes or tables", "no_path": "missing required arguments: path",
         "format": "value of format must be one of: hccl, global, mindie, vllm_pd, local_comm_res, got: yaml",
         "empty": "no hosts are given, so there is no rank table to write",
         "devices": "devices: 'eth0' is neither an id, nor a range such as 0-7, nor all alone",
@@ -315,6 +315,6 @@ def test_a_table_that_check_mode_does_not_know(tmp_path: Path) -> None:
     assert code == 0, output
     assert {name: (one["changed"], one["failed"]) for name, one in kept.items()} == {
         "new": (True, False), "there": (False, False), "nowhere": (False, True), "for_real": (False, True)}
-    assert kept["nowhere"]["msg"] == f"the rank table cannot be written to {calls['nowhere']}: {tmp_path}/nowhere is no folder there"
-    assert "src is empty: that is for check mode" in kept["for_real"]["msg"]
+    assert kept["nowhere"]["msg"] == f"the rank table cannot be written to {calls['nowhere']}: {tmp_path}/nowhere is not a folder on the host"
+    assert "src is empty, which is allowed only in check mode" in kept["for_real"]["msg"]
     assert not (tmp_path / "new.json").exists()

@@ -39,7 +39,7 @@ class ActionModule(ControllerAction):
         result = super().run(tmp, task_vars)
         _validated, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
         if len(options["compare"]) not in (0, 2):
-            raise AnsibleActionFail(f"compare takes two run ids, the earlier one first, and was given {len(options['compare'])}.")
+            raise AnsibleActionFail(f"compare has {len(options['compare'])} run ids, but needs two, the earlier one first.")
         if options["limit"] < 1:
             raise AnsibleActionFail(f"limit is {options['limit']}, it must be 1 or more.")
         history = query.History(location.folder(options["history"]), options["limit"])

@@ -126,13 +126,13 @@ class ActionModule(BoundedAction):
         if own:
             return made
         if made["result"].get("failed"):
-            return {"result": {"failed": True, "msg": f"the rank table is not written, for the reason that is told for {made['host']}", "problems": []}}
+            return {"result": {"failed": True, "msg": f"the rank table is not written, see the error of {made['host']}", "problems": []}}
         return dict(made, result=dict(made["result"], problems=[]))
 
     def _result(self, options: Mapping[str, Any], variables: Mapping[str, Any], staged: Path) -> dict[str, Any]:
         """Compose, check and stage the table."""
         if options["hosts"] is not None and not any(options[name] is not None for name in ("register_name", "nodes", "tables")):
-            return {"failed": True, "msg": "hosts names no results: give register_name too, or nodes, or tables"}
+            return {"failed": True, "msg": "hosts requires register_name, nodes or tables"}
         try:
             composed = compose(options, HostVars(variables.get("hostvars", {})), self._read)
         except HccnError as error:
@@ -153,11 +153,11 @@ class ActionModule(BoundedAction):
     def _foreseen(self, options: Mapping[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         """Return the expected result of a write in check mode, when the table is not known yet. An existing file counts as unchanged."""
         if not self._task.check_mode:
-            raise AnsibleActionFail("src is empty: that is for check mode, where a table may not be known yet")
+            raise AnsibleActionFail("src is empty, which is allowed only in check mode, where the table may not exist yet")
         path = self._remote_expand_user(options["path"])
         folder = str(PurePosixPath(path).parent)
         if not self._execute_remote_stat(folder, all_vars=variables, follow=True, checksum=False).get("isdir"):
-            return {"failed": True, "changed": False, "path": path, "msg": f"the rank table cannot be written to {path}: {folder} is no folder there"}
+            return {"failed": True, "changed": False, "path": path, "msg": f"the rank table cannot be written to {path}: {folder} is not a folder on the host"}
         found = self._execute_remote_stat(path, all_vars=variables, follow=True, checksum=False)
         return {"changed": not found.get("exists"), "path": path}
 

@@ -262,7 +262,8 @@ class CallbackModule(CallbackBase):
         job = os.environ.get("JOB_ID")
         wanted = self.get_option("run_id") or (f"awx-{job}" if job else "")
         if wanted and not is_run_id(wanted):
-            self._display.warning(f"hccn.cluster.results: {wanted!r} cannot be a run id (letters, digits, ._- only), one is made instead.")
+            self._display.warning(f"hccn.cluster.results: {wanted!r} is not a valid run id (only letters, digits and ._- are allowed). "
+                                  "A generated id is used instead.")
             wanted = ""
         return wanted or new_run_id()
 
@@ -348,7 +349,7 @@ class CallbackModule(CallbackBase):
         except OSError as error:
             refused = [str(error)]
         if refused:
-            self._display.warning(f"hccn.cluster.results cannot tidy up the history: {some(refused, 1)}")
+            self._display.warning(f"hccn.cluster.results cannot compress or delete old runs of the history: {some(refused, 1)}")
 
     @contextlib.contextmanager
     def _never_raising(self, result: Any = None) -> Iterator[None]:
@@ -376,7 +377,7 @@ class CallbackModule(CallbackBase):
         self._lost = reason
         # Tells later tasks that the history of this run is incomplete.
         os.environ[LOST_VARIABLE] = reason
-        self._display.warning(f"hccn.cluster.results keeps nothing more of this run: {reason}")
+        self._display.warning(f"hccn.cluster.results stores nothing more of this run: {reason}")
 
 
 def _content(result: Any) -> dict[str, Any]:

@@ -64,7 +64,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 def packed_plan(plan: Any) -> dict[str, str]:
     """See DOCUMENTATION."""
     if not is_plan(plan):
-        raise AnsibleFilterError(f"packed_plan: the input is no pair plan with {NEEDED[0]} and {' or '.join(NEEDED[1:])}, make it with the filter "
+        raise AnsibleFilterError(f"packed_plan: the input is not a pair plan with {NEEDED[0]} and {' or '.join(NEEDED[1:])}: create it with the filter "
                                  "hccn.cluster.pair_plan")
     return pack(plan)
 

@@ -82,7 +82,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 def plan_review(plan: Mapping[str, Any], **settings: Any) -> dict[str, list[str]]:
     """See DOCUMENTATION."""
     if not is_plan(plan) or "summary" not in plan:
-        raise AnsibleFilterError("plan_review: the input is no pair plan, make it with the filter hccn.cluster.pair_plan")
+        raise AnsibleFilterError("plan_review: the input is not a pair plan: create it with the filter hccn.cluster.pair_plan")
     given = Settings(**settings)
     return {"lines": lines(plan, given), "refusals": refusals(plan, given)}
 

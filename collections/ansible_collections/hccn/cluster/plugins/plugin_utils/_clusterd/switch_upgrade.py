@@ -48,7 +48,7 @@ class Run:
     def of(cls, given: Any) -> Run:
         """Return the run of a dictionary that ``as_dict`` made, or that has the first four fields."""
         if not isinstance(given, Mapping) or not {"leaf", "direction", "path"} <= given.keys():
-            raise InputError("this is no run of switch_upgrade: it needs leaf, direction and path")
+            raise InputError("the input is not a run of switch_upgrade: it needs leaf, direction and path")
         return cls(**{one.name: given[one.name] for one in fields(cls) if one.name in given})
 
     def as_dict(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _read(text: Any) -> File:
         raise InputError("it does not hold the state of switch_upgrade")
     jobs = [*found.get("moved", {}).values(), *([found["pending"]] if found.get("pending") else [])]
     if not all(isinstance(job, Mapping) and {*JOB_KEYS, "direction"} <= job.keys() for job in jobs):
-        raise InputError("a job in it lacks one of its fields")
+        raise InputError("a job in it lacks a required field")
     return dict(found)
 
 
@@ -103,15 +103,15 @@ def opened(run: Run, text: Any, resolution: str = "") -> Run:
     try:
         known = _read(text)
     except InputError as error:
-        raise InputError(f"{run.path} cannot be used: {error.message}", "move it away, or name another switch_upgrade_state_file") from None
+        raise InputError(f"{run.path} cannot be used: {error.message}", "move it away, or set another switch_upgrade_state_file") from None
     pending = known.get("pending") or {}
     moved = dict(known.get("moved", {}))
     if (known and known.get("leaf") != run.leaf) or (pending and not resolution):
-        advice = ": move its jobs back first, or name another switch_upgrade_state_file"
+        advice = ": move its jobs back first, or set another switch_upgrade_state_file"
         if pending:
-            advice = (f", and the run before ended while the job {pending['name']} ({pending['job_id']}) was switched, without a known result: "
-                      "look at the job, then set switch_upgrade_pending to done or not_done")
-        return replace(run, known=known, refusal=f"{run.path} is of leaf {known.get('leaf', '?')}{advice}.")
+            advice = (f", and the previous run ended while it switched the job {pending['name']} ({pending['job_id']}), with an unknown result: "
+                      "check the job, then set switch_upgrade_pending to done or not_done")
+        return replace(run, known=known, refusal=f"{run.path} belongs to leaf {known.get('leaf', '?')}{advice}.")
     if pending:
         moved.pop(pending["job_id"], None)
         if (resolution == "done") == (pending["direction"] == FAILOVER):
@@ -131,7 +131,7 @@ def planned(run: Run, jobs: Sequence[Mapping[str, Any]]) -> Run:
     plan = [{**{key: job[key] for key in JOB_KEYS}, "direction": run.direction} for job in chosen]
     gone = {job["job_id"] for job in ended}
     unknown = [job["name"] for job in plan if job["nics"] is None]
-    refusal = f"Nothing was switched: it is not told which NPUs these running jobs have: {', '.join(unknown)}." if unknown else None
+    refusal = f"Nothing was switched: the NPUs of these running jobs are unknown: {', '.join(unknown)}." if unknown else None
     return replace(run, plan=plan, ended=ended, moved={key: job for key, job in run.moved.items() if key not in gone}, refusal=refusal)
 
 
@@ -141,7 +141,7 @@ def checked(run: Run, results: Sequence[Mapping[str, Any]], confirm: bool) -> Ru
     if refused:
         return replace(run, refusal=f"Nothing was switched: {'; '.join(refused)}")
     if run.plan and not (run.check_mode or confirm):
-        return replace(run, refusal="Nothing was switched: a switch that fails can end its job. Set switch_upgrade_confirm to true if that may be. "
+        return replace(run, refusal="Nothing was switched: a failed switch can end the job. Set switch_upgrade_confirm to true to accept this. "
                                     f"Jobs: {', '.join(run.titles)}")
     return run
 
@@ -153,9 +153,9 @@ def compared(run: Run, text: Any) -> Run:
             return run
     except InputError:
         pass
-    return replace(run, refusal=f"{run.path} was changed since this run read it: another run switches jobs of this leaf. "
-                                f"{run.word.capitalize()} by this one: {', '.join(run.titles[:run.begun]) or 'none'}. "
-                                "Let the other run end, then start this one again.")
+    return replace(run, refusal=f"{run.path} has changed since this run read it: another run is switching jobs of this leaf. "
+                                f"{run.word.capitalize()} by this run: {', '.join(run.titles[:run.begun]) or 'none'}. "
+                                "Wait until the other run has ended, then start this run again.")
 
 
 def _kept(run: Run) -> Run:

@@ -65,7 +65,7 @@ def outcome(result: Mapping[str, Any], run: Run) -> Outcome:
 def _records(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     measurements = result.get("measurements") or []
     if not isinstance(measurements, (list, tuple)):
-        raise InputError("the result of the collective cannot be read: measurements is no list")
+        raise InputError("the result of the collective cannot be read: measurements is not a list")
     return [one for one in measurements if isinstance(one, Mapping) and one.get("kind") == "collective"]
 
 
@@ -91,7 +91,7 @@ def _lines(result: Mapping[str, Any], run: Run, records: Sequence[Mapping[str, A
         measured = _measured(run.operation, record)
         more = [_group(one) for one in records if one.get("status") == "ok" and _name(one) not in _PARTS_OF_A_SEARCH] + _slow(result, run)
     except (AttributeError, LookupError, TypeError, ValueError):
-        raise InputError("the result of the collective cannot be read: a record is not as hccl_perf and nccl_perf return it") from None
+        raise InputError("the result of the collective cannot be read: a record does not have the format of hccl_perf and nccl_perf") from None
     return [measured, *more] if more else measured
 
 

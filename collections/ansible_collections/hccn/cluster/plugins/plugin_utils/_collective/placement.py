@@ -74,9 +74,9 @@ def _busy(host: str, probe: Mapping[str, Any]) -> list[str]:
     for device in map(_mapping, _sequence(probe.get("devices"))):
         processes = device.get("processes")
         if not isinstance(processes, (list, tuple)):
-            found.append(f"{host} npu {device.get('id')} (it cannot be told)")
+            found.append(f"{host} NPU {device.get('id')} (processes unknown)")
         elif processes:
-            found.append(f"{host} npu {device.get('id')} (pid {', '.join(str(_mapping(process).get('pid')) for process in processes)})")
+            found.append(f"{host} NPU {device.get('id')} (pid {', '.join(str(_mapping(process).get('pid')) for process in processes)})")
     return found
 
 

@@ -33,7 +33,7 @@ class BoundedAction(CleanAnswers, ActionBase):  # type: ignore[misc]  # Ansible 
             self._connection._shell.tmpdir = None  # removing the folder would wait for the same host
             raise AnsibleConnectionFailure(
                 f"no answer within {seconds:.0f} s to {self._task.action}: the host or its connection has stopped. "
-                "Nothing is known of what it did since") from None
+                "What it did since then is unknown") from None
 
     def cleanup(self, force: bool = False) -> None:
         """Remove the temporary folder within a limit of its own, since Ansible does it after the keyword ``timeout`` no longer applies."""

@@ -46,5 +46,5 @@ def lines(checked: Entry) -> list[str]:
 
 def _line(problem: Entry) -> str:
     """Problems that were only counted have neither host nor hint."""
-    where = f"{problem['host']} npu {problem['device']}: " if "host" in problem else ""
+    where = f"{problem['host']} NPU {problem['device']}: " if "host" in problem else ""
     return f"{problem['severity']}: {where}{problem['message']}" + (f". {problem['hint']}" if "hint" in problem else "")

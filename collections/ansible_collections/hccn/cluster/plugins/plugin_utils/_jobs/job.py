@@ -97,12 +97,12 @@ def _options(values: Mapping[str, Any], tool: str, extra: tuple[str, ...]) -> Co
 def _completed(job: Job) -> Job:
     """Return the job with the defaults that depend on other variables. Raises InputError."""
     if job.nodes and job.replicas not in (0, len(job.nodes)):
-        raise InputError(f"replicas is {job.replicas}, but nodes names {len(job.nodes)}", "leave replicas out")
+        raise InputError(f"replicas is {job.replicas}, but nodes has {len(job.nodes)} names", "leave replicas out")
     if len(set(job.nodes)) != len(job.nodes):
-        raise InputError("nodes names one twice")
+        raise InputError("nodes has a duplicate")
     defaults: dict[str, Any] = {"replicas": job.replicas or len(job.nodes)}
     if defaults["replicas"] < 1:
-        raise InputError("neither nodes nor replicas say how many pods take part", "give one of them")
+        raise InputError("the number of pods is unknown: neither nodes nor replicas is given", "give one of them")
     defaults["resource"] = job.resource or RESOURCES[job.tool]
     defaults["devices_per_pod"] = job.devices_per_pod or job.options.ranks_per_host
     defaults["ssh_port"] = job.ssh_port or (2222 if job.host_network else 22)
@@ -122,7 +122,7 @@ def _validate(job: Job) -> None:
             raise InputError(f"{name} is {getattr(job, name)}, it must be 1 or more")
     for name in ("mpirun", "sshd"):
         if not getattr(job, name) or getattr(job, name).startswith("-"):
-            raise InputError(f"{name} is {getattr(job, name)!r}, which is no program")
+            raise InputError(f"{name} is {getattr(job, name)!r}, which is not a program")
     if job.tool_dir and not job.tool_dir.startswith("/"):
         raise InputError(f"tool_dir is {job.tool_dir!r}, it must be an absolute path")
     for name, words in _WORDS[job.tool].items():
@@ -131,4 +131,4 @@ def _validate(job: Job) -> None:
     job.program.validate(job.options, job.ranks)
     mpirun.check_environment(job.environment, job.program.variables)
     if _PER_HOST in job.environment:
-        raise InputError(f"environment: {_PER_HOST} is the address of one host, and all ranks would get it", "give HCCL_SOCKET_IFNAME, or host_network")
+        raise InputError(f"environment: {_PER_HOST} would give all ranks the address of one host", "give HCCL_SOCKET_IFNAME, or host_network")

@@ -50,5 +50,5 @@ def _replicas(job: Mapping[str, Any]) -> Iterator[Problem]:
     yield from kube_rules.pod_name("{}-worker-{}".format((job.get("metadata") or {}).get("name"), max(workers - 1, 0)), "spec.mpiReplicaSpecs.Worker")
     for role, one in roles.items():
         if one.get("restartPolicy", "Never") not in ("Never", "OnFailure"):
-            yield error("restart_policy", f"spec.mpiReplicaSpecs.{role}", "restartPolicy {} is not taken".format(one["restartPolicy"]))
+            yield error("restart_policy", f"spec.mpiReplicaSpecs.{role}", "restartPolicy {} is not allowed".format(one["restartPolicy"]))
         yield from kube_rules.template(one.get("template") or {}, f"spec.mpiReplicaSpecs.{role}.template")

@@ -49,7 +49,7 @@ def state(pods: Any, job: Any, name: str, replicas: int, nodes: Sequence[str] = 
 
 
 def _problem(name: str, phase: str, placed: bool, pods: Sequence[Mapping[str, Any]]) -> str:
-    reasons = [] if placed else [f", its pods were not placed: {'; '.join(_reasons(pods)) or 'no reason given'}"]
+    reasons = [] if placed else [f", its pods were not scheduled: {'; '.join(_reasons(pods)) or 'no reason given'}"]
     return f"The job {name} is {phase}{''.join(reasons)}."
 
 

@@ -37,8 +37,8 @@ def verdict(host: str, probed: Any, conf_problems: Sequence[Any], differing: Map
     if bad:
         line += f", bad: {', '.join(map(str, sorted(set(reading.ids([device.get('id') for device in bad])))))}"
     if differs:
-        line += (". The TLS switch differs over the hosts: NPUs with different switches cannot connect (HCCL: EI0016 or EI0006). "
-                 f"On: {', '.join(differing['enabled'])}. Set bring_up_tls_state to enabled or disabled, or run the playbook hccn.cluster.tls.")
+        line += (". The TLS flag differs between the hosts: NPUs with different flags cannot connect (HCCL: EI0016 or EI0006). "
+                 f"Enabled on: {', '.join(differing['enabled'])}. Set bring_up_tls_state to enabled or disabled, or run the playbook hccn.cluster.tls.")
     if not tls.get("complete", True):
         line += f". {tls['line']}"
     return Verdict(differs or bool(bad) or bool(tls.get("bad")), line)

@@ -39,9 +39,9 @@ class VariablesFile:
     def outcome(self) -> str:
         if self.masked:
             folder = self.path.removesuffix(".yml")
-            return f"not written: {self.masked[0]} would be read no more, or this file not; move it to {folder}/vars.yml first"
+            return f"not written: Ansible reads only one of {self.masked[0]} and this file; move {self.masked[0]} to {folder}/vars.yml first"
         if self.differs and not self.force:
-            return "kept: it is there and differs (adopt_force replaces it)"
+            return "kept: the file exists with other content (adopt_force replaces it)"
         if not self.written:
             return "up to date"
         return "to be written" if self.check_mode else "written"
@@ -50,7 +50,7 @@ class VariablesFile:
 def adopted(found: Mapping[str, Any], host: str, info: Mapping[str, Any], file: VariablesFile) -> str:
     """Return what was adopted of a host: ``found`` is the result of the filter adopted, ``info`` that of device_info."""
     variables = found["variables"]
-    problems = [(f"npu {problem['device']}: " if "device" in problem else "") + str(problem["message"]) for problem in found["problems"]]
+    problems = [(f"NPU {problem['device']}: " if "device" in problem else "") + str(problem["message"]) for problem in found["problems"]]
     line = (f"{host}: {len(info['devices'])} NPUs ({info.get('product') or 'unknown product'}), addresses of {len(variables['bring_up_network'])}, "
             f"{sum(len(entry['settings']) for entry in variables['bring_up_config'])} other settings, "
             f"TLS {variables['bring_up_tls_state']}, {file.path} {file.outcome}")

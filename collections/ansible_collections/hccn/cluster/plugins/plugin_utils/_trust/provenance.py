@@ -58,7 +58,7 @@ def sentences(foreign: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 def sentence(host: str, names: Mapping[str, int]) -> str:
     shown = ", ".join(_shortened(sorted(names)))
-    return f"{host} returned {sum(names.values())} records in the name of {shown}. They are not used: a host answers only for what it measured itself."
+    return f"{host} returned {sum(names.values())} records in the name of {shown}. They are not used: a host may return only its own measurements."
 
 
 def _is_own_finding(record: Mapping[str, Any]) -> bool:

@@ -82,10 +82,10 @@ def test_what_the_operator_says_of_an_open_switch_counts(direction, resolution, 
 
 
 @pytest.mark.parametrize("file, resolution, refusal", [
-    (state("a", leaf="leaf-2"), "", "/state.json is of leaf leaf-2: move its jobs back first, or name another switch_upgrade_state_file."),
-    ({"moved": {}}, "", "/state.json is of leaf ?: move its jobs back first, or name another switch_upgrade_state_file."),
+    (state("a", leaf="leaf-2"), "", "/state.json belongs to leaf leaf-2: move its jobs back first, or set another switch_upgrade_state_file."),
+    ({"moved": {}}, "", "/state.json belongs to leaf ?: move its jobs back first, or set another switch_upgrade_state_file."),
     (state(pending=entry("b")), "",
-     "/state.json is of leaf leaf-1, and the run before ended while the job b (uid-b) was switched, without a known result: look at the job, then set "
+     "/state.json belongs to leaf leaf-1, and the previous run ended while it switched the job b (uid-b), with an unknown result: check the job, then set "
      "switch_upgrade_pending to done or not_done."),
 ])
 def test_a_state_that_cannot_be_continued(file, resolution, refusal):
@@ -94,24 +94,24 @@ def test_a_state_that_cannot_be_continued(file, resolution, refusal):
 
 @pytest.mark.parametrize("text, reason", [
     ("{", "it is not JSON"), ("[]", "it does not hold the state of switch_upgrade"), ('{"moved": []}', "it does not hold the state of switch_upgrade"),
-    ('{"moved": {"a": {}}}', "a job in it lacks one of its fields"), ('{"pending": {"name": "a"}}', "a job in it lacks one of its fields"),
-    ('{"pending": "a"}', "a job in it lacks one of its fields"),
+    ('{"moved": {"a": {}}}', "a job in it lacks a required field"), ('{"pending": {"name": "a"}}', "a job in it lacks a required field"),
+    ('{"pending": "a"}', "a job in it lacks a required field"),
 ])
 def test_a_file_that_is_no_state(text, reason):
     with pytest.raises(AnsibleFilterError) as raised:
         switch_upgrade(NEW, "opened", text=text)
-    assert str(raised.value) == f"switch_upgrade: /state.json cannot be used: {reason} (move it away, or name another switch_upgrade_state_file)"
+    assert str(raised.value) == f"switch_upgrade: /state.json cannot be used: {reason} (move it away, or set another switch_upgrade_state_file)"
 
 
 def test_nothing_is_switched_while_the_npus_of_a_job_are_unknown():
     run = planned(job("a"), job("b", nics=None), job("c", nics=None))
-    assert run["refusal"] == "Nothing was switched: it is not told which NPUs these running jobs have: b, c."
+    assert run["refusal"] == "Nothing was switched: the NPUs of these running jobs are unknown: b, c."
 
 
 @pytest.mark.parametrize("check_mode, confirm, messages, refusal", [
     (False, True, [None, None], None),
     (True, False, [None, None], None),
-    (False, False, [None, None], "Nothing was switched: a switch that fails can end its job. Set switch_upgrade_confirm to true if that may be. "
+    (False, False, [None, None], "Nothing was switched: a failed switch can end the job. Set switch_upgrade_confirm to true to accept this. "
                                  "Jobs: train/a, train/b"),
     (False, True, [None, "a link is down"], "Nothing was switched: b: a link is down"),
     (True, False, ["no recovery", "a link is down"], "Nothing was switched: a: no recovery; b: a link is down"),
@@ -160,8 +160,8 @@ def test_a_file_that_another_run_wrote_is_noticed():
         assert switch_upgrade(run, "compared", text=text)["refusal"] is None
     for text in ("", "{", json.dumps(state("a", pending=entry("b")))):
         assert switch_upgrade(run, "compared", text=text)["refusal"] == (
-            "/state.json was changed since this run read it: another run switches jobs of this leaf. Moved by this one: train/a. "
-            "Let the other run end, then start this one again.")
+            "/state.json has changed since this run read it: another run is switching jobs of this leaf. Moved by this run: train/a. "
+            "Wait until the other run has ended, then start this run again.")
 
 
 @pytest.mark.parametrize("action, result, pending", [
@@ -193,7 +193,7 @@ def test_a_file_that_could_not_be_written_after_the_switch():
 
 
 @pytest.mark.parametrize("run, event, message", [
-    ({}, "started", "switch_upgrade: this is no run of switch_upgrade: it needs leaf, direction and path"),
+    ({}, "started", "switch_upgrade: the input is not a run of switch_upgrade: it needs leaf, direction and path"),
     (NEW, "begun", "switch_upgrade: event begun is not one of opened, planned, checked, compared, started, switched, failed"),
 ])
 def test_what_is_no_run_or_no_event(run, event, message):

@@ -69,10 +69,10 @@ def test_the_tool_is_not_installed(run, lines, fails):
 
 @pytest.mark.parametrize("fail_on", ["never", "failed", "slow", "any"])
 def test_not_run(fail_on):
-    busy, unready = ["n1 npu 0 (pid 5)", "n2 npu 1 (it cannot be told)"], ["n1: lost", "n2: gone"]
+    busy, unready = ["n1 NPU 0 (pid 5)", "n2 NPU 1 (processes unknown)"], ["n1: lost", "n2: gone"]
     fails = fail_on != "never"
     assert found(fail_on=fail_on, run={"busy": busy}, skipped=True) == (
-        "busy", "all_reduce: not run, NPUs are at work: n1 npu 0 (pid 5), n2 npu 1 (it cannot be told)", fails)
+        "busy", "all_reduce: not run, NPUs are at work: n1 NPU 0 (pid 5), n2 NPU 1 (processes unknown)", fails)
     assert found(fail_on=fail_on, run={"busy": busy, "unready": unready, "check_mode": True}) == (
         "unready", "all_reduce: not run, a host is not ready: n1: lost; n2: gone", fails)
 

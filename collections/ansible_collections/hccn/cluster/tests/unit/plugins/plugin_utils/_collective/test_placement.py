@@ -51,7 +51,7 @@ def test_busy_npus_are_named_in_the_order_of_the_hosts():
     variables = {"n1": {"look": {"devices": [npu(0, [{"pid": 11}, {"pid": 12}]), npu(1)]}},
                  "n2": {"look": {"devices": [npu(6, None), "x"], "msg": "cannot read"}}}
     found = placed(variables)
-    assert found.busy == ["n1 npu 0 (pid 11, 12)", "n2 npu 6 (it cannot be told)", "n2 npu None (it cannot be told)"]
+    assert found.busy == ["n1 NPU 0 (pid 11, 12)", "n2 NPU 6 (processes unknown)", "n2 NPU None (processes unknown)"]
     assert found.unready == [], "what is known of its NPUs is what counts"
 
 

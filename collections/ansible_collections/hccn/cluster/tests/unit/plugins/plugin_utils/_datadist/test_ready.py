@@ -45,5 +45,5 @@ def test_the_problems_as_lines():
     problems = [{"severity": "error", "host": "p2", "device": 1, "message": "the link of NPU 1 of p2 is down", "hint": "mend the link"},
                 {"severity": "warning", "message": "7 more problems of the rule link", "rule": "link"}]
     assert lines({"planned": {"links": 4, "clusters": 5, "devices": 3, "calls": 2}, "problems": problems}) == [
-        "LLM-DataDist: 4 links of 5 clusters on 3 NPUs, 2 problems", "error: p2 npu 1: the link of NPU 1 of p2 is down. mend the link",
+        "LLM-DataDist: 4 links of 5 clusters on 3 NPUs, 2 problems", "error: p2 NPU 1: the link of NPU 1 of p2 is down. mend the link",
         "warning: 7 more problems of the rule link"]

@@ -33,9 +33,9 @@ def test_text_of_surveys() -> None:
     ({"tool": "osu"}, "tool is 'osu'"),
     ({"ndoes": []}, "unknown variable: ndoes"),
     ({"gpus_per_process": 2}, "unknown variable: gpus_per_process"),
-    ({"replicas": 0}, "neither nodes nor replicas say how many pods take part"),
-    ({"nodes": ["a"]}, "replicas is 2, but nodes names 1"),
-    ({"nodes": ["a", "a"]}, "nodes names one twice"),
+    ({"replicas": 0}, "the number of pods is unknown: neither nodes nor replicas is given"),
+    ({"nodes": ["a"]}, "replicas is 2, but nodes has 1 names"),
+    ({"nodes": ["a", "a"]}, "nodes has a duplicate"),
     ({"nodes": "a"}, "nodes is 'a', it must be a list"),
     ({"replicas": "two"}, "replicas is 'two', it must be a whole number"),
     ({"timeout": True}, "timeout is True, it must be a whole number"),
@@ -49,7 +49,7 @@ def test_text_of_surveys() -> None:
     ({"data_type": "float"}, "data_type is float, which hccl_test does not know"),
     ({"root": 16}, "root is 16, but the ranks are 0 to 15"),
     ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not passed on"),
-    ({"environment": {"HCCL_IF_IP": "10.0.0.1"}}, "environment: HCCL_IF_IP is the address of one host, and all ranks would get it"),
+    ({"environment": {"HCCL_IF_IP": "10.0.0.1"}}, "environment: HCCL_IF_IP would give all ranks the address of one host"),
 ])
 def test_refused(changes: "dict[str, object]", message: str) -> None:
     with pytest.raises(InputError) as caught:

@@ -156,4 +156,4 @@ def test_nccl_tests_in_the_path_of_the_image() -> None:
 def test_bad_input_is_one_sentence(make: Any) -> None:
     with pytest.raises(AnsibleFilterError) as caught:
         make({"image": "x"})
-    assert str(caught.value).endswith("_job: neither nodes nor replicas say how many pods take part (give one of them)")
+    assert str(caught.value).endswith("_job: the number of pods is unknown: neither nodes nor replicas is given (give one of them)")

@@ -62,8 +62,8 @@ def test_problems():
     assert found(*placed, job={"status": {"state": {"phase": "Completed"}}})["problem"] == ""
     assert found(*placed, job={"status": {"state": {"phase": "Aborted"}}})["problem"] == "The job check-1 is Aborted."
     assert found(pod("w-0", conditions=waits), pod("w-1", conditions=[*waits, {"status": "Unknown", "message": "later"}]))["problem"] == (
-        "The job check-1 is Pending, its pods were not placed: 0/2 nodes are available; later.")
-    assert found()["problem"] == "The job check-1 is Pending, its pods were not placed: no reason given."
+        "The job check-1 is Pending, its pods were not scheduled: 0/2 nodes are available; later.")
+    assert found()["problem"] == "The job check-1 is Pending, its pods were not scheduled: no reason given."
 
 
 @pytest.mark.parametrize("odd", [{}, {"failed": True, "msg": "x"}, {"resources": None}, {"resources": ["x", {}, {"metadata": None, "status": 5, "spec": []}]}])
@@ -71,4 +71,4 @@ def test_an_odd_answer(odd):
     assert job_state(odd, odd, PLANNED) == {
         "placed": False, "phase": "Pending", "ended": False,
         "workers": [{"name": "worker-0", "node": "worker-0"}, {"name": "worker-1", "node": "worker-1"}],
-        "problem": "The job check-1 is Pending, its pods were not placed: no reason given."}
+        "problem": "The job check-1 is Pending, its pods were not scheduled: no reason given."}

@@ -33,8 +33,8 @@ def test_npus_that_are_bad() -> None:
 def test_tls_flags_that_differ() -> None:
     differing = {"hosts": ["n1", "n2"], "enabled": ["n2", "n3"]}
     assert of(npu(0), npu(1), differing=differing) == (
-        True, f"{GOOD}. The TLS switch differs over the hosts: NPUs with different switches cannot connect (HCCL: EI0016 or EI0006). On: n2, n3. "
-              "Set bring_up_tls_state to enabled or disabled, or run the playbook hccn.cluster.tls.")
+        True, f"{GOOD}. The TLS flag differs between the hosts: NPUs with different flags cannot connect (HCCL: EI0016 or EI0006). "
+              "Enabled on: n2, n3. Set bring_up_tls_state to enabled or disabled, or run the playbook hccn.cluster.tls.")
     assert of(npu(0), npu(1), differing={"hosts": ["n2"], "enabled": ["n2"]}) == (False, GOOD)
 
 

@@ -32,7 +32,7 @@ def test_a_host_answers_only_for_its_own_measurements():
     assert provenance.measured_by("n1", result, foreign) == {"state": "finished", "measurements": [own, row]}
     assert foreign == {"n1": {"n3": 2, "nobody": 2, "the controller": 1}}
     assert provenance.sentences(foreign) == [
-        "n1 returned 5 records in the name of n3, nobody, the controller. They are not used: a host answers only for what it measured itself."]
+        "n1 returned 5 records in the name of n3, nobody, the controller. They are not used: a host may return only its own measurements."]
 
 
 def test_no_host_concludes_among_its_measurements():
