@@ -94,8 +94,8 @@ def bounded(problems: Iterable[Problem]) -> List[Problem]:
 
 def _not_taken(found: formats.Format, reader: str) -> Violation:
     if (reader, found.name) == ("hccl", formats.HETEROGENEOUS):
-        return Violation("", "this is %s, for which HCCL has a parser of its own: not checked" % found.title, severity="warning")
-    return Violation("", "this is %s: %s does not take it" % (found.title, TITLES[reader]))
+        return Violation("", "this is %s, for which HCCL has a separate parser: not checked" % found.title, severity="warning")
+    return Violation("", "this is %s: %s does not accept it" % (found.title, TITLES[reader]))
 
 
 def _violations(document: Mapping[str, Any], readers: Sequence[str], product: Optional[str]) -> Iterable[Problem]:
@@ -138,7 +138,7 @@ def _check_size(size: int, document: Mapping[str, Any], readers: Sequence[str]) 
     for reader in readers:
         limit = {"hccl": MAX_TEXT, "hixl": local_comm_res_rules.MAX_TEXT}.get(reader, size)
         if size > limit and name != formats.HCCL_V2:
-            problems += _about_text([reader], "size", "%d bytes: %s reads %d" % (size, TITLES[reader], limit))
+            problems += _about_text([reader], "size", "the table has %d bytes: %s reads at most %d" % (size, TITLES[reader], limit))
     return problems
 
 
@@ -156,7 +156,7 @@ def examine_document(document: Mapping[str, Any], readers: Sequence[str], produc
         verdict = examine_document(packed.table, readers, product)
     problems = list(verdict.problems)
     if packed.parts > 1:
-        problems[:0] = _about_text(readers, "config_map", "this ConfigMap holds one of %d parts of the table: the other ranks are not in it" % packed.parts,
+        problems[:0] = _about_text(readers, "config_map", "this ConfigMap has one of %d parts of the table: the other ranks are missing" % packed.parts,
                                    severity="warning")
     return verdict._replace(problems=problems, job=packed.job)
 
@@ -180,13 +180,13 @@ def check_name(path: str) -> List[Problem]:
     """Check a path as HCCL does: ``.json`` must be at the end and nowhere else (hcomm CheckFilePath)."""
     if path.find(".json") + len(".json") == len(path):
         return []
-    message = "%s does not end in .json" if not path.endswith(".json") else "%s has .json also before its end"
+    message = "%s does not end in .json" if not path.endswith(".json") else "%s contains .json before its end"
     return [_problem("hccl", "file_name", "EI0004", Violation("", "the path " + message % path + ": HCCL does not read it"))]
 
 
 def check_mode(mode: int, readers: Sequence[str]) -> List[Problem]:
     """Return the problems of the mode of a file."""
-    return [_problem(reader, "file_mode", None, Violation("", "the mode is %04o: %s wants %04o at most" % (mode, TITLES[reader], MAX_MODES[reader])))
+    return [_problem(reader, "file_mode", None, Violation("", "the mode is %04o: %s allows at most %04o" % (mode, TITLES[reader], MAX_MODES[reader])))
             for reader in readers if mode & ~MAX_MODES.get(reader, mode)]
 
 
@@ -196,8 +196,8 @@ def _too_long(size: int, head: bytes, readers: Sequence[str]) -> List[Problem]:
     for reader in readers:
         refused = reader == "hixl" or (reader == "hccl" and not _V2.search(head))
         limit = local_comm_res_rules.MAX_TEXT if reader == "hixl" else MAX_TEXT
-        reason = "%s reads %d; not checked further" % (TITLES[reader], limit) if refused else "too long to be checked here"
-        problems += _about_text([reader], "size", "%d bytes: %s" % (size, reason), severity="error" if refused else "warning")
+        reason = "%s reads at most %d, so it is not checked further" % (TITLES[reader], limit) if refused else "too large to be checked"
+        problems += _about_text([reader], "size", "the table has %d bytes: %s" % (size, reason), severity="error" if refused else "warning")
     return problems
 
 

@@ -34,7 +34,7 @@ def devices_of(result: Result) -> Sequence[Mapping[str, Any]]:
     if isinstance(result, HccnError):
         raise UnusableHost((None, result.message))
     if not isinstance(result, abc.Mapping):
-        raise UnusableHost((None, "the result is no dictionary as device_info returns it"))
+        raise UnusableHost((None, "the result does not have the format of device_info"))
     if result.get("unreachable"):
         raise UnusableHost((None, "unreachable"))
     if result.get("skipped"):

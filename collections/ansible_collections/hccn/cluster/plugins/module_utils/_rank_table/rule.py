@@ -49,7 +49,7 @@ def not_strings(fields: Mapping[str, Any], keys: Iterable[str], where: str, then
     for key in keys:
         if key in fields and not isinstance(fields[key], str):
             value = shortened(fields[key])
-            yield Violation(where + key, "%s is no string but %s: %s" % (key, value, then), device=device,
+            yield Violation(where + key, "%s is not a string but %s: %s" % (key, value, then), device=device,
                             hint='write "%s"' % value if is_number(fields[key]) else None)
 
 
@@ -65,7 +65,7 @@ def not_objects(fields: Mapping[str, Any], key: str, where: str) -> Iterator[Vio
     members = fields.get(key)
     for index, member in enumerate(members if isinstance(members, list) else ()):
         if not isinstance(member, dict):
-            yield Violation("%s%s[%d]" % (where, key, index), "no object but %s" % shortened(member))
+            yield Violation("%s%s[%d]" % (where, key, index), "not an object but %s" % shortened(member))
 
 
 RankBlock = Tuple[int, int, str]

@@ -53,8 +53,8 @@ def ordered(servers: Sequence[Server], order: str, rack: Callable[[str], Optiona
 def _all_have(what: str, servers: Sequence[Server], values: Sequence[Optional[str]]) -> None:
     missing = [server.host for server, value in zip(servers, values) if value is None]
     if missing:
-        hint = "set the variable rank_table_rack, or the option racks" if what == "rack" else "let device_info gather super_pod, or give another order"
-        raise InputError("rank_order: %s: no %s is known of %s; %s" % (what, what.replace("_", " "), ", ".join(missing), hint))
+        hint = "set the variable rank_table_rack, or the option racks" if what == "rack" else "gather super_pod with device_info, or use another order"
+        raise InputError("rank_order: %s: the %s of %s is unknown; %s" % (what, what.replace("_", " "), ", ".join(missing), hint))
 
 
 def logical(servers: Sequence[Server]) -> Tuple[Tuple[Server, ...], List[Problem]]:
@@ -65,9 +65,9 @@ def logical(servers: Sequence[Server]) -> Tuple[Tuple[Server, ...], List[Problem
         odd = next(((place, device.id) for place, device in enumerate(server.devices) if device.id != place), None)
         if odd and not problems:
             problems.append(Problem(
-                RULE, "warning", "device_id %d is NPU %d: HCCL wants the physical id (ranktable config devId[%d], but local devId[%d])" % (
+                RULE, "warning", "device_id %d is NPU %d: HCCL requires the physical id (ranktable config devId[%d], but local devId[%d])" % (
                     odd[0], odd[1], odd[0], odd[1]), host=server.host, device=odd[1],
-                hint="only the vLLM connector finds its NPUs by the ids inside the container; no single table suits both"))
+                hint="only the vLLM connector identifies its NPUs by the ids inside the container; no table suits both"))
         found.append(server._replace(devices=tuple(device._replace(id=place) for place, device in enumerate(server.devices))))
     return tuple(found), problems
 
@@ -91,7 +91,7 @@ def _group_names(name: str, wanted: Sequence[Mapping[str, Any]]) -> List[str]:
                 names.append(_GLOBAL_IDS.get(word, word))
     twice = sorted({word for word in names if names.count(word) > 1})
     if twice:
-        raise InputError("groups: %s named twice" % ", ".join(twice))
+        raise InputError("groups: duplicate name %s" % ", ".join(twice))
     return names
 
 
@@ -101,7 +101,7 @@ def _part(server: Server, group: Mapping[str, Any], expand: Expand) -> Server:
     numbers: Set[int] = set(expand(group.get("devices") or ["all"], present))
     missing = sorted(numbers.difference(present))
     if missing:
-        raise InputError("groups: %s: %s is to have device %s, which is not among its devices in the table" % (
+        raise InputError("groups: %s: %s has no device %s in the table" % (
             group["name"], server.host, ", ".join(map(str, missing))))
     devices: Tuple[Device, ...] = tuple(device for device in server.devices if device.id in numbers)
     address = (group.get("container_ips") or {}).get(server.host)

@@ -52,7 +52,7 @@ def test_a_subset_of_the_devices():
 @pytest.mark.parametrize("result, reasons", [
     (None, ["no result of device_info: unreachable, or not in that play"]),
     (InputError("not in the inventory"), ["not in the inventory"]),
-    ("{{ npu }}", ["the result is no dictionary as device_info returns it"]),
+    ("{{ npu }}", ["the result does not have the format of device_info"]),
     ({"unreachable": True, "msg": "no route to host"}, ["unreachable"]),
     ({"skipped": True}, ["device_info was skipped"]),
     ({"failed": True, "msg": "hccn_tool is missing"}, ["device_info failed: hccn_tool is missing"]),
@@ -82,7 +82,7 @@ def test_a_device_that_a_host_does_not_have():
 @pytest.mark.parametrize("errors", [1.5, "broken", {"topic": "address"}])
 def test_errors_that_are_no_list(errors):
     found = assembled({"n1": node(dict(device(0, "192.168.1.1"), errors=errors)), "n2": node(device(0, "192.168.2.1"))})
-    assert messages(found) == [("error", "n1", "device 0: its errors are no list")]
+    assert messages(found) == [("error", "n1", "device 0: its errors are not a list")]
 
 
 def test_errors_beside_the_address_are_warnings():
@@ -160,14 +160,14 @@ def test_a3_outside_super_pods():
     result = node(dict(device(0, "192.168.1.1"), super_pod=pod(1023, 0)), product="A3")
     assert (assembled({"n1": result}).version, assembled({"n1": result}).problems) == ("1.0", ())
     found = assembled({"n1": result}, version="1.2")
-    assert messages(found) == [("error", "n1", "device 0 is in no super pod")]
+    assert messages(found) == [("error", "n1", "device 0 is not in a super pod")]
 
 
 def test_a3_whose_super_pod_nobody_read():
     found = assembled({"n1": node(device(0, "192.168.1.1"), product="A3")})
     assert found.version == "1.0"
-    assert as_dicts(found.problems) == [{"rule": "node", "severity": "warning", "hint": "let device_info gather super_pod too",
-                                         "message": "whether the hosts are in a super pod was not read, so the table is one for hosts outside"}]
+    assert as_dicts(found.problems) == [{"rule": "node", "severity": "warning", "hint": "gather super_pod with device_info",
+                                         "message": "the topic super_pod was not gathered, so the table assumes hosts outside a super pod"}]
 
 
 def test_a_host_outside_the_super_pod_of_the_others():
@@ -178,20 +178,20 @@ def test_a_host_outside_the_super_pod_of_the_others():
     torn["devices"][1]["super_pod"]["super_pod_id"] = 3
     found = assembled({"n1": a3(9, ["192.168.1.1"]), "n2": outside, "n3": broken, "n4": unread, "n5": torn})
     assert messages(found) == [
-        ("error", "n2", "device 0 is in no super pod"), ("error", "n3", "device 0: npu-smi did not answer"),
-        ("error", "n4", "device 0 is in no super pod that was read: gather super_pod"), ("error", "n5", "its devices name several super pods: 0, 3")]
+        ("error", "n2", "device 0 is not in a super pod"), ("error", "n3", "device 0: npu-smi did not answer"),
+        ("error", "n4", "the super pod of device 0 was not read: gather super_pod"), ("error", "n5", "its devices are in several super pods: 0, 3")]
 
 
 def test_devices_without_an_address_inside_one_super_pod():
     found = assembled({"n1": a3(9, ["192.168.1.1", None])})
     assert found.servers[0].devices[1] == Device(1, None, 37814273)
     assert messages(found) == [
-        ("warning", "n1", "device 1 has no address: HCCL can go without one inside a super pod, but not where RoCE is forced")]
+        ("warning", "n1", "device 1 has no address: HCCL can do without one inside a super pod, unless RoCE is forced")]
 
 
 def test_devices_without_an_address_between_super_pods():
     found = assembled({"n1": a3(9, [None]), "n2": a3(9, ["192.168.1.2"], 1)})
-    assert messages(found) == [("error", "n1", "device 0 has no address: between super pods HCCL needs one")]
+    assert messages(found) == [("error", "n1", "device 0 has no address: HCCL requires one between super pods")]
 
 
 def test_what_other_products_cannot_tell_of_super_pods_is_no_news():
@@ -221,8 +221,8 @@ def test_version_2_0_from_the_addresses_supplied():
 
 
 @pytest.mark.parametrize("levels, wanted, said", [
-    ({}, ["all"], "version 2.0 wants the addresses of its network layers, which no tool tells: give levels"),
-    ({"n1": []}, ["all"], "version 2.0 wants the addresses of its network layers, which no tool tells: give levels"),
+    ({}, ["all"], "version 2.0 requires the addresses of the network layers, which no tool reports: set the option levels"),
+    ({"n1": []}, ["all"], "version 2.0 requires the addresses of the network layers, which no tool reports: set the option levels"),
     ({"n1": [{"device_id": 0, "level_list": [LEVEL]}]}, ["0-1"], "levels has no device 1"),
     ({"n1": [{"device_id": 3, "level_list": [LEVEL]}]}, ["all"], "has no device 3"),
     ({"n1": [{"device_id": 0}]}, ["all"], "levels: device 0 has no level_list"),

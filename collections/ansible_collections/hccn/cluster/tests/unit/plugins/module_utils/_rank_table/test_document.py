@@ -66,8 +66,8 @@ def test_bytes_and_a_byte_order_mark():
     ('{\n  "status": "completed",  // ready\n  "version": "1.0"\n}',
      "not JSON: line 2 column 27: Expecting property name enclosed in double quotes", "JSON has no comments: remove them"),
     ('{"a": NaN}', "not JSON: NaN is not JSON", ""),
-    ('[{"a": "1"}]', "not a rank table: the JSON value is no object but a list", ""),
-    ('"completed"', "not a rank table: the JSON value is no object but a str", ""),
+    ('[{"a": "1"}]', "not a rank table: the JSON value is not an object but a list", ""),
+    ('"completed"', "not a rank table: the JSON value is not an object but a str", ""),
     (b'{"a": "\xff"}', "not JSON: byte 7 is not UTF-8", ""),
 ])
 def test_what_is_no_table(content, message, hint):

@@ -133,14 +133,14 @@ def test_endpoints(table):
 
 
 @pytest.mark.parametrize("table, said", [
-    ({"status": "initializing"}, "this is no rank table of any known format"),
+    ({"status": "initializing"}, "this is not a rank table of any known format"),
     ({"peer_list": []}, "this is a topology file of Ascend 950"),
-    ({"server_list": {}}, "server_list is no list of objects"),
+    ({"server_list": {}}, "server_list is not a list of objects"),
     ({"server_list": [{"device": []}]}, r"server_list\[0\].server_id is missing"),
-    ({"server_list": [{"server_id": [], "device": []}]}, r"server_list\[0\].server_id is no text"),
+    ({"server_list": [{"server_id": [], "device": []}]}, r"server_list\[0\].server_id is neither a string nor an integer"),
     ({"server_list": [{"server_id": "a", "device": [{"rank_id": "0"}]}]}, r"server_list\[0\].device\[0\].device_id is missing"),
-    ({"server_list": [{"server_id": "a", "device": [{"device_id": "x"}]}]}, r"server_list\[0\].device\[0\].device_id is no number: 'x'"),
-    ({"server_list": [{"server_id": "a", "device": [{"device_id": "1", "super_device_id": "xx"}]}]}, r"device\[0\].super_device_id is no number: 'xx'"),
+    ({"server_list": [{"server_id": "a", "device": [{"device_id": "x"}]}]}, r"server_list\[0\].device\[0\].device_id is not a number: 'x'"),
+    ({"server_list": [{"server_id": "a", "device": [{"device_id": "1", "super_device_id": "xx"}]}]}, r"device\[0\].super_device_id is not a number: 'xx'"),
     ({"server_list": [], "super_pod_list": [{"server_list": []}]}, r"super_pod_list\[0\].super_pod_id is missing"),
     ({"server_group_list": [{"group_id": "2", "server_list": [{"server_ip": "192.0.2.1"}]}]}, r"server_group_list\[0\].server_list\[0\].server_id is missing"),
     ({"prefill_device_list": [{"device_id": "1"}]}, r"prefill_device_list\[0\].server_id is missing"),
@@ -153,7 +153,7 @@ def test_documents_that_are_no_table(table, said):
         formats.read(table)
 
 
-@pytest.mark.parametrize("version, said", [("1.0", "of version 1.0 is about one NPU, not 3: name one host"), ("1.3", "about one host, not 2")])
+@pytest.mark.parametrize("version, said", [("1.0", "of version 1.0 describes one NPU, not 3: select one host"), ("1.3", "describes one host, not 2")])
 def test_local_comm_res_of_several(version, said):
     with pytest.raises(InputError, match=said):
         formats.build("local_comm_res", one_group(A2, version))

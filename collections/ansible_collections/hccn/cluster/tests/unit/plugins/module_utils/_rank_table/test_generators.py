@@ -55,7 +55,7 @@ def test_mindspore_merge_hccl_has_the_ranks_of_its_command_line(order):
 
 def test_mindspore_merge_hccl_takes_the_same_server_twice():
     source = table_merge.SourceTable("hccl_4p.json", one_group([Server("n1", "n1", (Device(0, "192.168.1.1", rank=0),))], "1.0"))
-    with pytest.raises(InputError, match="device 0 of server n1 stands in hccl_4p.json and in again.json"):
+    with pytest.raises(InputError, match="device 0 of server n1 is in both hccl_4p.json and again.json"):
         table_merge.merged([source, source._replace(name="again.json")], "hccl", "1.0")
 
 
@@ -126,7 +126,7 @@ def test_vllm_ascend_2618_one_table_cannot_suit_the_connector_and_hccl():
     server = Server("n1", "n1", (Device(4, "192.168.1.4"), Device(7, "192.168.1.7")))
     (found,), (problem,) = selection.logical([server])
     assert [device.id for device in found.devices] == [0, 1]
-    assert "HCCL wants the physical id" in problem.message
+    assert "HCCL requires the physical id" in problem.message
 
 
 def test_vllm_ascend_2900_one_super_device_id_for_several_devices():

@@ -17,7 +17,7 @@ from ansible_collections.hccn.cluster.tests.unit.plugins.module_utils._rank_tabl
 TABLE = tables.hccl()
 BAD = dict(TABLE, server_count="3")
 WRONG_COUNT = {"rule": "server_count", "severity": "error", "where": "server_count", "reader": "hccl", "error_code": "EI0014", "hint": 'write "2"',
-               "message": "server_count is '3', but the length of server_list 2"}
+               "message": "server_count is '3', but server_list has 2 entries"}
 
 
 def check_file(path, readers=("hccl",)):
@@ -48,8 +48,8 @@ def test_a_table_is_found_in_a_config_map(document, job):
     ({"kind": "ConfigMap"}, "the ConfigMap has no data", None),
     (manifest(jobName="resnet", job_id="1"), "the ConfigMap has no key hccl.json, only jobName, job_id", None),
     (manifest(**{"a.json": "{}", "b.json": "{}"}), "the ConfigMap has no key hccl.json, only a.json, b.json", None),
-    (manifest(**{"hccl.json": 7}), "hccl.json of the ConfigMap is no text", None),
-    ({"kind": "ConfigMapList", "items": []}, "a ConfigMapList of Kubernetes is no rank table", "give one ConfigMap of its items"),
+    (manifest(**{"hccl.json": 7}), "hccl.json of the ConfigMap is neither a string nor an object", None),
+    ({"kind": "ConfigMapList", "items": []}, "a Kubernetes ConfigMapList is not a rank table", "pass one ConfigMap of its items"),
 ])
 def test_a_config_map_without_a_table(document, message, hint):
     problem, = checks.check_text(json.dumps(document), ["mindie_llm"])
@@ -59,7 +59,7 @@ def test_a_config_map_without_a_table(document, message, hint):
 def test_one_part_of_a_table_that_clusterd_cut():
     problem, = checks.check_text(json.dumps(manifest(**{"hccl.json": json.dumps(TABLE), "total": "3", "cm_index": "1"})))
     assert (problem.rule, problem.severity, problem.message) == (
-        "config_map", "warning", "this ConfigMap holds one of 3 parts of the table: the other ranks are not in it")
+        "config_map", "warning", "this ConfigMap has one of 3 parts of the table: the other ranks are missing")
 
 
 @pytest.mark.parametrize("text", ["apiVersion: v1\nkind: ConfigMap\n", "---\nkind: ConfigMap\n", "data:\n  hccl.json: |\n    {}\n"])
@@ -82,7 +82,7 @@ def test_sizes_by_reader(monkeypatch, tmp_path):
     text = json.dumps(tables.one_device())
     monkeypatch.setattr(local_comm_res_rules, "MAX_TEXT", len(text) - 1)
     assert as_dicts(checks.check_text(text, ["hixl", "clusterd"]))[0] == {
-        "rule": "size", "severity": "error", "reader": "hixl", "message": "%d bytes: HIXL reads %d" % (len(text), len(text) - 1)}
+        "rule": "size", "severity": "error", "reader": "hixl", "message": "the table has %d bytes: HIXL reads at most %d" % (len(text), len(text) - 1)}
 
     monkeypatch.setattr(checks, "MAX_TEXT", 50)
     paths = {}
@@ -93,10 +93,10 @@ def test_sizes_by_reader(monkeypatch, tmp_path):
     said = {name: [(problem.reader, problem.severity, problem.message.split(": ")[1]) for problem in
                    check_file(str(path), ["hccl", "mindie_llm", "hixl"]) if problem.rule == "size"] for name, path in paths.items()}
     assert said == {
-        "1.0": [("hccl", "error", "HCCL reads 50; not checked further"), ("mindie_llm", "warning", "too long to be checked here"),
-                ("hixl", "error", "HIXL reads %d; not checked further" % (len(text) - 1))],
-        "2.0": [("hccl", "warning", "too long to be checked here"), ("mindie_llm", "warning", "too long to be checked here"),
-                ("hixl", "error", "HIXL reads %d; not checked further" % (len(text) - 1))]}
+        "1.0": [("hccl", "error", "HCCL reads at most 50, so it is not checked further"), ("mindie_llm", "warning", "too large to be checked"),
+                ("hixl", "error", "HIXL reads at most %d, so it is not checked further" % (len(text) - 1))],
+        "2.0": [("hccl", "warning", "too large to be checked"), ("mindie_llm", "warning", "too large to be checked"),
+                ("hixl", "error", "HIXL reads at most %d, so it is not checked further" % (len(text) - 1))]}
 
 
 def test_limits_of_the_readers():

@@ -217,7 +217,7 @@ def test_device_plugin_errors_in_a_table_of_ascend_operator():
     problems = checks.check(table)
     assert [(problem.rule, problem.where, problem.hint) for problem in problems] == [
         ("device_ip", "server_list[0].device[0].device_ip",
-         "-1 is what the device plugin writes when it cannot read the address: look at the NPU with hccn.cluster.device_info"),
+         "-1 is what the device plugin writes when it cannot read the address: check the NPU with hccn.cluster.device_info"),
         ("super_device_id", "server_list[0].device[0].super_device_id", "-2 is what the device plugin writes when it cannot read the SDID")]
 
 

@@ -35,8 +35,8 @@ def test_letters_come_before_numbers_in_the_order_of_ranks():
 
 
 @pytest.mark.parametrize("order, said", [
-    ("rack", "rank_order: rack: no rack is known of n2, m3; set the variable rank_table_rack, or the option racks"),
-    ("super_pod", "rank_order: super_pod: no super pod is known of n5; let device_info gather super_pod, or give another order"),
+    ("rack", "rank_order: rack: the rack of n2, m3 is unknown; set the variable rank_table_rack, or the option racks"),
+    ("super_pod", "rank_order: super_pod: the super pod of n5 is unknown; gather super_pod with device_info, or use another order"),
 ])
 def test_orders_by_what_nobody_told(order, said):
     servers = SERVERS if order == "rack" else (*SERVERS, server("n5"))
@@ -50,7 +50,7 @@ def test_ids_as_a_container_sees_them():
     assert [device.address for device in found[1].devices] == ["192.168.1.4", "192.168.1.7"]
     problem, = problems
     assert (problem.severity, problem.host, problem.device) == ("warning", "n2", 4)
-    assert problem.message == "device_id 0 is NPU 4: HCCL wants the physical id (ranktable config devId[0], but local devId[4])"
+    assert problem.message == "device_id 0 is NPU 4: HCCL requires the physical id (ranktable config devId[0], but local devId[4])"
 
 
 def grouped(name, groups, servers=SERVERS):
@@ -89,13 +89,13 @@ def test_groups_of_a_global_table():
     ("hccl", [{"name": "a", "hosts": ["n1"]}], "groups is for the formats global and vllm_pd, not for hccl"),
     ("vllm_pd", None, "format vllm_pd needs groups: the hosts that prefill and those that decode"),
     ("vllm_pd", [{"name": "both", "hosts": ["n1"]}], "groups: both: format vllm_pd has the groups prefill and decode"),
-    ("vllm_pd", [{"name": "decode", "hosts": ["n1"]}, {"name": "decode", "hosts": ["n2"]}], "groups: decode named twice"),
+    ("vllm_pd", [{"name": "decode", "hosts": ["n1"]}, {"name": "decode", "hosts": ["n2"]}], "groups: duplicate name decode"),
     ("vllm_pd", [{"name": "decode", "hosts": ["n1"]}, {"name": "prefill", "hosts": ["n1"], "devices": ["1"]}],
      "groups: device 1 of n1 is in decode and in prefill"),
     ("vllm_pd", [{"name": "decode", "hosts": ["n7"]}], "groups: decode: n7 is not among the hosts of the table"),
     ("vllm_pd", [{"name": "decode", "hosts": ["n1"], "devices": ["1-3"]}],
-     "groups: decode: n1 is to have device 2, 3, which is not among its devices in the table"),
-    ("global", [{"name": "2", "hosts": ["n1"]}, {"name": "p", "hosts": ["n2"]}], "groups: 2 named twice"),
+     "groups: decode: n1 has no device 2, 3 in the table"),
+    ("global", [{"name": "2", "hosts": ["n1"]}, {"name": "p", "hosts": ["n2"]}], "groups: duplicate name 2"),
 ])
 def test_groups_that_do_not_fit(name, groups, said):
     with pytest.raises(InputError, match=said):

@@ -27,7 +27,7 @@ def test_ranks_are_counted_anew_and_a_server_stands_once():
 
 
 def test_a_device_in_two_tables():
-    with pytest.raises(InputError, match="device 1 of server n2 stands in a.json and in b.json"):
+    with pytest.raises(InputError, match="device 1 of server n2 is in both a.json and b.json"):
         table_merge.merged([source("a.json", server("n2", [0, 1])), source("b.json", server("n2", [1]))], "hccl", "1.0")
 
 
@@ -45,10 +45,10 @@ def test_a_super_pod_list_with_version_1_0_becomes_version_1_2():
 
 
 @pytest.mark.parametrize("name, wanted, versions, said", [
-    ("hccl", "auto", ["1.0", "2.0"], "tables of version 2.0 have other addresses"),
-    ("hccl", "2.0", ["1.0"], "tables of version 2.0 have other addresses"),
-    ("global", "auto", ["2.0"], "tables of version 2.0 have other addresses"),
-    ("hccl", "auto", ["1.3"], "a local_comm_res of version 1.3 names no NPU: it cannot be merged"),
+    ("hccl", "auto", ["1.0", "2.0"], "tables of version 2.0 cannot be combined"),
+    ("hccl", "2.0", ["1.0"], "tables of version 2.0 cannot be combined"),
+    ("global", "auto", ["2.0"], "tables of version 2.0 cannot be combined"),
+    ("hccl", "auto", ["1.3"], "a local_comm_res of version 1.3 does not identify NPUs, so it cannot be merged"),
     ("global", "2.0", ["1.0"], "format global has no version 2.0"),
 ])
 def test_versions_that_do_not_go_together(name, wanted, versions, said):
