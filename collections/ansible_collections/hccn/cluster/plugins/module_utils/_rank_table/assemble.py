@@ -64,19 +64,19 @@ class Assembly:
 
 
 class _Requirements:
-    """What a format and version require of every device."""
+    """The requirements of a format and version for every device."""
 
     def __init__(self, options: TableOptions, version: str) -> None:
         self.layers = version == rank_list.VERSION
         self.vnic = options.format == "vllm_pd"
         self.needs_pod = version == hccl.SUPER_POD_VERSION and not self.vnic
-        self.takes_pod = self.needs_pod or self.vnic or options.format == "local_comm_res"
+        self.includes_pod = self.needs_pod or self.vnic or options.format == "local_comm_res"
         self._needed = {"super_pod"} if self.needs_pod else set()
         if not self.layers:
             self._needed.add("address")
 
     def rank(self, number: int, device: Optional[Mapping[str, Any]]) -> Device:
-        """Return the device as a rank of the table. Raises UnusableHost with the reason if it cannot be one."""
+        """Return the device as a rank of the table. Raises UnusableHost with the reason if that is impossible."""
         if device is None:
             raise UnusableHost((number, "has no device %d" % number))
         address = str(device["address"]) if device.get("address") else None
@@ -87,7 +87,7 @@ class _Requirements:
         for error in _errors(device):
             if topic_of(error) in self._needed and not (vnic and topic_of(error) == "address"):
                 raise UnusableHost((number, "device %d: %s" % (number, message_of(error))))
-        pod = super_pod_of(device) if self.takes_pod else None
+        pod = super_pod_of(device) if self.includes_pod else None
         if self.needs_pod and pod is None:
             message = "device %d is not in a super pod" if "super_pod" in device else "the super pod of device %d was not read: gather super_pod"
             raise UnusableHost((number, message % number))
@@ -108,15 +108,15 @@ def _selected(found: Mapping[int, Mapping[str, Any]], wanted: Sequence[str], exp
     for number in sorted(expand(wanted, sorted(found))):
         try:
             devices.append(requirements.rank(number, found.get(number)))
-        except UnusableHost as unfit:
-            faults.extend(unfit.reasons)
+        except UnusableHost as error:
+            faults.extend(error.reasons)
     if faults:
         raise UnusableHost(*faults)
     return tuple(devices)
 
 
 def _pod_id(devices: Sequence[Device], found: Mapping[int, Mapping[str, Any]]) -> Optional[str]:
-    """Return the super pod of a host. Raises UnusableHost if its devices name several."""
+    """Return the super pod of a host. Raises UnusableHost if its devices are in several."""
     pods = sorted({str(found[device.id]["super_pod"]["super_pod_id"]) for device in devices if device.sdid is not None})
     if len(pods) > 1:
         raise UnusableHost((None, "its devices are in several super pods: %s" % ", ".join(pods)))
@@ -198,8 +198,8 @@ def assemble(results: Mapping[str, Result], addresses_of: Callable[[str], HostAd
             server, warnings = _server(host, result, addresses_of, options, expand, requirements)
             servers.append(server)
             problems.extend(warnings)
-        except UnusableHost as unfit:
-            problems.extend(Problem(RULE, "error", reason, host=host, device=number) for number, reason in unfit.reasons)
+        except UnusableHost as error:
+            problems.extend(Problem(RULE, "error", reason, host=host, device=number) for number, reason in error.reasons)
         except HccnError as error:
             problems.append(Problem(RULE, "error", error.message, host=host, hint=error.hint or None))
     if requirements.needs_pod:

@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Extract the rank table from a Kubernetes ConfigMap: ``rings-config-JOB`` of Ascend Operator, or a job summary of ClusterD.
 
-The input is the manifest, the object that the API returns, or only its ``data``. YAML is not supported, since a target need not have PyYAML.
+The input is the manifest, the object that the API returns, or only its ``data``. YAML is not supported, since a host may not have PyYAML.
 """
 
 from __future__ import annotations

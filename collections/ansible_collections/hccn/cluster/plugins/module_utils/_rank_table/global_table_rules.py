@@ -177,9 +177,9 @@ def _server_addresses(table: GlobalTable) -> Iterator[Violation]:
 
 def _server_unique(table: GlobalTable) -> Iterator[Violation]:
     """MindIE-Motor identifies an instance by server_ip and mgmt_port."""
-    ends = [((_string(server.fields, "server_ip"), text_of(server.fields, "mgmt_port")), server) for _severity, server in table.servers
+    servers = [((_string(server.fields, "server_ip"), text_of(server.fields, "mgmt_port")), server) for _severity, server in table.servers
             if server.fields.get("server_ip")]
-    for server, first in duplicates(ends):
+    for server, first in duplicates(servers):
         yield Violation(server.where + ".server_ip", "server_ip %s is also used by %s" % (shortened(server.fields["server_ip"]), first.where))
     for _severity, group in table.instances:
         names = [(text_of(server.fields, "server_id"), server) for server in group.servers if text_of(server.fields, "server_id")]
@@ -232,8 +232,8 @@ def _device_ip(table: GlobalTable) -> Iterator[Violation]:
 def _device_ip_unique(table: GlobalTable) -> Iterator[Violation]:
     """MindIE-Motor does not compare addresses. A host may be in two groups, but within one group an address belongs to one NPU."""
     for _severity, group in table.instances:
-        ends = [(found, device) for server in group.servers for device in server.devices for _address, found in device.addresses if found]
-        for device, first in duplicates(ends):
+        addresses = [(found, device) for server in group.servers for device in server.devices for _address, found in device.addresses if found]
+        for device, first in duplicates(addresses):
             yield Violation(device.where + ".device_ip", "the address %s is also used by %s" % (shortened(device.fields["device_ip"]), first.where),
                             severity="warning", device=device.id)
 

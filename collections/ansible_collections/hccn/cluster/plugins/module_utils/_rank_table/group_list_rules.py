@@ -17,7 +17,7 @@ from .rule import Rule, Violation, duplicates, missing_keys, not_objects, not_st
 
 PRODUCT = "910A"
 
-_THEN = "HCCL then treats it as missing"
+_CONSEQUENCE = "HCCL then treats it as missing"
 _CLOUD_KEYS = ("device_count", "instance_count", "instance_list")
 _LAB_KEYS = ("device_num", "server_num", "instance_count", "instance_list")
 
@@ -88,13 +88,13 @@ def _product(table: GroupListTable) -> Iterator[Violation]:
 
 
 def _string_values(table: GroupListTable) -> Iterator[Violation]:
-    yield from not_strings(table.fields, ("status", "group_count"), "", _THEN)
+    yield from not_strings(table.fields, ("status", "group_count"), "", _CONSEQUENCE)
     for group in table.groups:
-        yield from not_strings(group.fields, ("group_name", "device_count", "device_num", "server_num", "instance_count"), group.where + ".", _THEN)
+        yield from not_strings(group.fields, ("group_name", "device_count", "device_num", "server_num", "instance_count"), group.where + ".", _CONSEQUENCE)
         for instance in group.instances:
-            yield from not_strings(instance.fields, ("pod_name", "server_id", "rank_id"), instance.where + ".", _THEN)
+            yield from not_strings(instance.fields, ("pod_name", "server_id", "rank_id"), instance.where + ".", _CONSEQUENCE)
             for device in instance.devices:
-                yield from not_strings(device.fields, ("device_id", "device_ip"), device.where + ".", _THEN, device.id)
+                yield from not_strings(device.fields, ("device_id", "device_ip"), device.where + ".", _CONSEQUENCE, device.id)
 
 
 def _required(table: GroupListTable) -> Iterator[Violation]:
@@ -126,10 +126,10 @@ def _counts(table: GroupListTable) -> Iterator[Violation]:
         where = group.where + "."
         counted.append(("instance_count", group.fields, where, len(group.instances), "instances"))
         counted += [(key, group.fields, where, len(group.devices), "devices") for key in ("device_count", "device_num")]
-    for key, fields, where, number, what in counted:
+    for key, fields, where, number, members in counted:
         text = text_of(fields, key)
         if text is not None and number_of(fields, key) != number:
-            yield Violation(where + key, "%s is %s, but the number of %s is %d" % (key, shortened(text), what, number), hint='write "%d"' % number)
+            yield Violation(where + key, "%s is %s, but the number of %s is %d" % (key, shortened(text), members, number), hint='write "%d"' % number)
 
 
 def _device_id(table: GroupListTable) -> Iterator[Violation]:
@@ -159,8 +159,8 @@ def _device_ip(table: GroupListTable) -> Iterator[Violation]:
         text = text_of(device.fields, "device_ip")
         if text is not None and (not device.addresses or any(found is None or not any(found) for _address, found in device.addresses)):
             yield Violation(device.where + ".device_ip", "%s is not an IP address of an NPU" % shortened(text), device=device.id)
-    ends = [(found, device) for device in table.devices for _address, found in device.addresses if found is not None]
-    for device, first in duplicates(ends):
+    addresses = [(found, device) for device in table.devices for _address, found in device.addresses if found is not None]
+    for device, first in duplicates(addresses):
         yield Violation(device.where + ".device_ip", "the address %s is also used by %s" % (shortened(device.fields["device_ip"]), first.where),
                         device=device.id)
 

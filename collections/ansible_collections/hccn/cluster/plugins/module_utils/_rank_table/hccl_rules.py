@@ -54,21 +54,21 @@ def _version(table: ServerListTable) -> Iterator[Violation]:
         yield Violation("version", "version 1.2 is for super pods, which %s does not have" % table.product, severity="warning", hint='write version "1.0"')
 
 
-_THEN = "HCCL then treats it as missing"
+_CONSEQUENCE = "HCCL then treats it as missing"
 
 
 def _string_values(table: ServerListTable) -> Iterator[Violation]:
-    yield from not_strings(table.fields, hccl.KEYS, "", _THEN)
+    yield from not_strings(table.fields, hccl.KEYS, "", _CONSEQUENCE)
     for server in table.servers:
-        yield from not_strings(server.fields, hccl.SERVER_KEYS, server.where + ".", _THEN)
+        yield from not_strings(server.fields, hccl.SERVER_KEYS, server.where + ".", _CONSEQUENCE)
         for device in server.devices:
             if not only_strings(device.fields):
-                yield from not_strings(device.fields, hccl.DEVICE_KEYS, device.where + ".", _THEN, device.id)
+                yield from not_strings(device.fields, hccl.DEVICE_KEYS, device.where + ".", _CONSEQUENCE, device.id)
     for index, pod in enumerate(entries(table.fields, "super_pod_list")):
         where = "super_pod_list[%d]." % index
-        yield from not_strings(pod, ("super_pod_id",), where, _THEN)
+        yield from not_strings(pod, ("super_pod_id",), where, _CONSEQUENCE)
         for place, member in enumerate(entries(pod, "server_list")):
-            yield from not_strings(member, ("server_id",), "%sserver_list[%d]." % (where, place), _THEN)
+            yield from not_strings(member, ("server_id",), "%sserver_list[%d]." % (where, place), _CONSEQUENCE)
 
 
 def _required(table: ServerListTable) -> Iterator[Violation]:

@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """The option OPTION_LOCAL_COMM_RES of LLM-DataDist and HIXL: the addresses of one NPU.
 
-Versions 1.0 and 1.2 look like a table of HCCL without ranks; version 1.3 lists endpoints.
+Versions 1.0 and 1.2 resemble a table of HCCL without ranks; version 1.3 lists endpoints.
 
 Source: hicann/hixl docs/zh/api/python/LLMConfig.md and docs/zh/api/cpp/HIXL-interface.md.
 """

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Rules of HIXL and LLM-DataDist for a local_comm_res: of version 1.3, or of 1.0 and 1.2, which look like a table with one device.
+"""Rules of HIXL and LLM-DataDist for a local_comm_res of version 1.3, and of versions 1.0 and 1.2, which resemble a table with one device.
 
 Source: hicann/hixl docs/zh/api/cpp/HIXL-interface.md, docs/zh/api/python/LLMConfig.md.
 """
@@ -24,7 +24,7 @@ IP_PROTOCOLS = ("roce", "uboe")
 EID_PROTOCOLS = ("ub_ctp", "ub_rtp")
 PLACEMENTS = ("host", "device")
 
-_THEN = "HIXL requires a string"
+_CONSEQUENCE = "HIXL requires a string"
 
 
 class EndpointTable(NamedTuple):
@@ -49,9 +49,9 @@ def _endpoint_list(resource: EndpointTable) -> Iterator[Violation]:
 
 
 def _string_values(resource: EndpointTable) -> Iterator[Violation]:
-    yield from not_strings(resource.fields, ("net_instance_id",), "", _THEN)
+    yield from not_strings(resource.fields, ("net_instance_id",), "", _CONSEQUENCE)
     for where, fields in resource.endpoints:
-        yield from not_strings(fields, ("protocol", "comm_id", "placement", "dst_eid", "plane", "server_id"), where + ".", _THEN)
+        yield from not_strings(fields, ("protocol", "comm_id", "placement", "dst_eid", "plane", "server_id"), where + ".", _CONSEQUENCE)
 
 
 def _required(resource: EndpointTable) -> Iterator[Violation]:

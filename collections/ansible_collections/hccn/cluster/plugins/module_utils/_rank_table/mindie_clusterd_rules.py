@@ -65,12 +65,12 @@ def _device_values(table: ServerListTable) -> Iterator[Violation]:
 
 
 def _string_values(table: ServerListTable) -> Iterator[Violation]:
-    then = "MindIE-LLM requires a string"
+    consequence = "MindIE-LLM requires a string"
     for server in table.servers:
-        yield from not_strings(server.fields, ("server_id", "container_ip"), server.where + ".", then)
+        yield from not_strings(server.fields, ("server_id", "container_ip"), server.where + ".", consequence)
         for device in server.devices:
             if not only_strings(device.fields):
-                yield from not_strings(device.fields, ("device_id", "device_ip", "rank_id"), device.where + ".", then, device.id)
+                yield from not_strings(device.fields, ("device_id", "device_ip", "rank_id"), device.where + ".", consequence, device.id)
 
 
 def _server_id(table: ServerListTable) -> Iterator[Violation]:

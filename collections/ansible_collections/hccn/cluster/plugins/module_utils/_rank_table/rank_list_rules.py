@@ -32,7 +32,7 @@ EID_DIGITS = 32
 _OLD_NAMES = {"net_layer": "level", "net_instance_id": "id", "net_type": "fabric_type"}
 _RANK_KEYS = ("rank_id", "local_id", "device_id")
 _PORT_KEYS = ("device_port", "host_port")
-_THEN = "HCCL requires a string"
+_CONSEQUENCE = "HCCL requires a string"
 
 
 class LevelEntry(NamedTuple):
@@ -104,15 +104,15 @@ def _required(table: RankListTable) -> Iterator[Violation]:
 
 
 def _value_types(table: RankListTable) -> Iterator[Violation]:
-    yield from not_strings(table.fields, ("status", "version"), "", _THEN)
+    yield from not_strings(table.fields, ("status", "version"), "", _CONSEQUENCE)
     yield from _not_integers(table.fields, ("rank_count",), "")
     for rank in table.ranks:
         yield from _not_integers(rank.fields, _RANK_KEYS + _PORT_KEYS + ("replaced_local_id",), rank.where + ".")
         for level in rank.levels:
             yield from _not_integers(level.fields, ("net_layer",), level.where + ".")
-            yield from not_strings(level.fields, ("net_instance_id", "net_type"), level.where + ".", _THEN)
+            yield from not_strings(level.fields, ("net_instance_id", "net_type"), level.where + ".", _CONSEQUENCE)
             for where, entry in level.addresses:
-                yield from not_strings(entry, ("addr_type", "addr", "plane_id"), where + ".", _THEN)
+                yield from not_strings(entry, ("addr_type", "addr", "plane_id"), where + ".", _CONSEQUENCE)
 
 
 def _not_integers(fields: Mapping[str, Any], keys: Tuple[str, ...], where: str) -> Iterator[Violation]:

@@ -21,7 +21,7 @@ from .vllm_pd import ROLES
 LISTS = tuple(role + "_device_list" for role in ROLES)
 
 _NEEDED = ("server_id", "device_id", "device_ip", "cluster_id")
-_THEN = "the connector compares it with a string"
+_CONSEQUENCE = "the connector compares it with a string"
 
 
 class VllmDevice(NamedTuple):
@@ -60,7 +60,7 @@ def _required(table: VllmTable) -> Iterator[Violation]:
 
 def _string_values(table: VllmTable) -> Iterator[Violation]:
     for entry in table.devices:
-        yield from not_strings(entry.fields, ("server_id", "device_id", "device_ip"), entry.where + ".", _THEN, entry.id)
+        yield from not_strings(entry.fields, ("server_id", "device_id", "device_ip"), entry.where + ".", _CONSEQUENCE, entry.id)
 
 
 def _server_id(table: VllmTable) -> Iterator[Violation]:
@@ -113,9 +113,9 @@ def _is_super_pod(entry: VllmDevice) -> bool:
 
 
 def _device_ip_unique(table: VllmTable) -> Iterator[Violation]:
-    ends = [((found, text_of(entry.fields, "super_pod_id") if _is_super_pod(entry) else None), entry) for entry in table.devices
+    addresses = [((found, text_of(entry.fields, "super_pod_id") if _is_super_pod(entry) else None), entry) for entry in table.devices
             for _address, found in entry.addresses if found is not None]
-    for entry, first in duplicates(ends):
+    for entry, first in duplicates(addresses):
         # The same NPU in both lists is reported by device_unique.
         if (entry.fields.get("server_id"), entry.id) != (first.fields.get("server_id"), first.id):
             yield Violation(entry.where + ".device_ip", "the address %s is also used by %s" % (shortened(entry.fields["device_ip"]), first.where),

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The state machine of the role switch_upgrade: moves all jobs off a leaf, or back, one after the other.
+"""The state machine of the role switch_upgrade, which moves all jobs off a leaf, or back, one after the other.
 
-Each event is a function from a run to the next one. Nothing is read or written here: the role keeps ``file`` on disk after each event that changes it, and
-stops where there is a ``refusal``. The file outlives the run, so it holds a job as ``pending`` before that is switched.
+Each event is a function that returns the next state of a run. Nothing is read or written here: the role writes ``file`` to disk after each event that changes
+it, and stops if there is a ``refusal``. The file outlives the run, so a job is ``pending`` in it before the job is switched.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ...module_utils._core.errors import InputError
 FAILOVER, SWITCHBACK = "failover", "switchback"
 SWITCH_ACTION = "hccn.cluster.clusterd_nic_switch"
 MAY_HAVE_BEGUN = ("failed", "unknown")
-"""Values of ``status`` of clusterd_nic_switch after which nobody knows whether the NPUs were switched."""
+"""Values of ``status`` of clusterd_nic_switch after which it is unknown whether the NPUs were switched."""
 JOB_KEYS = ("job_id", "name", "namespace", "nics")
 
 Job = dict[str, Any]
 """``JOB_KEYS``, and the ``direction`` in which it is switched."""
 File = dict[str, Any]
-"""What the state file holds: ``leaf``, ``moved`` (jobs by id) and, where a switch may be open, ``pending``. Empty where there is no file."""
+"""The content of the state file: ``leaf``, ``moved`` (jobs by id) and, if a switch may be unfinished, ``pending``. Empty if there is no file."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run over the jobs of one leaf. ``known``: what this run knows to be in the state file; ``begun``: how many jobs of ``plan`` it began to switch."""
+    """A run over the jobs of one leaf. ``known``: the state file as this run last read or wrote it; ``begun``: the number of started switches."""
 
     leaf: str
     direction: str
@@ -46,18 +46,18 @@ class Run:
 
     @classmethod
     def of(cls, given: Any) -> Run:
-        """Return the run of a dictionary that ``as_dict`` made, or that has the first four fields."""
+        """Return the run from a dictionary that ``as_dict`` returned, or that has the first four fields."""
         if not isinstance(given, Mapping) or not {"leaf", "direction", "path"} <= given.keys():
             raise InputError("the input is not a run of switch_upgrade: it needs leaf, direction and path")
         return cls(**{one.name: given[one.name] for one in fields(cls) if one.name in given})
 
     def as_dict(self) -> dict[str, Any]:
-        # Not asdict, which copies containers by their types: those of Ansible refuse that.
+        # asdict copies containers by calling their types, which fails for those of Ansible.
         return {**{one.name: getattr(self, one.name) for one in fields(self)}, "file": self.file, "summary": self.summary}
 
     @property
     def file(self) -> File:
-        """Return what the state file has to hold. It is removed at the end of a run after which no job is moved."""
+        """Return the new content of the state file. The role removes the file at the end of a run after which no job is moved."""
         return {"leaf": self.leaf, "moved": self.moved, **({"pending": self.pending} if self.pending else {})}
 
     @property
@@ -76,7 +76,7 @@ class Run:
 
     @property
     def current(self) -> Job:
-        """Return the job that was begun last."""
+        """Return the job whose switch was started last."""
         return self.plan[self.begun - 1]
 
 
@@ -99,7 +99,7 @@ def _read(text: Any) -> File:
 
 
 def opened(run: Run, text: Any, resolution: str = "") -> Run:
-    """The state file was read. ``resolution``: what the operator says became of a switch that an earlier run left open, ``done`` or ``not_done``."""
+    """The state file was read. ``resolution``: whether a switch that an earlier run left unfinished took place, ``done`` or ``not_done`` by the operator."""
     try:
         known = _read(text)
     except InputError as error:
@@ -120,7 +120,7 @@ def opened(run: Run, text: Any, resolution: str = "") -> Run:
 
 
 def planned(run: Run, jobs: Sequence[Mapping[str, Any]]) -> Run:
-    """The jobs are known. Failover switches all that run on the leaf and were not moved yet; switchback all that were moved and still run."""
+    """The jobs are known. Failover switches all jobs on the leaf that were not moved yet; switchback switches all moved jobs that still run."""
     running = {job["job_id"]: job for job in jobs if job["status"] == "running" and not job["deleted"]}
     ended: list[Job] = []
     if run.direction == FAILOVER:
@@ -136,7 +136,7 @@ def planned(run: Run, jobs: Sequence[Mapping[str, Any]]) -> Run:
 
 
 def checked(run: Run, results: Sequence[Mapping[str, Any]], confirm: bool) -> Run:
-    """Each job was checked without being switched. All of them are switched, or none."""
+    """Each job was checked without being switched. Either all of them are switched or none."""
     refused = [f"{result['job']['name']}: {result['msg']}" for result in results if "msg" in result]
     if refused:
         return replace(run, refusal=f"Nothing was switched: {'; '.join(refused)}")
@@ -147,7 +147,7 @@ def checked(run: Run, results: Sequence[Mapping[str, Any]], confirm: bool) -> Ru
 
 
 def compared(run: Run, text: Any) -> Run:
-    """The state file was read again: another run may have written it meanwhile."""
+    """The state file was read again, since another run may have written it in the meantime."""
     try:
         if _read(text) == run.known:
             return run
@@ -159,7 +159,7 @@ def compared(run: Run, text: Any) -> Run:
 
 
 def _kept(run: Run) -> Run:
-    """The role writes the file after each event that changes it."""
+    """Return the run with its file as known, since the role writes it after the event."""
     return replace(run, known=run.file)
 
 
@@ -177,7 +177,7 @@ def switched(run: Run) -> Run:
 
 
 def failed(run: Run, action: str, result: Mapping[str, Any]) -> Run:
-    """A task failed on the way. The job stays pending unless it is known that its switch did not begin: another task failed, or the module says so."""
+    """A task failed. The job stays pending unless its switch certainly did not begin, because another task failed or the module reports so."""
     may_have_begun = action == SWITCH_ACTION and "error" not in result and result.get("status", "unknown") in MAY_HAVE_BEGUN
     refusal = (f"{_title(run.current)}: {result.get('msg', 'failed')}. {run.word.capitalize()}: {', '.join(run.titles[:run.begun - 1]) or 'none'}. "
                f"Not {run.word}: {', '.join(run.titles[run.begun:]) or 'none'}.")

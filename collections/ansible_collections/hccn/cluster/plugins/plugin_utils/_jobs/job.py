@@ -95,7 +95,7 @@ def _options(values: Mapping[str, Any], tool: str, extra: tuple[str, ...]) -> Co
 
 
 def _completed(job: Job) -> Job:
-    """Return the job with the defaults that depend on other variables. Raises InputError."""
+    """Return the job with the defaults that depend on other variables. Raises InputError for invalid values."""
     if job.nodes and job.replicas not in (0, len(job.nodes)):
         raise InputError(f"replicas is {job.replicas}, but nodes has {len(job.nodes)} names", "leave replicas out")
     if len(set(job.nodes)) != len(job.nodes):

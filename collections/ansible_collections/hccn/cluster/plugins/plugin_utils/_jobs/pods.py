@@ -177,7 +177,7 @@ def _volumes(job: Job) -> list[tuple[Manifest, Manifest]]:
     memory: Manifest = {"medium": "Memory"}
     if job.shm_size:
         memory["sizeLimit"] = job.shm_size
-    shared = ({"name": "shm", "emptyDir": memory}, {"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108 -- a mount, no file of ours
+    shared = ({"name": "shm", "emptyDir": memory}, {"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108 -- a mount, not a file of this collection
     return [*volumes_of_host(job), shared]
 
 

@@ -33,7 +33,7 @@ _PLACE = re.compile(r"(?:server_group_list\[(\d{1,9})\]\.)?server_list\[(\d{1,9}
 
 @dataclass(frozen=True)
 class Composed:
-    """A table and its problems. ``failure`` says why the table must not be written, else None. ``table`` is None if it could not be assembled."""
+    """A table and its problems. ``failure`` is the reason why the table must not be written, or None. ``table`` is None if it could not be assembled."""
 
     table: dict[str, Any] | None
     problems: tuple[Problem, ...]
@@ -60,8 +60,8 @@ def _composed(options: Options, hosts: HostVars, read_file: Callable[[str], byte
     else:
         assembly = _from_results(options, hosts)
         if any(problem.severity == "error" for problem in assembly.problems):
-            asked = len(assembly.hosts) + len({problem.host for problem in assembly.problems if problem.severity == "error"}.difference(assembly.hosts))
-            return Composed(None, assembly.problems, failure=printable(assemble.exclusion_message(assembly.problems, asked), LONGEST_FAILURE))
+            requested = len(assembly.hosts) + len({problem.host for problem in assembly.problems if problem.severity == "error"}.difference(assembly.hosts))
+            return Composed(None, assembly.problems, failure=printable(assemble.exclusion_message(assembly.problems, requested), LONGEST_FAILURE))
         version, product = assembly.version, assembly.product
         groups, problems = _in_groups(options, assembly.servers, hosts)
         problems = [*assembly.problems, *problems]

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Evaluate options of roles that name files, commands or servers of the controller, without facts of hosts.
+"""Evaluate role options that name files, commands or servers of the controller, without facts of hosts.
 
-A fact overrides the inventory and the defaults of roles, and the overridden value cannot be recovered. Therefore an option that a fact overrides is refused,
-and so is an option whose value refers to a fact.
+A fact overrides the inventory and the defaults of roles, and the overridden value cannot be recovered. Therefore, an option that a fact overrides is
+refused, and so is an option whose value refers to a fact.
 """
 
 from __future__ import annotations

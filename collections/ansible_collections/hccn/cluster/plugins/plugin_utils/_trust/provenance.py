@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Check who may send which record: a host sends what it measured as source; only the controller makes plans, verdicts and conclusions."""
+"""Check the origin of records: a host may send only its own measurements as source, and only the controller creates plans, verdicts and conclusions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 CONTROLLER_ACTIONS = ("hccn.cluster.conclude", "hccn.cluster.fabric_plan", "hccn.cluster.fabric_verdict")
-"""The actions that make records on the controller. All other records are answers of hosts."""
+"""The actions that create records on the controller. All other records come from hosts."""
 
 CONTROLLER_KINDS = ("conclusion", "plan", "verdict")
 """Kinds of records that hosts must not send."""
@@ -26,7 +26,7 @@ Foreign = dict[str, Counter[str]]
 
 
 def objection(record: Mapping[str, Any], host: str) -> str | None:
-    """Return whose record it is (``the controller``, ``n3``) if ``host`` must not send it; None if it is a record of ``host``."""
+    """Return the owner of a record (``the controller``, ``n3``) that ``host`` must not send; None if ``host`` may send it."""
     if record.get("kind") in CONTROLLER_KINDS or of_conclusion(record) or (record.get("kind") == "finding" and not _is_own_finding(record)):
         return "the controller"
     source = record.get("source")
