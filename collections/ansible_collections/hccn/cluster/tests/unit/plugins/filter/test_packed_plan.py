@@ -11,7 +11,7 @@ packed_plan = FilterModule().filters()["packed_plan"]
 
 
 @pytest.mark.parametrize("how", [{"rounds": [[]]}, {"schedule": {"method": "circle"}}, {"schedule": {}, "rounds": []}])
-def test_the_filter_packs_what_hosts_need(how):
+def test_only_the_part_for_hosts_is_packed(how):
     assert unpack(packed_plan({"hosts": {"a": {}}, **how, "summary": {}, "topology": {}})) == {"hosts": {"a": {}}, **how}
 
 

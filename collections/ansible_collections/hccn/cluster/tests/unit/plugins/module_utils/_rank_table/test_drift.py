@@ -24,12 +24,12 @@ TABLE = one_group((Server("s1", "192.0.2.1", (Device(0, "192.168.1.1"), Device(1
 NODES = {"n1": node("192.168.1.1", "192.168.1.2"), "n2": node("192.168.2.1")}
 
 
-def told(nodes, model=TABLE, **more):
+def differences(nodes, model=TABLE, **more):
     return [(problem["rule"], problem["severity"], problem.get("host"), problem["message"]) for problem in as_dicts(drift(model, nodes, **more))]
 
 
-def test_nothing_has_changed():
-    assert told(NODES) == []
+def test_an_unchanged_cluster_has_no_drift():
+    assert differences(NODES) == []
 
 
 @pytest.mark.parametrize("nodes, expected", [
@@ -44,47 +44,49 @@ def test_nothing_has_changed():
      [("drift_host", "error", "n2", "cannot be compared with the table: no result of device_info: unreachable, or not in that play")]),
     ({**NODES, "n2": InputError("not in the inventory")}, [("drift_host", "error", "n2", "cannot be compared with the table: not in the inventory")]),
 ])
-def test_what_has_changed(nodes, expected):
-    assert told(nodes) == expected
+def test_differences_are_reported(nodes, expected):
+    assert differences(nodes) == expected
 
 
-def test_a_server_that_no_address_finds_is_found_by_its_id():
+def test_server_ids_identify_a_server_without_matching_addresses():
     nodes = {**NODES, "n1": node("10.0.0.1", "10.0.0.2")}
-    assert told(nodes)[0] == ("drift_host", "error", None, "the table has the server 192.0.2.1, which does not match any host")
-    assert told(nodes, server_ids={"n1": "192.0.2.1"}) == [
+    assert differences(nodes)[0] == ("drift_host", "error", None, "the table has the server 192.0.2.1, which does not match any host")
+    assert differences(nodes, server_ids={"n1": "192.0.2.1"}) == [
         ("drift_address", "error", "n1", "device 0 has the address 10.0.0.1, but 192.168.1.1 in the table"),
         ("drift_address", "error", "n1", "device 1 has the address 10.0.0.2, but 192.168.1.2 in the table")]
 
 
-def test_super_pods():
+def test_super_pods_are_compared():
     model = one_group((Server("n1", "n1", (Device(0, "192.168.1.1", 37748736), Device(1, "192.168.1.2", 98369551)), super_pod_id="0"),), "1.2")
-    assert told({"n1": node("192.168.1.1", "192.168.1.2", pod=(3, 9))}, model) == [
+    assert differences({"n1": node("192.168.1.1", "192.168.1.2", pod=(3, 9))}, model) == [
         ("drift_super_device_id", "error", "n1", "device 1 has the super device id 37814273, but 98369551 in the table"),
         ("drift_super_pod", "error", "n1", "the host is in super pod 3, but in 0 in the table")]
 
 
-def test_virtual_nics_and_several_addresses_of_one_npu():
+def test_virtual_nics_and_several_addresses_of_an_npu_match():
     model = Model((Group("prefill", (Server("n1", "n1", (Device(0, "192.23.2.199"),)),)),
                    Group("decode", (Server("n1", "n1", (Device(1, "192.168.1.2,192.168.9.2"),)),)), Group("0", (Server("c", "c"),))), "1.2")
-    assert told({"n1": node("192.168.1.1", "192.168.1.2", pod=(0, 23))}, model) == []
+    assert differences({"n1": node("192.168.1.1", "192.168.1.2", pod=(0, 23))}, model) == []
 
 
-def test_an_ipv6_address_spelled_otherwise_is_the_same():
+def test_ipv6_spellings_are_equal():
     model = one_group((Server("s1", "192.0.2.1", (Device(0, "fd00:0:0::000A"), Device(1, "fd00::c"))),), "1.0")
-    assert told({"n1": node("fd00::a", "fd00::b")}, model) == [("drift_address", "error", "n1", "device 1 has the address fd00::b, but fd00::c in the table")]
+    assert differences({"n1": node("fd00::a", "fd00::b")}, model) == [
+        ("drift_address", "error", "n1", "device 1 has the address fd00::b, but fd00::c in the table")]
 
 
-def test_servers_of_version_2_0_are_found_by_the_addresses_of_any_layer():
+def test_servers_of_version_2_0_are_matched_by_addresses_of_any_layer():
     nodes = {"n%d" % server: node(*(tables.address(server, device) for device in range(2))) for server in range(2)}
-    assert told(nodes, read(tables.rank_list())) == []
+    assert differences(nodes, read(tables.rank_list())) == []
     del nodes["n0"]["devices"][1]
-    assert told({"n0": nodes["n0"]}, read(tables.rank_list())) == [
+    assert differences({"n0": nodes["n0"]}, read(tables.rank_list())) == [
         ("drift_device", "error", "n0", "the table has device 1, which the host does not have"),
         ("drift_host", "warning", None, "no host has an address of the devices in net instance rack-1: they cannot be compared")]
 
 
-def test_endpoints_are_compared_by_their_addresses_alone():
+def test_endpoints_are_compared_by_address():
     nodes = {"n0": node(tables.address(0, 0), tables.address(0, 1)), "n1": node(tables.address(1, 0))}
-    assert told(nodes, read(tables.endpoints())) == []
+    assert differences(nodes, read(tables.endpoints())) == []
     nodes["n0"] = node(tables.address(0, 0), "172.31.0.9")
-    assert told(nodes, read(tables.endpoints())) == [("drift_address", "error", None, "the endpoint 172.17.0.1 is not the address of any NPU of the hosts")]
+    assert differences(nodes, read(tables.endpoints())) == [
+        ("drift_address", "error", None, "the endpoint 172.17.0.1 is not the address of any NPU of the hosts")]

@@ -33,7 +33,7 @@ def placed(variables, rank_order="super_pod", **addresses):
     ({"7": {}, "n2": in_pod("7"), "n3": in_pod("7")}, "super_pod", ["7", "n2", "n3"]),
     ({"n1": in_pod([]), "n2": in_pod([]), "n3": in_pod(True)}, "super_pod", ["n1", "n2", "n3"]),
 ])
-def test_the_order_of_ranks(probes, rank_order, expected):
+def test_hosts_of_a_super_pod_are_adjacent(probes, rank_order, expected):
     assert placed({host: {"look": probe} for host, probe in probes.items()}, rank_order).hosts == expected
 
 
@@ -64,11 +64,11 @@ def test_busy_npus_are_named_in_the_order_of_the_hosts():
     ({"changed": False}, []),
 ])
 @pytest.mark.parametrize("name", ["look", "trust"])
-def test_hosts_that_are_not_ready(result, reasons, name):
+def test_failed_modules_make_a_host_unready(result, reasons, name):
     assert placed({"n1": {name: result}}).unready == reasons
 
 
-def test_a_host_may_have_two_reasons():
+def test_a_host_may_have_two_failures():
     assert placed({"n1": {"look": {"msg": "a"}, "trust": {"msg": "b"}}}).unready == ["n1: a", "n1: b"]
 
 
@@ -98,7 +98,7 @@ class Counted(dict):
 
 
 @pytest.mark.parametrize("pods", [1, 8, 10000])
-def test_the_work_grows_with_the_hosts_and_not_with_their_square(pods):
+def test_the_cost_grows_linearly_with_the_hosts(pods):
     def work(count):
         counted = Counted()
         counted.update((f"n{number}", counted.host(look=in_pod(number % pods), trust={"host_keys": [KEY]})) for number in range(count))
@@ -110,13 +110,13 @@ def test_the_work_grows_with_the_hosts_and_not_with_their_square(pods):
     assert work(1000) == (1000, 3000)
 
 
-def test_the_filter():
+def test_the_filter_returns_a_dictionary():
     variables = {"n1": {"look": in_pod(1)}, "n2": {"look": {"msg": "lost"}}}
     assert collective_placement(["n1", "n2", "n3"], variables, "look", "trust", {"n2": "192.0.2.2"}) == {
         "hosts": ["n1", "n2", "n3"], "addresses": ["n1", "192.0.2.2", "n3"], "known_hosts": [], "busy": [], "unready": ["n2: lost"]}
 
 
-def test_a_variable_that_cannot_be_templated():
+def test_a_variable_that_cannot_be_templated_is_an_error():
     class Broken(dict):
         def get(self, name, default=None):
             raise AnsibleError("no such filter")

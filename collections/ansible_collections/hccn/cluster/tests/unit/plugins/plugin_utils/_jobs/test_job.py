@@ -23,7 +23,7 @@ def test_defaults_of_nccl_tests() -> None:
     assert job.security_context == {"capabilities": {"add": ["IPC_LOCK"]}}
 
 
-def test_text_of_surveys() -> None:
+def test_text_values_are_converted() -> None:
     job = read({**LEAST, "replicas": "4", "sizes": {"begin": 8192, "factor": "4"}, "check": "no", "environment": {"HCCL_BUFFSIZE": 300}})
     assert (job.replicas, job.options.begin, job.options.factor, job.options.check, job.environment) == (4, "8192", 4, False, {"HCCL_BUFFSIZE": "300"})
 
@@ -51,12 +51,12 @@ def test_text_of_surveys() -> None:
     ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not passed on"),
     ({"environment": {"HCCL_IF_IP": "10.0.0.1"}}, "environment: HCCL_IF_IP would give all ranks the address of one host"),
 ])
-def test_refused(changes: "dict[str, object]", message: str) -> None:
+def test_invalid_settings_are_refused(changes: "dict[str, object]", message: str) -> None:
     with pytest.raises(InputError) as caught:
         read({**LEAST, **changes})
     assert caught.value.message == message
 
 
-def test_no_dictionary() -> None:
+def test_settings_must_be_a_dictionary() -> None:
     with pytest.raises(InputError, match="must be a dictionary of variables, not str"):
         read("image")

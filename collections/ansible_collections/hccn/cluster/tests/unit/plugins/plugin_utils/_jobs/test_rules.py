@@ -108,7 +108,7 @@ def add_mount(**mount: Any) -> Callable[[Any], None]:
     (setter("tasks", 1, "template", "spec", "nodeSelector", {"a b": "x"}), "label_key", "'a b' is not a label key"),
     (setter("tasks", 1, "template", "spec", "restartPolicy", "Sometimes"), "restart_policy", "restartPolicy Sometimes is not known"),
 ])
-def test_volcano(change: Callable[[Any], None], rule: str, message: str) -> None:
+def test_violations_of_volcano_rules_are_reported(change: Callable[[Any], None], rule: str, message: str) -> None:
     job = copy.deepcopy(VOLCANO)
     change(job["spec"])
     found = volcano_rules.problems(job)
@@ -137,14 +137,14 @@ def test_labels_of_the_job_itself() -> None:
     assert [(problem["rule"], problem["where"]) for problem in found][:2] == [("namespace", "metadata.namespace"), ("label_value", "metadata.labels.a")]
 
 
-def test_a_task_without_a_name() -> None:
+def test_a_task_without_a_name_is_reported() -> None:
     job = copy.deepcopy(VOLCANO)
     del job["spec"]["plugins"]["mpi"]
     job["spec"]["tasks"][1]["name"] = "The_workers"
     assert [problem.rule for problem in volcano_rules.problems(job)] == ["task_name", "pod_name"]
 
 
-def test_nothing_at_all() -> None:
+def test_an_empty_job_is_reported() -> None:
     assert [problem.rule for problem in volcano_rules.problems({})] == ["job_name", "namespace", "queue", "tasks"]
     assert [problem.rule for problem in mpi_rules.problems({})] == ["job_name", "namespace", "slots", "launcher", "workers", "pod_name"]
 
@@ -161,7 +161,7 @@ def test_nothing_at_all() -> None:
     (lambda spec: spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["volumes"].append({"name": "Ü"}), "volume_name",
      "'Ü' is not a valid name: it must be an RFC 1123 label"),
 ])
-def test_mpi_job(change: Callable[[Any], None], rule: str, message: str) -> None:
+def test_violations_of_mpi_operator_rules_are_reported(change: Callable[[Any], None], rule: str, message: str) -> None:
     job = copy.deepcopy(MPI)
     change(job["spec"])
     assert [(problem.rule, problem.message) for problem in mpi_rules.problems(job)] == [(rule, message)]

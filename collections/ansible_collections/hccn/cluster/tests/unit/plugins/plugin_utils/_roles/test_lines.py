@@ -42,7 +42,7 @@ def found(*problems):
     ({"masked": ["/i/host_vars/n1.yaml"]},
      "not written: Ansible reads only one of /i/host_vars/n1.yaml and this file; move /i/host_vars/n1.yaml to /i/host_vars/n1/vars.yml first"),
 ])
-def test_what_became_of_the_file(file, outcome):
+def test_the_outcome_of_the_file(file, outcome):
     assert adopted(found(), "n1", INFO, {**FILE, **file}) == (
         f"n1: 2 NPUs (A2), addresses of 1, 3 other settings, TLS disabled, /i/host_vars/n1.yml {outcome}")
 

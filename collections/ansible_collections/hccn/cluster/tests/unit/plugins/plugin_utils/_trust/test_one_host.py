@@ -9,7 +9,7 @@ GROUPS = {"all": ["n1", "n2.example.org", "npu", "a:b", "~re"], "npu": ["n1"], "
 
 
 @pytest.mark.parametrize("name", ["n1", "n2.example.org"])
-def test_a_host(name):
+def test_the_name_of_a_host_is_returned(name):
     assert one_host(name, GROUPS) == name
 
 
@@ -22,6 +22,6 @@ def test_names_that_are_not_one_host_are_refused(name):
         "%r is not the name of one host of the inventory, so nothing is done (give one host, not a group or a pattern)" % str(name))
 
 
-def test_without_an_inventory_there_is_no_host():
+def test_every_name_is_refused_without_an_inventory():
     with pytest.raises(InputError):
         one_host("n1", None)

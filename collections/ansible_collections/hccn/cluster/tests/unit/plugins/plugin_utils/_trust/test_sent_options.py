@@ -6,7 +6,7 @@ from ansible.errors import AnsibleActionFail
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import sent_options
 
 
-def test_facts_of_ansible_are_no_options():
+def test_facts_of_ansible_are_not_options():
     facts = {"hostname": "n1", "distribution": "Debian", "discovered_interpreter_python": "/usr/bin/python3", "env": {"report_path": "/x"}, "facter_os": {}}
     assert sent_options.names_of(facts) == []
     assert sent_options.names_of(None) == []
