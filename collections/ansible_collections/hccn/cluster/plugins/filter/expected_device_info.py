@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter expected_look; the logic is in plugin_utils/_plan."""
+"""Shell of the filter expected_device_info; the logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-name: expected_look
+name: expected_device_info
 short_description: Derive the expected result of device_info from the inventory
 version_added: 1.0.0
 author:
@@ -55,8 +55,8 @@ EXAMPLES = r"""
 - name: Preview the rank table of two hosts
   hccn.cluster.rank_table:
     nodes:
-      n1: "{{ addresses['n1'] | hccn.cluster.expected_look('A2') }}"
-      n2: "{{ addresses['n2'] | hccn.cluster.expected_look('A2') }}"
+      n1: "{{ addresses['n1'] | hccn.cluster.expected_device_info('A2') }}"
+      n2: "{{ addresses['n2'] | hccn.cluster.expected_device_info('A2') }}"
     path: /tmp/rank_table.json
     write: false
   vars:
@@ -83,12 +83,12 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.declared_device
 from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
-def expected_look(config: Any, product: str, **options: Any) -> dict[str, Any]:
+def expected_device_info(config: Any, product: str, **options: Any) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
         return declared_device_info(config, product, **{name: _number(name, value) for name, value in options.items() if value is not None})
     except InputError as error:
-        raise AnsibleFilterError(f"expected_look: {error.sentence()}") from None
+        raise AnsibleFilterError(f"expected_device_info: {error.sentence()}") from None
 
 
 def _number(name: str, value: Any) -> int:
@@ -104,4 +104,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
-        return guard.filters({"expected_look": expected_look})
+        return guard.filters({"expected_device_info": expected_device_info})
