@@ -50,7 +50,7 @@ VALIDATION = "ansible.builtin.validate_argument_spec"
 
 
 class CallbackModule(CallbackBase):
-    """Does nothing until a play starts with LEAST_HOSTS hosts in the inventory; a fork handler cannot be removed, so it stays active from then on."""
+    """Do nothing until a play starts with LEAST_HOSTS hosts in the inventory. A fork handler cannot be removed, so it stays active from then on."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter address_hosts; the logic is in plugin_utils/_plan."""
+"""The filter address_hosts. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def address_hosts(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"address_hosts": address_hosts})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter address_plan; the logic is in plugin_utils/_plan."""
+"""The filter address_plan. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
@@ -206,8 +206,8 @@ def address_plan(hosts: Any, subnets: Any = None, numbers: Any = None, first_num
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"address_plan": address_plan})

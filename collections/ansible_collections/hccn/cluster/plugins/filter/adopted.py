@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter adopted; the logic is in plugin_utils/_plan."""
+"""The filter adopted. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def adopted(info: Any, hccn_conf: Any) -> dict[str, Any]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"adopted": adopted})

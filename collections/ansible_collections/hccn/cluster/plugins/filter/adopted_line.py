@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter adopted_line; the logic is in plugin_utils/_roles."""
+"""The filter adopted_line. The logic is in plugin_utils/_roles."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def adopted_line(found: Mapping[str, Any], host: str, info: Mapping[str, Any], f
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"adopted_line": adopted_line})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter bring_up_verdict; the logic is in plugin_utils/_roles."""
+"""The filter bring_up_verdict. The logic is in plugin_utils/_roles."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def bring_up_verdict(host: str, probed: Any, conf_problems: Sequence[Any], diffe
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"bring_up_verdict": bring_up_verdict})

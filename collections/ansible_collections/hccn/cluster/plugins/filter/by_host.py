@@ -76,8 +76,8 @@ def by_host(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], var
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"by_host": by_host})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter collective_outcome; the logic is in plugin_utils/_collective."""
+"""The filter collective_outcome. The logic is in plugin_utils/_collective."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def collective_outcome(result: Mapping[str, Any], operation: str, hosts: int, **
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"collective_outcome": collective_outcome})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter collective_placement; the logic is in plugin_utils/_collective."""
+"""The filter collective_placement. The logic is in plugin_utils/_collective."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def collective_placement(hosts: Iterable[str], hostvars: Mapping[str, Mapping[st
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"collective_placement": collective_placement})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter datadist_calls; the logic is in plugin_utils/_datadist."""
+"""The filter datadist_calls. The logic is in plugin_utils/_datadist."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def datadist_calls(clusters: Sequence[Mapping[str, Any]], host: str, calls: Sequ
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"datadist_calls": datadist_calls})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter datadist_lines; the logic is in plugin_utils/_datadist."""
+"""The filter datadist_lines. The logic is in plugin_utils/_datadist."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"datadist_lines": ready.lines})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter diagnose; the logic is in plugin_utils/_diagnose."""
+"""The filter diagnose. The logic is in plugin_utils/_diagnose."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def diagnose(records: Mapping[str, Any] | Iterable[Mapping[str, Any]], hosts: Se
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"diagnose": diagnose})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter expected_device_info; the logic is in plugin_utils/_plan."""
+"""The filter expected_device_info. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def _number(name: str, value: Any) -> int:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"expected_device_info": expected_device_info})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter inventory_host; the logic is in plugin_utils/_trust."""
+"""The filter inventory_host. The logic is in plugin_utils/_trust."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def inventory_host(name: Any, groups: Any) -> str:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"inventory_host": inventory_host})

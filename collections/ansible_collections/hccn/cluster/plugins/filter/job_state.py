@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter job_state; the logic is in plugin_utils/_jobs."""
+"""The filter job_state. The logic is in plugin_utils/_jobs."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def job_state(pods: Mapping[str, Any], job: Mapping[str, Any], planned: Mapping[
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"job_state": job_state})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter measurable_hosts; the logic is in plugin_utils/_plan."""
+"""The filter measurable_hosts. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def measurable_hosts(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, A
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"measurable_hosts": measurable_hosts})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter measured_context; the logic is in plugin_utils/_plan."""
+"""The filter measured_context. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def measured_context(answer: Any, leaf: Any = None) -> dict[str, Any]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"measured_context": measured_context})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter mpi_job; the logic is in plugin_utils/_jobs."""
+"""The filter mpi_job. The logic is in plugin_utils/_jobs."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def mpi_job(job: Any) -> dict[str, Any]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"mpi_job": mpi_job})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter packed_plan; the logic is in module_utils/_fabric, since hosts unpack it."""
+"""The filter packed_plan. The logic is in module_utils/_fabric, since hosts unpack it."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def packed_plan(plan: Any) -> dict[str, str]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"packed_plan": packed_plan})

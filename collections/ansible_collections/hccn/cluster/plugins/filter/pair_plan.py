@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter pair_plan; the logic is in plugin_utils/_plan."""
+"""The filter pair_plan. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
@@ -182,8 +182,8 @@ def pair_plan(hosts: Any, plan: str = "quick", seed: int = 0, rails: Iterable[in
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"pair_plan": pair_plan})

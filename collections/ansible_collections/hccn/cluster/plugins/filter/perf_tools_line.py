@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter perf_tools_line; the logic is in plugin_utils/_roles."""
+"""The filter perf_tools_line. The logic is in plugin_utils/_roles."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._trust import guard
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"perf_tools_line": lines.perf_tools})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter plan_review; the logic is in plugin_utils/_plan."""
+"""The filter plan_review. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def plan_review(plan: Mapping[str, Any], **settings: Any) -> dict[str, list[str]
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"plan_review": plan_review})

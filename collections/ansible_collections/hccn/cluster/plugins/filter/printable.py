@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter printable; the logic is in module_utils/_core."""
+"""The filter printable. The logic is in module_utils/_core."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def printable(text: Any) -> str:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"printable": printable})

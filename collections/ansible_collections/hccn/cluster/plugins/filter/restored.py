@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter restored; the logic is in plugin_utils/_plan."""
+"""The filter restored. The logic is in plugin_utils/_plan."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def restored(saved: Any, settings: Sequence[Mapping[str, Any]] = (), devices: Se
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"restored": restored})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter runner_pods; the logic is in plugin_utils/_jobs."""
+"""The filter runner_pods. The logic is in plugin_utils/_jobs."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def runner_pods(given: Any) -> dict[str, Any]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"runner_pods": runner_pods})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter switch_upgrade; the logic is in plugin_utils/_clusterd."""
+"""The filter switch_upgrade. The logic is in plugin_utils/_clusterd."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def switch_upgrade(run: Any, event: str, **given: Any) -> dict[str, Any]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"switch_upgrade": switch_upgrade})

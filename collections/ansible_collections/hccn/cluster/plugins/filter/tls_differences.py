@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter tls_differences; the logic is in plugin_utils/_findings."""
+"""The filter tls_differences. The logic is in plugin_utils/_findings."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def tls_differences(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, An
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"tls_differences": tls_differences})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter tls_outcome; the logic is in plugin_utils/_roles."""
+"""The filter tls_outcome. The logic is in plugin_utils/_roles."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def tls_outcome(host: str, state: str, failed: Sequence[str], on_partial: str, p
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"tls_outcome": tls_outcome})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter tls_rollout; the logic is in plugin_utils/_roles."""
+"""The filter tls_rollout. The logic is in plugin_utils/_roles."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def tls_rollout(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]],
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"tls_rollout": tls_rollout})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shell of the filter volcano_job; the logic is in plugin_utils/_jobs."""
+"""The filter volcano_job. The logic is in plugin_utils/_jobs."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def volcano_job(job: Any) -> dict[str, Any]:
 
 
 class FilterModule:
-    """Ansible's filter plugin."""
+    """The filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Return the filters by name."""
         return guard.filters({"volcano_job": volcano_job})

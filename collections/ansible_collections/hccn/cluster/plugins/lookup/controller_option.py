@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Shell of the lookup controller_option; the logic is in plugin_utils/_trust."""
+"""The lookup controller_option. The logic is in plugin_utils/_trust."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Shell of the lookup fabric_verdicts; the logic is in plugin_utils/_diagnose."""
+"""The lookup fabric_verdicts. The logic is in plugin_utils/_diagnose."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def is_qualified(text: Any) -> bool:
 def nulls(value: Any, where: str = "") -> Iterator[Problem]:
     """Report keys with a null value, which strict readers refuse and servers drop silently."""
     if value is None:
-        yield error("null", where, f"{where} has no value", "leave the key out")
+        yield error("null", where, f"{where} has no value", "omit the key")
     pairs = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for key, one in pairs:
         yield from nulls(one, f"{where}[{key}]" if isinstance(key, int) else f"{where}.{key}" if where else str(key))
@@ -124,7 +124,7 @@ def _volumes(volumes: list[Any], where: str) -> Iterator[Problem]:
                         "host_path must begin with /")
         if source.get("type", "") not in _HOST_PATH_TYPES:
             yield error("host_path", f"{where}.volumes[{index}]", "type {!r} is not known".format(source.get("type")),
-                        "known are {}".format(", ".join(_HOST_PATH_TYPES[1:])))
+                        "valid values are {}".format(", ".join(_HOST_PATH_TYPES[1:])))
 
 
 def _container(found: Mapping[str, Any], volumes: set[Any], where: str) -> Iterator[Problem]:

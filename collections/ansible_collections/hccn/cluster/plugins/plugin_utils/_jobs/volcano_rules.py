@@ -43,7 +43,7 @@ def _job(job: Mapping[str, Any]) -> Iterator[Problem]:
         yield error("min_available", "spec.minAvailable", "minAvailable is {}, but all tasks together have {} replicas".format(spec["minAvailable"], total))
     for name, arguments in (spec.get("plugins") or {}).items():
         if name not in PLUGINS:
-            yield error("plugin", "spec.plugins." + name, f"Volcano has no plugin {name}", "known are {}".format(", ".join(PLUGINS)))
+            yield error("plugin", "spec.plugins." + name, f"Volcano has no plugin {name}", "valid values are {}".format(", ".join(PLUGINS)))
         if not isinstance(arguments, list) or not all(isinstance(one, str) for one in arguments):
             yield error("plugin", "spec.plugins." + name, f"the arguments of plugin {name} are no list of texts")
     if not is_subdomain(spec.get("queue")):
@@ -67,9 +67,9 @@ def _policies(policies: list[Any], where: str) -> Iterator[Problem]:
             yield error("policy", place, "a policy must not have exit code 0")
         for event in events:
             if event not in EVENTS:
-                yield error("policy", place, f"Volcano has no event {event}", "known are {}".format(", ".join(EVENTS)))
+                yield error("policy", place, f"Volcano has no event {event}", "valid values are {}".format(", ".join(EVENTS)))
         if one.get("action") not in ACTIONS:
-            yield error("policy", place, "Volcano has no action {}".format(one.get("action")), "known are {}".format(", ".join(ACTIONS)))
+            yield error("policy", place, "Volcano has no action {}".format(one.get("action")), "valid values are {}".format(", ".join(ACTIONS)))
         for trigger in [*events, *([code] if code is not None else [])]:
             if trigger in seen:
                 yield error("policy", place, f"{trigger} already has a policy")

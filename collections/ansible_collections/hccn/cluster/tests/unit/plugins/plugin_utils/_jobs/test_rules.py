@@ -151,8 +151,8 @@ def test_an_empty_job_is_reported() -> None:
 
 @pytest.mark.parametrize(("change", "rule", "message"), [
     (setter("slotsPerWorker", 0), "slots", "slotsPerWorker is 0"),
-    (setter("mpiImplementation", "MVAPICH"), "implementation", "MPI Operator does not know MVAPICH"),
-    (setter("runPolicy", "cleanPodPolicy", "Some"), "clean_pods", "MPI Operator does not know Some"),
+    (setter("mpiImplementation", "MVAPICH"), "implementation", "MPI Operator does not support MVAPICH"),
+    (setter("runPolicy", "cleanPodPolicy", "Some"), "clean_pods", "MPI Operator does not support Some"),
     (setter("runPolicy", "backoffLimit", -1), "negative", "backoffLimit is -1"),
     (setter("runPolicy", "schedulingPolicy", "minAvailable", 4), "min_available", "minAvailable is 4, but there are 3 pods"),
     (setter("mpiReplicaSpecs", "Launcher", "replicas", 2), "launcher", "there must be one launcher"),

@@ -68,7 +68,7 @@ def test_all_settings_appear_in_the_manifest() -> None:
 @pytest.mark.parametrize(("more", "sentence"), [
     ({"image": ""}, "image is missing"), ({"nodes": []}, "nodes is empty"), ({"nodes": ["a", "a"]}, "nodes has a duplicate"),
     ({"hosts": ["n1"]}, "hosts has 1 names for 2 nodes"), ({"hosts": ["n1", "n1"]}, "hosts has a duplicate"), ({"lifetime": 0}, "lifetime is 0"),
-    ({"state_dir": "x"}, "state_dir 'x' is not an absolute path"), ({"operation": "all_reduce"}, "unknown variable: operation"),
+    ({"state_dir": "x"}, "state_dir 'x' is not an absolute path"), ({"operation": "all_reduce"}, "unknown keys: operation"),
     ({"host_network": "maybe"}, "host_network is 'maybe', it must be true or false"),
 ])
 def test_invalid_settings_are_refused(more: dict[str, Any], sentence: str) -> None:
