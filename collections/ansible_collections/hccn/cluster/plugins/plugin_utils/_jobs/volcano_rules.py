@@ -3,7 +3,7 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Rules of Volcano's admission webhook, checked before the job is sent. Source: volcano-sh/volcano, pkg/webhooks/admission/jobs/validate.
 
-The webhook also requires that the queue exists, is open and is a leaf, which only the cluster knows.
+The webhook also requires that the queue exists, is open and is a leaf, which only the cluster can check.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def _job(job: Mapping[str, Any]) -> Iterator[Problem]:
         if name not in PLUGINS:
             yield error("plugin", "spec.plugins." + name, f"Volcano has no plugin {name}", "valid values are {}".format(", ".join(PLUGINS)))
         if not isinstance(arguments, list) or not all(isinstance(one, str) for one in arguments):
-            yield error("plugin", "spec.plugins." + name, f"the arguments of plugin {name} are no list of texts")
+            yield error("plugin", "spec.plugins." + name, f"the arguments of plugin {name} are not a list of strings")
     if not is_subdomain(spec.get("queue")):
-        yield error("queue", "spec.queue", "{!r} is no name of a queue".format(spec.get("queue")))
+        yield error("queue", "spec.queue", "{!r} is not a queue name".format(spec.get("queue")))
     yield from _policies(spec.get("policies") or [], "spec.policies")
     paths = [one.get("mountPath") for one in spec.get("volumes") or []]
     for index, path in enumerate(paths):
         if not path or path in paths[:index]:
-            yield error("job_volume", f"spec.volumes[{index}]", f"mountPath {path!r} is missing or there twice")
+            yield error("job_volume", f"spec.volumes[{index}]", f"mountPath {path!r} is missing or a duplicate")
 
 
 def _policies(policies: list[Any], where: str) -> Iterator[Problem]:

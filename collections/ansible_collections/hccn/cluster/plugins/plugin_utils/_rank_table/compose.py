@@ -44,7 +44,7 @@ class Composed:
 
 def compose(options: Options, hosts: HostVars, read_file: Callable[[str], bytes]) -> Composed:
     """Return the checked table. Raises InputError for errors that do not concern a single host."""
-    # Nearly all objects that are made here are needed until the end, so garbage collection, which visits all objects of Ansible, would free little.
+    # Garbage collection visits all objects of Ansible and would free little, since nearly all objects created here are needed until the end.
     collecting = gc.isenabled()
     gc.disable()
     try:

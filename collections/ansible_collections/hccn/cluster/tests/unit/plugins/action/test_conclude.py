@@ -1,4 +1,4 @@
-"""What the action returns; what is found is decided in plugin_utils/_findings."""
+"""The result of the action. The findings are tested in plugin_utils/_findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DOWN = {"devices": [{"id": 5, "link": "down", "errors": []}]}
 
 
 class Concludes(ActionModule):
-    """Without Ansible around it."""
+    """The action without Ansible."""
 
     def __init__(self, **options):
         self._options = {"fail_on": "slow", **options}

@@ -1,4 +1,4 @@
-"""Variables of hosts that rank tables use, and hosts of problems. The whole action is tested in tests/rank_table."""
+"""Variables of hosts for rank tables, and host names in problems. The whole action is tested in tests/integration/rank_table."""
 
 from __future__ import annotations
 

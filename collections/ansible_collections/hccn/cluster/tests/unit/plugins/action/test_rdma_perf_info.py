@@ -1,4 +1,4 @@
-"""How the wait for a run is cut into calls, each with a bound of its own."""
+"""The wait for a run is split into calls, each with its time limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RUNNING, FINISHED = {"state": "running"}, {"state": "finished", "measurements": 
 
 
 class Action(rdma_perf_info.ActionModule):
-    """With answers in place of a host, and a clock that goes on by what a call waits."""
+    """An action with prepared answers instead of a host, and a clock that advances by the wait of each call."""
 
     def __init__(self, arguments, answers):
         self._task = types.SimpleNamespace(args=arguments)

@@ -1,4 +1,4 @@
-"""What the action returns; what is wrong is decided in plugin_utils/_roles, and the whole of it runs in tests/validate."""
+"""The result of the action. The checks are tested in plugin_utils/_roles, and the whole action in tests/integration/validate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansible_collections.hccn.cluster.plugins.action.validate_job import ActionM
 
 
 class Validates(ActionModule):
-    """Without Ansible around it."""
+    """The action without Ansible."""
 
     def __init__(self, **options):
         self._options = {"hosts": "npu", "needs": [], "wants": [], "unknown": "error", **options}

@@ -129,7 +129,7 @@ def test_a_run_without_jobs_needs_no_confirmation():
 
 
 class LazyContainer(dict):
-    """Refuses to be made by its type, as the containers do in which Ansible hands variables to a filter."""
+    """A container whose type cannot be called, like the containers in which Ansible passes variables to filters."""
 
     def __init__(self, *content):
         raise TypeError("direct construction of lazy containers is not supported")
@@ -186,7 +186,7 @@ def test_a_failure_without_a_message_has_a_default():
 
 
 def test_a_file_that_could_not_be_written_after_the_switch():
-    """The job was moved. The message names it as the one at which the run stopped."""
+    """The job was moved, and the message names it as the job at which the run stopped."""
     run = switch_upgrade(switch_upgrade(planned(job("a"), job("b")), "started"), "switched")
     run = switch_upgrade(run, "failed", action="ansible.builtin.copy", result={"msg": "disk full"})
     assert (run["file"], run["refusal"]) == (state("a"), "train/a: disk full. Moved: none. Not moved: train/b.")

@@ -73,7 +73,7 @@ def test_a_host_may_have_two_failures():
 
 
 class Counted(dict):
-    """Variables of hosts that count how often they are asked for, and their values."""
+    """Variables of hosts that count how often they and their values are read."""
 
     asked = 0
     read = 0

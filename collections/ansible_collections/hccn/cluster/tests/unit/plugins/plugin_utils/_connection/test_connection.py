@@ -1,4 +1,4 @@
-"""Deadlines, ssh's keepalive, and how long a module may take; that hosts which freeze are found out, tests/fabric shows."""
+"""Deadlines, the keepalive of ssh, and time limits of modules. Frozen hosts are tested in tests/integration/check_fabric."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.hccn.cluster.plugins.plugin_utils._connection.keepalive
 
 
 class Connection:
-    """What the plugins of Ansible have of it."""
+    """The parts of a connection that the plugins of Ansible have."""
 
     def __init__(self, transport="ssh", **options):
         self.transport = transport
@@ -70,7 +70,7 @@ def raise_outer(_number, _frame):
 
 @pytest.mark.parametrize("outer, inner", [(0.2, 60), (0.6, 0.2)])
 def test_an_existing_timer_continues(outer, inner):
-    """The keyword ``timeout`` of a task has the same signal."""
+    """The keyword ``timeout`` of a task uses the same signal."""
     before = signal.signal(signal.SIGALRM, raise_outer)
     signal.setitimer(signal.ITIMER_REAL, outer)
     try:
@@ -87,7 +87,7 @@ def test_an_existing_timer_continues(outer, inner):
 
 
 def test_the_keepalive_follows_the_arguments_of_the_user():
-    """ssh takes the first value of an option."""
+    """ssh uses the first value of an option."""
     connection = Connection(ssh_extra_args="-o ServerAliveInterval=60")
     keep_alive(connection)
     keep_alive(connection)
@@ -96,7 +96,7 @@ def test_the_keepalive_follows_the_arguments_of_the_user():
 
 
 def test_connections_with_keepalive_have_a_separate_control_path():
-    """One that was opened before has no keepalive. Hosts, ports and users differ; a path of the user's stays."""
+    """A connection that was opened before has no keepalive. Hosts, ports and users differ; a path that the user has set is kept."""
     paths = set()
     for options in ({}, {}, {"host": "n2"}, {"port": 22}, {"remote_user": "admin"}):
         connection = Connection(**options)

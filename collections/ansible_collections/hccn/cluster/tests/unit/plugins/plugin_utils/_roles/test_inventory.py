@@ -1,4 +1,4 @@
-"""Hosts of a pattern, and the sentence where there are none."""
+"""Hosts of a pattern, and the message if there are none."""
 
 from __future__ import annotations
 

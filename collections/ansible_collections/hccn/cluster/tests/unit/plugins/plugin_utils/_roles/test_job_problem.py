@@ -1,4 +1,4 @@
-"""How problems of a job are worded and bounded."""
+"""Wording and limits of the problems of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job needs on the controller."""
+"""Requirements of a job on the controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and values of variables, as they are written."""
+"""Names and untemplated values of variables."""
 
 from __future__ import annotations
 
