@@ -65,12 +65,12 @@ class Run:
         return [_title(job) for job in self.plan]
 
     @property
-    def word(self) -> str:
+    def past_tense(self) -> str:
         return "moved" if self.direction == FAILOVER else "moved back"
 
     @property
     def summary(self) -> str:
-        return "".join([f"{self.direction} of leaf {self.leaf}: {len(self.plan)} jobs {'would be ' if self.check_mode else ''}{self.word}",
+        return "".join([f"{self.direction} of leaf {self.leaf}: {len(self.plan)} jobs {'would be ' if self.check_mode else ''}{self.past_tense}",
                         f": {', '.join(self.titles)}" if self.plan else "",
                         f". Ended meanwhile: {', '.join(job['name'] for job in self.ended)}" if self.ended else ""])
 
@@ -154,18 +154,18 @@ def compared(run: Run, text: Any) -> Run:
     except InputError:
         pass
     return replace(run, refusal=f"{run.path} has changed since this run read it: another run is switching jobs of this leaf. "
-                                f"{run.word.capitalize()} by this run: {', '.join(run.titles[:run.begun]) or 'none'}. "
+                                f"{run.past_tense.capitalize()} by this run: {', '.join(run.titles[:run.begun]) or 'none'}. "
                                 "Wait until the other run has ended, then start this run again.")
 
 
-def _kept(run: Run) -> Run:
+def _with_saved_file(run: Run) -> Run:
     """Return the run with its file as known, since the role writes it after the event."""
     return replace(run, known=run.file)
 
 
 def started(run: Run) -> Run:
     """The next job is about to be switched."""
-    return _kept(replace(run, pending=run.plan[run.begun], begun=run.begun + 1))
+    return _with_saved_file(replace(run, pending=run.plan[run.begun], begun=run.begun + 1))
 
 
 def switched(run: Run) -> Run:
@@ -173,15 +173,15 @@ def switched(run: Run) -> Run:
     moved = {key: job for key, job in run.moved.items() if key != run.current["job_id"]}
     if run.direction == FAILOVER:
         moved[run.current["job_id"]] = run.current
-    return _kept(replace(run, moved=moved, pending=None))
+    return _with_saved_file(replace(run, moved=moved, pending=None))
 
 
 def failed(run: Run, action: str, result: Mapping[str, Any]) -> Run:
     """A task failed. The job stays pending unless its switch certainly did not begin, because another task failed or the module reports so."""
     may_have_begun = action == SWITCH_ACTION and "error" not in result and result.get("status", "unknown") in MAY_HAVE_BEGUN
-    refusal = (f"{_title(run.current)}: {result.get('msg', 'failed')}. {run.word.capitalize()}: {', '.join(run.titles[:run.begun - 1]) or 'none'}. "
-               f"Not {run.word}: {', '.join(run.titles[run.begun:]) or 'none'}.")
-    return _kept(replace(run, pending=run.current if may_have_begun else None, refusal=refusal))
+    refusal = (f"{_title(run.current)}: {result.get('msg', 'failed')}. {run.past_tense.capitalize()}: {', '.join(run.titles[:run.begun - 1]) or 'none'}. "
+               f"Not {run.past_tense}: {', '.join(run.titles[run.begun:]) or 'none'}.")
+    return _with_saved_file(replace(run, pending=run.current if may_have_begun else None, refusal=refusal))
 
 
 EVENTS: Mapping[str, Callable[..., Run]] = {function.__name__: function for function in (opened, planned, checked, compared, started, switched, failed)}

@@ -15,7 +15,7 @@ SKIPPED, UNREADY, BUSY, PLANNED, MEASURED = "skipped", "unready", "busy", "plann
 """States."""
 
 _TOOL_MISSING = "tool_missing"
-_PARTS_OF_A_SEARCH = ("all", "bisection")
+_GROUPS_WITHOUT_LINE = ("all", "bisection")
 """Groups without a separate line: all hosts, and the groups of the search for slow hosts."""
 
 
@@ -89,7 +89,7 @@ def _lines(result: Mapping[str, Any], run: Run, records: Sequence[Mapping[str, A
         return f"{run.operation} would be run over {run.hosts} hosts."
     try:
         measured = _measured(run.operation, record)
-        more = [_group(one) for one in records if one.get("status") == "ok" and _name(one) not in _PARTS_OF_A_SEARCH] + _slow(result, run)
+        more = [_group(one) for one in records if one.get("status") == "ok" and _name(one) not in _GROUPS_WITHOUT_LINE] + _slow(result, run)
     except (AttributeError, LookupError, TypeError, ValueError):
         raise InputError("the result of the collective cannot be read: a record does not have the format of hccl_perf and nccl_perf") from None
     return [measured, *more] if more else measured

@@ -84,11 +84,12 @@ def _from_results(options: Options, hosts: HostVars) -> assemble.Assembly:
         results = {host: hosts.result(host, options["register_name"]) for host in options["hosts"]}
     elif options["hosts"] is not None:
         results = {host: results.get(host) for host in options["hosts"]}
-    table_options = assemble.TableOptions(options["format"], options["version"], options["devices"], _words(options["host_devices"]), options["levels"])
+    table_options = assemble.TableOptions(options["format"], options["version"], options["devices"], _strings_by_host(options["host_devices"]),
+                                          options["levels"])
     return assemble.assemble(results, lambda host: hosts.addresses(host, options), table_options, expand)
 
 
-def _words(by_host: Mapping[str, Any]) -> dict[str, list[str]]:
+def _strings_by_host(by_host: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the option ``host_devices`` with lists of strings. A value that is not a list is its only element."""
     return {host: [str(word) for word in (words if isinstance(words, (list, tuple)) else [words])] for host, words in by_host.items()}
 
@@ -105,7 +106,7 @@ def _from_tables(options: Options, hosts: HostVars, read_file: Callable[[str], b
     """Return groups, version, product and problems of tables that are merged or converted to another format."""
     sources = [_source(number, table, read_file) for number, table in enumerate(options["tables"], 1)]
     version = table_merge.version_for(options["format"], options["version"], sources)
-    per_host = _words(options["host_devices"])
+    per_host = _strings_by_host(options["host_devices"])
     groups = table_merge.selected(table_merge.merged(sources, options["format"], version), options["hosts"],
                                   lambda host, present: expand(per_host.get(host) or options["devices"], present))
     groups = tuple(group._replace(servers=tuple(_renamed(server, options) for server in group.servers)) for group in groups)

@@ -25,7 +25,7 @@ Foreign = dict[str, Counter[str]]
 """By answering host: the names in which it sent records, with the number of records."""
 
 
-def objection(record: Mapping[str, Any], host: str) -> str | None:
+def foreign_owner(record: Mapping[str, Any], host: str) -> str | None:
     """Return the owner of a record (``the controller``, ``n3``) that ``host`` must not send; None if ``host`` may send it."""
     if record.get("kind") in CONTROLLER_KINDS or of_conclusion(record) or (record.get("kind") == "finding" and not _is_own_finding(record)):
         return "the controller"
@@ -44,11 +44,11 @@ def measured_by(host: str, result: Mapping[str, Any], foreign: Foreign) -> Mappi
     records = result.get("measurements")
     if not isinstance(records, (list, tuple)):
         return result
-    objections = [_of_pair(record, host) for record in records]
-    if not any(objections):
+    owners = [_foreign_owner_of_measurement(record, host) for record in records]
+    if not any(owners):
         return result
-    foreign.setdefault(host, Counter()).update(filter(None, objections))
-    return {**result, "measurements": [record for record, objected in zip(records, objections) if not objected]}
+    foreign.setdefault(host, Counter()).update(filter(None, owners))
+    return {**result, "measurements": [record for record, owner in zip(records, owners) if not owner]}
 
 
 def sentences(foreign: Mapping[str, Mapping[str, int]]) -> list[str]:
@@ -70,11 +70,11 @@ def _shortened(names: list[str]) -> Iterable[str]:
     return [*names[:3], *(["..."] if len(names) > 3 else [])]
 
 
-def _of_pair(record: Any, host: str) -> str | None:
+def _foreign_owner_of_measurement(record: Any, host: str) -> str | None:
     if not isinstance(record, Mapping):
         return "nobody"
-    objected = objection(record, host)
-    if objected is None and record.get("kind") in ("rdma", "matrix"):
+    owner = foreign_owner(record, host)
+    if owner is None and record.get("kind") in ("rdma", "matrix"):
         source = record.get("source")
         return None if isinstance(source, Mapping) and source.get("host") == host else "nobody"
-    return objected
+    return owner

@@ -22,7 +22,7 @@ def rdma(host, target="n2", status="ok", name="r/1/forward/0", **more):
     ({"kind": "finding", "samples": [{"cause": "collective_slow"}, {"cause": "failed_host", "hosts": ["n3"]}]}, "the controller"),
     ({"kind": "rdma", "source": {"host": ["n3"]}}, "['n3']"), ({"kind": "ping", "source": "n3"}, None)])
 def test_the_owner_of_a_record(record, expected):
-    assert provenance.objection(record, "n1") == expected
+    assert provenance.foreign_owner(record, "n1") == expected
 
 
 def test_a_host_may_return_only_its_own_measurements():
