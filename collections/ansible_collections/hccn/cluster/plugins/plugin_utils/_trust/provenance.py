@@ -72,9 +72,9 @@ def _shortened(names: list[str]) -> Iterable[str]:
 
 def _foreign_owner_of_measurement(record: Any, host: str) -> str | None:
     if not isinstance(record, Mapping):
-        return "nobody"
+        return "no host"
     owner = foreign_owner(record, host)
     if owner is None and record.get("kind") in ("rdma", "matrix"):
         source = record.get("source")
-        return None if isinstance(source, Mapping) and source.get("host") == host else "nobody"
+        return None if isinstance(source, Mapping) and source.get("host") == host else "no host"
     return owner

@@ -30,9 +30,9 @@ def test_a_host_may_return_only_its_own_measurements():
     own, row = rdma("n1"), {"kind": "matrix", "source": {"host": "n1", "device": 1}}
     result = {"state": "finished", "measurements": [own, rdma("n3", status="failed"), row, {"kind": "rdma"}, "odd", {"kind": "verdict"}, rdma("n3")]}
     assert provenance.measured_by("n1", result, foreign) == {"state": "finished", "measurements": [own, row]}
-    assert foreign == {"n1": {"n3": 2, "nobody": 2, "the controller": 1}}
+    assert foreign == {"n1": {"n3": 2, "no host": 2, "the controller": 1}}
     assert provenance.sentences(foreign) == [
-        "n1 returned 5 records in the name of n3, nobody, the controller. They are not used: a host may return only its own measurements."]
+        "n1 returned 5 records in the name of n3, no host, the controller. They are not used: a host may return only its own measurements."]
 
 
 def test_conclusions_of_hosts_are_dropped():
