@@ -149,7 +149,7 @@ def test_switch_upgrade_there_and_back(site: Site) -> None:
 
     code, said = site.upgrade()
     assert code != 0
-    assert "look at the job, then set switch_upgrade_pending to done or not_done" in said
+    assert "check the job, then set switch_upgrade_pending to done or not_done" in said
     assert site.switched() == []
 
     code, said = site.upgrade(switch_upgrade_pending="done")
@@ -226,7 +226,8 @@ def test_switch_upgrade_stops_where_another_run_has_begun(site: Site) -> None:
     site.api.answer = meanwhile  # type: ignore[method-assign]
     code, said = site.upgrade()
     assert code != 0
-    assert f"{path} was changed since this run read it: another run switches jobs of this leaf. Moved by this one: none. Let the other run end" in said
+    assert (f"{path} has changed since this run read it: another run is switching jobs of this leaf. Moved by this run: none. "
+            "Wait until the other run has ended") in said
     assert (site.switched(), site.state) == ([], others)
 
 

@@ -204,7 +204,7 @@ def test_the_table_is_checked(clusterd: Start) -> None:
     assert result["failed"] is True
     assert result["msg"].startswith("the rank table has problems: ")
     assert [(problem["reader"], problem["message"]) for problem in result["problems"]] == [
-        ("mindie_motor", "server_ip '10.1.0.9' is also that of server_group_list[1].server_list[0]")]
+        ("mindie_motor", "server_ip '10.1.0.9' is also used by server_group_list[1].server_list[0]")]
     assert result["rank_table"] == json.loads(FIRST)
 
 

@@ -230,7 +230,7 @@ def test_npus_at_work_are_left_alone(demo: tuple[Path, subprocess.CompletedProce
     assert collective.returncode == 2
     assert screen(collective) == [
         "Result: busy. 4 hosts: 4 good.",
-        "unknown cluster: all_reduce: not run, NPUs are at work: npu2 npu 6 (pid 4711) -> "
+        "unknown cluster: all_reduce: not run, NPUs are at work: npu2 NPU 6 (pid 4711) -> "
         "When the job has ended: ansible-playbook hccn.cluster.check_collective",
         "Report: PATH"]
     assert fabric.returncode == 0, fabric.stdout

@@ -18,7 +18,7 @@ OPTIONAL = ("elsewhere", "other")
 """What a row of the table has only where there is something to it."""
 JUDGED = ("exit", "recap", "state", "history", *OPTIONAL)
 KEYS = {*JUDGED, "says", "warns", "again", "open", "chosen", "absent", "unfilled"}
-WARNING = "hccn.cluster.results keeps nothing more of this run"
+WARNING = "hccn.cluster.results stores nothing more of this run"
 """What the callback says, once, when the history cannot be written."""
 
 

@@ -40,7 +40,7 @@ class ActionModule(ControllerAction):
         _validation, options = self.validate_argument_spec(ARGUMENTS)
         plan = options["plan"]
         if not is_plan(plan):
-            raise AnsibleActionFail("fabric_plan: plan is no pair plan, make it with the filter hccn.cluster.pair_plan")
+            raise AnsibleActionFail("fabric_plan: plan is not a pair plan: create it with the filter hccn.cluster.pair_plan")
         try:
             found = plan_record(options["run_id"], plan, options["hosts"], options["left_out"], options["text"], options["second_look_of"])
         except InputError as error:

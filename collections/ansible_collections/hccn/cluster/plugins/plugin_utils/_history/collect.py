@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.words import beginning
-from .._trust.provenance import objection
+from .._trust.provenance import foreign_owner
 from .format import DROPPED, KEPT_SCHEMAS, line
 from .redact import MOST_RESULT, Bounds, NotKept, Redactor
 
@@ -25,12 +25,12 @@ def records(result: Mapping[str, Any], host: str, by_controller: bool = False) -
     A record without ``source.host`` and ``hosts`` gets ``source.host``. Only records about ``host`` itself are returned, unless an action of the collection
     made them on the controller (``by_controller``).
     """
-    return [_with_host(entry, host) for entry in _records(result) if by_controller or objection(entry, host) is None]
+    return [_with_host(entry, host) for entry in _records(result) if by_controller or foreign_owner(entry, host) is None]
 
 
 def foreign(result: Mapping[str, Any], host: str) -> Counter[str]:
     """Return the number of rejected records that ``host`` sent in the name of other hosts, by that name."""
-    return Counter(filter(None, (objection(entry, host) for entry in _records(result))))
+    return Counter(filter(None, (foreign_owner(entry, host) for entry in _records(result))))
 
 
 def _records(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -61,7 +61,7 @@ def ran(monkeypatch, *answers, **more):
 def test_lines_until_it_is_over(monkeypatch):
     action, result = ran(monkeypatch, told(None), told(fabric(3)), told(fabric(9)), told(fabric(12, True), "finished", False))
     assert action.said == ["round 2 of 3, 3 of 12 pairs done, 0 failed, about 18 s left", "round 2 of 3, 9 of 12 pairs done, 0 failed, about 2 s left",
-                           "12 of 12 pairs done, 0 failed, over"]
+                           "12 of 12 pairs done, 0 failed, finished"]
     assert (result["state"], result["lines"], result["msg"], result["reporter"], result["changed"]) == (
         "over", action.said, action.said[-1], "n1", False)
     assert result["progress"]["pairs_done"] == 12
@@ -87,19 +87,19 @@ def test_a_slow_reporter_has_longer(monkeypatch):
 
 
 @pytest.mark.parametrize("answers, reason", [
-    ([AnsibleConnectionFailure("no route to host")], "it cannot be asked: no route to host"),
+    ([AnsibleConnectionFailure("no route to host")], "it cannot be polled: no route to host"),
     ([{"failed": True, "msg": "Permission denied"}], "Permission denied"),
     ([{"failed": True, "module_stderr": "sudo: no\n"}], "sudo: no"),
-    ([told(None, "unknown", False)], "it has no such run"),
+    ([told(None, "unknown", False)], "it does not know this run"),
     ([told(fabric(5), "failed", False, error={"message": "the runner ended in mid-run: 2 of 6 pairs are in the journal"})],
      "the runner ended in mid-run: 2 of 6 pairs are in the journal"),
-    ([told(fabric(5), "finished", False)], "its runner is gone, and others were still at work"),
+    ([told(fabric(5), "finished", False)], "its runner ended while other hosts were still measuring"),
     ([told(fabric(5, age=44.0))], "its runner has written nothing for 44 s"),
-    ([told(None), told(None), told(None), told(None)], "nobody has told it anything"),
+    ([told(None), told(None), told(None), told(None)], "no host has reported to it"),
 ])
 def test_a_reporter_that_is_lost(monkeypatch, answers, reason):
     action, result = ran(monkeypatch, *answers)
-    assert (result["state"], action.said) == ("lost", ["n1 does not tell how far the run is: " + reason])
+    assert (result["state"], action.said) == ("lost", ["n1 cannot report the progress of the run: " + reason])
     assert action.answers == []
     assert "failed" not in result
 
@@ -112,7 +112,7 @@ def test_names_that_hosts_chose_are_shown_as_they_are_and_bounded(monkeypatch):
     action, result = ran(monkeypatch, told({**fabric(3), "slowest": ESC, "silent": silent, "hosts_silent": 104}), told(fabric(12, True), "finished", False))
     assert action.said[0] == (
         "round 2 of 3, 3 of 12 pairs done, 0 failed, slowest 5 Gbit/s?[2J (n3? npu 1? to ?31m" + "x" * 57 + "...), about 18 s left; "
-        "no word from n4?]0;title?, n5??, ['n6'], " + "y" * 61 + "..., z, z, z, z and 96 more")
+        "no report from n4?]0;title?, n5??, ['n6'], " + "y" * 61 + "..., z, z, z, z and 96 more")
     assert result["lines"] == action.said
 
 
@@ -128,14 +128,14 @@ def test_what_is_no_progress_loses_the_reporter_and_not_the_run(monkeypatch, sai
 
 def test_why_a_reporter_is_lost_is_one_printable_line(monkeypatch):
     action, _result = ran(monkeypatch, {"failed": True, "msg": "\x1b[2Jno\nsuch \u202efile"})
-    assert action.said == ["n1 does not tell how far the run is: ?[2Jno?such ?file"]
+    assert action.said == ["n1 cannot report the progress of the run: ?[2Jno?such ?file"]
     action, result = ran(monkeypatch, told(fabric(5), "failed", False, error={"message": "\x1b[31m"}))
-    assert (action.said, result["msg"]) == (["n1 does not tell how far the run is: ?[31m"], "n1 does not tell how far the run is: ?[31m")
+    assert (action.said, result["msg"]) == (["n1 cannot report the progress of the run: ?[31m"], "n1 cannot report the progress of the run: ?[31m")
 
 
 def test_a_run_that_takes_longer_than_the_task(monkeypatch):
     action, result = ran(monkeypatch, told(fabric(5)), options={"timeout": 0.0})
-    assert (result["state"], action.said) == ("timeout", ["not over after 0 s: round 2 of 3, 5 of 12 pairs done, 0 failed, about 8 s left"])
+    assert (result["state"], action.said) == ("timeout", ["not finished after 0 s: round 2 of 3, 5 of 12 pairs done, 0 failed, about 8 s left"])
 
 
 def test_check_mode_asks_nobody(monkeypatch):

@@ -119,7 +119,7 @@ def test_two_failed_tasks_of_a_host_are_two() -> None:
 
 def test_a_conflict_that_the_rank_table_finds_too_is_one() -> None:
     probe = npu("address_conflict", "they have 10.0.0.1", ("n1", 0), ("n3", 2), stage="bring_up")
-    table = npu("address_conflict", "the address 10.0.0.1 is also that of n1 NPU 0", ("n3", 2), stage="rank_table")
+    table = npu("address_conflict", "the address 10.0.0.1 is also used by n1 NPU 0", ("n3", 2), stage="rank_table")
     found = merged([table, probe])
     assert told(found) == [("address_conflict", "n1 NPU 0, n3 NPU 2")]
     assert found[0].hosts == ("n1", "n3")

@@ -89,6 +89,6 @@ def test_a_module_without_a_result_is_named_where_the_task_went_on():
 
 
 def test_a_collective_that_was_not_run_for_busy_npus():
-    outcome = {"check_collective_outcome": {"state": "busy", "lines": ["all_reduce: not run, NPUs are at work: n2 npu 6 (pid 4711)"]}}
+    outcome = {"check_collective_outcome": {"state": "busy", "lines": ["all_reduce: not run, NPUs are at work: n2 NPU 6 (pid 4711)"]}}
     assert [line(one) for one in of(n1=outcome, n2=outcome).findings] == [
-        "unknown cluster: all_reduce: not run, NPUs are at work: n2 npu 6 (pid 4711) -> When the job has ended: ansible-playbook hccn.cluster.check_collective"]
+        "unknown cluster: all_reduce: not run, NPUs are at work: n2 NPU 6 (pid 4711) -> When the job has ended: ansible-playbook hccn.cluster.check_collective"]

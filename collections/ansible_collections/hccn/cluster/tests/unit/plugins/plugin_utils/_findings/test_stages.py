@@ -52,13 +52,13 @@ def test_validation() -> None:
 def test_problems_of_a_rank_table_name_hosts_and_npus() -> None:
     problems = [
         {"rule": "device_ip_unique", "severity": "error", "host": "npu3", "device": 2, "where": "server_list[2].device[2].device_ip", "error_code": "EI0014",
-         "message": "the address 10.0.0.1 is also that of npu1 NPU 0"},
+         "message": "the address 10.0.0.1 is also used by npu1 NPU 0"},
         {"rule": "node", "severity": "error", "host": "npu2", "device": 0, "message": "no address: set one"},
         {"rule": "node", "severity": "error", "host": "npu2", "device": 1, "message": "no address: set one"},
         {"rule": "reader_access", "severity": "warning", "host": "npu2", "message": "uid 1000 may not read it", "hint": "give the file to that user"},
         {"rule": "device_ip_unique", "severity": "error", "message": "7 more problems of the rule device_ip_unique"}]
     found = of_rank_table({"failed": True, "msg": "the rank table is not written", "problems": problems})
-    assert told(found) == ["address_conflict failed npu npu3 NPU 2: the address 10.0.0.1 is also that of npu1 NPU 0",
+    assert told(found) == ["address_conflict failed npu npu3 NPU 2: the address 10.0.0.1 is also used by npu1 NPU 0",
                            "rank_table_problem failed npu npu2 NPUs 0-1: no address: set one",
                            "rank_table_problem note host npu2: uid 1000 may not read it",
                            "rank_table_problem failed cluster cluster: 7 more problems of the rule device_ip_unique"]
