@@ -69,7 +69,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(verdicts), C(hosts), C(components), C(coverage), C(power), C(regressions) and C(problems), as
+    - A dictionary with C(verdicts), C(hosts), C(components), C(coverage), C(detection_limit), C(regressions) and C(problems), as
       M(hccn.cluster.fabric_verdict) returns them.
   type: dict
 """

@@ -74,7 +74,7 @@ options:
     type: list
     elements: str
     default: []
-  second_look_of:
+  confirmation_of:
     description:
       - Name of the run of which this one measures again what is open. What that run covered is told by its own plan.
     type: str

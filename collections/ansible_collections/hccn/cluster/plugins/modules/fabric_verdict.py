@@ -26,12 +26,12 @@ description:
   - A bad measurement between two NPUs that are both cleared lies at the path between their leaves, where nearly all measurements between these are
     bad; at the links of one leaf, where that holds for nearly all other leaves; at one direction of an NPU; or at what comes and goes.
     What was measured again with another source port or number of queue pairs tells a path from a place where packets are hashed to. A pair that was slow
-    once, and good when it was measured again as before, is told in RV(power) and nobody is blamed.
+    once, and good when it was measured again as before, is told in RV(detection_limit) and nobody is blamed.
   - An answer or a record that cannot be understood is dropped, and so is a record of another host than the one that returned it, or of a pair that O(plan)
     does not have. Each is a problem of its host, in RV(problems), and costs no other host its verdict.
   - The source of a pair alone reports it. A bandwidth above the line rate is no measurement. What a single host reports, and the other hosts contradict, does
     not tell what is normal. Such values are dropped, and their host is not good.
-  - The gates are set so that one run in a thousand names something without cause. RV(power) tells how small a drop the run would have seen.
+  - The gates are set so that one run in a thousand names something without cause. RV(detection_limit) tells how small a drop the run would have seen.
 extends_documentation_fragment:
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info
@@ -51,7 +51,7 @@ options:
   register_name:
     description:
       - The variable under which the play registered the results. Give its name, not its value. It is read from the variables of O(hosts).
-      - Of several names the first is that of the run, the others those of second looks, whose measurements are taken with it.
+      - Of several names the first is that of the run, the others those of confirmation runs, whose measurements are taken with it.
       - Either this or O(nodes).
     type: list
     elements: str
@@ -82,14 +82,14 @@ options:
     type: dict
   further_rounds:
     description:
-      - Rounds that were measured after those of O(plan). C(plan.rounds) of RV(second_look).
+      - Rounds that were measured after those of O(plan). C(plan.rounds) of RV(confirmation).
     type: list
     elements: list
     default: []
-  second_look:
+  confirmation:
     description:
-      - Whether to return RV(second_look) where the measurements leave something open. Then the task keeps no records and does not fail, so that the
-        verdict that counts is the one after the second look.
+      - Whether to return RV(confirmation) where the measurements leave something open. Then the task keeps no records and does not fail, so that the
+        verdict that counts is the one after the confirmation run.
     type: bool
     default: false
   baseline:
@@ -255,7 +255,7 @@ components:
       hosts: [n9, n10, n17, n18]
       message: "path L3-L5: 32 of its pairs are slow, 20 % below normal"
       evidence: ["n9 npu 0 to n17 npu 0: 155.9 Gbit/s, normal is 195.1"]
-power:
+detection_limit:
   description:
     - What the run could have seen. C(smallest_drop_percent) by C(npu), C(pair) and C(path), C(spread_percent) of a measurement, C(samples) of an NPU,
       what it was C(blind) to, and all of it as C(text). Empty where nothing was measured. Without C(smallest_drop_percent) and C(spread_percent) where it is
@@ -274,19 +274,19 @@ regressions:
   type: list
   elements: dict
   sample: [{host: n3, device: 5, before: 196.1, now: 181.4, unit: Gbit/s, drop_percent: 7.5}]
-second_look:
+confirmation:
   description:
     - What is to be measured to settle what is open. C(rounds) and C(pairs), their numbers, C(text), what and why in a sentence, and C(plan), to be given
       to M(hccn.cluster.rdma_perf) under another run_id.
     - NPUs without a good pair meet proven good ones. A bad pair between good NPUs is measured again, by another way through the fabric and as it was, and so
       are both of its ends with others.
     - Hosts that returned nothing are left alone.
-  returned: with O(second_look), where something is open
+  returned: with O(confirmation), where something is open
   type: dict
   sample:
     rounds: 1
     pairs: 1
-    text: "A second look, 1 pairs of NPUs over 2 hosts in 1 more round: 1 NPU has not met a proven good one."
+    text: "Confirmation run of 1 pair of NPUs over 2 hosts in 1 more round: 1 NPU was not measured with a proven good one."
     plan: {plan: pairs, rounds: [], hosts: {}, topology: {}}
 problems:
   description:

@@ -72,7 +72,7 @@ class Diagnosis:
     def as_dict(self) -> dict[str, Any]:
         """Return the diagnosis as the action and the filter return it."""
         return {"verdicts": [verdict.as_dict() for verdict in self.verdicts], "hosts": self.by_class(), "components": self.components,
-                "coverage": self.coverage, "power": self.detection_limit, "regressions": self.regressions, "problems": as_dicts(self.problems)}
+                "coverage": self.coverage, "detection_limit": self.detection_limit, "regressions": self.regressions, "problems": as_dicts(self.problems)}
 
     def fabric(self) -> list[dict[str, Any]]:
         """Return the components that belong to no single host."""

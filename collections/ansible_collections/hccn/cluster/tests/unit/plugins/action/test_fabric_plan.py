@@ -17,7 +17,7 @@ class Keeps(ActionModule):
     """Without Ansible around it."""
 
     def __init__(self, **options):
-        self._options = {"run_id": "r1", "plan": PLAN, "hosts": [], "left_out": [], "text": [], "second_look_of": None, **options}
+        self._options = {"run_id": "r1", "plan": PLAN, "hosts": [], "left_out": [], "text": [], "confirmation_of": None, **options}
         self._display = self
         self.shown = []
 

@@ -19,7 +19,8 @@ def test_what_is_returned():
     moments = {entry.pop("started_at") for entry in result["measurements"]}
     assert len(moments) == 1
     assert result == {
-        "changed": False, "run_id": "r1", "coverage": {"hosts": 2}, "components": [rail, npu], "power": {"samples": 2}, "regressions": [], "problems": [],
+        "changed": False, "run_id": "r1", "coverage": {"hosts": 2}, "components": [rail, npu], "detection_limit": {"samples": 2}, "regressions": [],
+        "problems": [],
         "verdicts": [{"host": "n1", "class": "good", "message": "fine", "evidence": []},
                      {"host": "n2", "class": "slow", "message": "npu 3 is slow with n1", "evidence": ["x"]}],
         "hosts": {"good": ["n1"], "slow": ["n2"], "failed": [], "busy": [], "unreachable": [], "not_measured": []},
@@ -80,7 +81,7 @@ def test_a_variable_that_cannot_be_read():
     assert found == {"n1": "the variable rdma cannot be read: undefined", "n2": {"state": "finished"}}
 
 
-def test_measurements_of_a_second_look_go_with_those_of_the_first():
+def test_measurements_of_a_confirmation_run_go_with_those_of_the_first():
     options = {"nodes": None, "hosts": ["n1", "n2", "n3"], "register_name": ["first", "second"], "start_register_name": []}
     hostvars = {"n1": {"first": {"state": "finished", "measurements": [1]}, "second": {"measurements": [2]}},
                 "n2": {"first": {"state": "finished", "measurements": [3]}, "second": {"skipped": True}},
@@ -89,7 +90,7 @@ def test_measurements_of_a_second_look_go_with_those_of_the_first():
         "n1": {"state": "finished", "measurements": [1, 2]}, "n2": {"state": "finished", "measurements": [3]}, "n3": None}
 
 
-def test_a_second_look_that_met_another_run_accuses_nobody():
+def test_a_confirmation_run_that_met_another_run_accuses_nobody():
     """The other run's listener answers the partners of n2; n2 itself says that it was in use."""
     pair = {"kind": "rdma", "status": "failed", "source": {"host": "n1"}, "target": {"host": "n2"}, "error": {"code": "wrong_run"}}
     good = {**pair, "status": "ok", "target": {"host": "n3"}}

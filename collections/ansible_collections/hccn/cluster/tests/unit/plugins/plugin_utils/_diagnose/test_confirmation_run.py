@@ -52,7 +52,7 @@ def test_a_host_between_two_bad_ones():
     assert only["id"] == "p0009"
     told = further.as_dict(quick)
     assert (told["rounds"], told["pairs"]) == (1, 1)
-    assert told["text"] == "A second look, 1 pairs of NPUs over 2 hosts in 1 more round: 1 NPU has not met a proven good one."
+    assert told["text"] == "Confirmation run of 1 pair of NPUs over 2 hosts in 1 more round: 1 NPU was not measured with a proven good one."
     assert set(told["plan"]["hosts"]) == set(told["plan"]["topology"]) == ends
     assert [pair.id for pair in parse_plan(told["plan"], "c", "r2").pairs] == ["p0009"]
     whole = extended(quick, told["plan"]["rounds"])
@@ -69,7 +69,7 @@ def test_a_bad_pair_between_good_hosts_is_measured_again_and_with_others():
     assert met(further)[-1] == ["ab"]
     others = [pair for one in met(further)[1:-1] for pair in one]
     assert len(others) == 2 and all(len(set(pair) & {"a", "b"}) == 1 for pair in others)
-    assert "1 bad pair lies between good NPUs." in further.as_dict(PLAN)["text"]
+    assert "1 bad pair is between good NPUs." in further.as_dict(PLAN)["text"]
     whole = extended(PLAN, further.rounds)
     (component,) = diagnose(NAMES, results(whole, slow=["ab"]), plan=whole).components
     assert (component["kind"], component["name"], component["certain"]) == ("pair", "path a npu 0 to b npu 0", True)
@@ -93,7 +93,7 @@ def test_hosts_without_a_result_are_left_alone():
     measured = {**results(quick, slow=["b", "d"]), "c": {"failed": True, "measurements": []}}
     further = look(measured, quick)[1]
     assert met(further) == [["hd"]], "d, which met e only, but not c"
-    assert "1 NPU is bad with the one host that it met" in further.as_dict(quick)["text"]
+    assert "1 NPU is bad and measured with a single host only" in further.as_dict(quick)["text"]
 
 
 def test_rows_leave_no_pair_to_isolate():

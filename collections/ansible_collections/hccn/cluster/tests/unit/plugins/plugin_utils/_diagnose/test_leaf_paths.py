@@ -57,7 +57,7 @@ def test_the_odd_host_of_a_leaf_with_bad_links_is_not_blamed(bad):
 
 
 @pytest.mark.parametrize("bad_itself, verdict", [(False, {}), (True, {"a3": "slow"})])
-def test_the_second_look_measures_it_inside_its_leaf(bad_itself, verdict):
+def test_the_confirmation_run_measures_it_inside_its_leaf(bad_itself, verdict):
     def is_bad(source, target):
         return uplinks_of_a(source, target) or (bad_itself and "a3" in (source, target))
 
@@ -65,7 +65,7 @@ def test_the_second_look_measures_it_inside_its_leaf(bad_itself, verdict):
     results = measured(plan, is_bad, 100.0)
     further = plan_confirmation_run(plan, diagnose(NAMES, results, plan=plan), results)
     assert [sorted((entry["source"]["host"][0], entry["target"]["host"][0])) for one in further.rounds for entry in one] == [["a", "a"]]
-    assert further.as_dict(plan)["text"].endswith("in 1 more round: 1 NPU has met proven good ones only over a bad leaf or path.")
+    assert further.as_dict(plan)["text"].endswith("in 1 more round: 1 NPU was measured with proven good ones only over a bad leaf or path.")
     whole = extended(plan, further.rounds)
     assert classes(diagnose(NAMES, measured(whole, is_bad, 100.0), plan=whole)) == verdict
 

@@ -111,7 +111,7 @@ def test_two_good_pairs_that_one_host_alone_reports_are_confirmed_by_others():
         assert (classes(first), first.contested) == ({"a": "good", "b": "not_measured", "c": "good", "d": "good"}, ["b"])
         further = plan_confirmation_run(plan, first, results(plan, slow))
         assert [{entry[side]["host"] for side in ("source", "target")} for one in further.rounds for entry in one] == [{"a", "c"}]
-        assert "b alone reports more than the others" in further.as_dict(plan)["text"]
+        assert "only b reports higher values than the others" in further.as_dict(plan)["text"]
         whole = extended(plan, further.rounds)
         found = diagnose("abcd", results(whole, slow), plan=whole)
         assert {host: verdict for host, verdict in classes(found).items() if verdict != "good"} == wanted

@@ -56,11 +56,11 @@ def test_the_pairs_of_a_rule_are_those_of_the_plan(plan):
     assert PlanRecord(found).pairs(len(pairs) - 1) is None
 
 
-def test_a_second_look_says_whose():
+def test_a_confirmation_run_says_whose():
     plan = {"plan": "pairs", "hosts": {"n1": {}, "n2": {}}, "topology": {}, "rounds": [
         [{"id": "p0009", "source": {"host": "n2", "device": 0}, "target": {"host": "n1", "device": 1}}]]}
-    found = plan_record("r1-second-look", plan, second_look_of="r1")
-    assert (found["samples"][0]["pairs"], found["samples"][0]["second_look_of"], PlanRecord(found).is_confirmation_run) == (1, "r1", True)
+    found = plan_record("r1-confirmation", plan, confirmation_of="r1")
+    assert (found["samples"][0]["pairs"], found["samples"][0]["confirmation_of"], PlanRecord(found).is_confirmation_run) == (1, "r1", True)
     assert PlanRecord(found).pairs(9) == [(("n2", 0), ("n1", 1))]
 
 

@@ -125,8 +125,8 @@ def test_a_plan_of_too_many_pairs_is_told_in_numbers(monkeypatch: pytest.MonkeyP
     assert found is not None and (found.pairs, found.measured, found.not_measured, found.missing) == (9, 1, 8, [])
 
 
-def test_a_second_look_does_not_change_what_was_planned() -> None:
-    again = {**planned(), "samples": [{"second_look_of": "r", "pairs": 3, "text": ["again"]}]}
+def test_a_confirmation_run_does_not_change_what_was_planned() -> None:
+    again = {**planned(), "samples": [{"confirmation_of": "r", "pairs": 3, "text": ["again"]}]}
     found = covered([again, planned("quick", compact=True, budget=0.15), again], made.HOSTS)
     assert found.planned is not None and (found.planned.plan, found.planned.left_out[-1]) == (
         "quick", "1 rounds, 3 pairs: the budget did not reach so far")

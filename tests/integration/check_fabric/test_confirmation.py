@@ -48,7 +48,7 @@ def test_a_good_host_between_two_bad_ones_is_cleared(cluster: Cluster, tmp_path:
     for name in bad:
         cluster.set_state(name, "0.rate_mbit=20")
     said = play(cluster, tmp_path, code=FAILED, check_fabric_seed=seed)
-    assert "A second look, 1 pairs of NPUs over 2 hosts in 1 more round: 1 NPU has not met a proven good one." in said
+    assert "Confirmation run of 1 pair of NPUs over 2 hosts in 1 more round: 1 NPU was not measured with a proven good one." in said
     verdicts = dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said))
     assert verdicts == {name: "slow" if name in bad else "good" for name in cluster.ports}
     calls = {name: cluster.calls(name).count("0 client") + cluster.calls(name).count("0 server") for name in cluster.ports}
@@ -60,7 +60,7 @@ def test_a_good_host_between_two_bad_ones_is_cleared(cluster: Cluster, tmp_path:
 def test_where_nothing_is_open_nothing_is_run_again(cluster: Cluster, tmp_path: Path) -> None:
     cluster.set_state("n2", "0.rate_mbit=20")
     said = play(cluster, tmp_path, code=FAILED)
-    assert "second look" not in said
+    assert "Confirmation run" not in said
     assert dict(re.findall(r"(n\d): (good|slow|failed|not_measured)\. ", said)) == {**dict.fromkeys(cluster.ports, "good"), "n2": "slow"}
     assert [cluster.calls(name).count("0 client") + cluster.calls(name).count("0 server") for name in cluster.ports] == [2] * 6
 
