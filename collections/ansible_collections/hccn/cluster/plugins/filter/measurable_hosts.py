@@ -14,7 +14,7 @@ description:
   - Reads for each host what M(hccn.cluster.device_info) or M(hccn.cluster.perf_tools_info) returned there, and returns the hosts in the form in which
     P(hccn.cluster.pair_plan#filter) takes them. NPUs that cannot or must not be measured are left out, each with the reason.
   - An NPU is left out where it has an error, a link that is down, no address or one that is no IP address, the same address as another one, or processes.
-    Of two NPUs with the same address both are left out and named with each other, since which of them is right cannot be known.
+    Of two NPUs with the same address both are left out and named with each other, since it is unknown which of them is right.
   - An answer that is not as the modules return it leaves out that NPU, or that host.
   - Walks over all hosts. Use it in a task that runs once.
 positional: _input, hostvars

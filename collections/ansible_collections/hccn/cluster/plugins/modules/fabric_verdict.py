@@ -266,7 +266,7 @@ detection_limit:
     spread_percent: 0.8
     samples: 2
     smallest_drop_percent: {npu: 5.5, pair: 7.1}
-    blind: [28 of 36 pairs of hosts did not meet]
+    blind: [28 of 36 pairs of hosts were not measured]
     text: 2 measurements of an NPU with a spread of 0.8 %...
 regressions:
   description: NPUs that are slower than O(baseline) says, whatever the others reach. They do not change a class.

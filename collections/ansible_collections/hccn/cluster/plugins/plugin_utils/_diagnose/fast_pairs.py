@@ -96,7 +96,7 @@ class FastPairs:
     def sentence(self, kind: Kind, usual: Normal) -> str:
         """Return which pairs are fast, and the two possible reasons."""
         pairs = f"{self.count} pairs of {some(self.hosts, HOSTS_SHOWN)} reach" if self.count > 1 else f"1 pair of {some(self.hosts, HOSTS_SHOWN)} reaches"
-        return (f"{pairs} {kind.shown(self.normal.reference)} {kind.unit}, the others about {kind.shown(usual.reference)}: either these have a faster way, "
+        return (f"{pairs} {kind.shown(self.normal.reference)} {kind.unit}, the others about {kind.shown(usual.reference)}: either these have a faster path, "
                 "or the others are slow")
 
 

@@ -29,9 +29,9 @@ LEAST_HOSTS = 3
 MOST_NPUS = 16
 """NPUs that are named if nobody is cleared. More of them are one component."""
 
-DOUBT = "either end or the path between, no other pair tells which"
-DOUBT_OF_PATH = "or its leaf's links or the path between: too few others tell"
-NOBODY_GOOD = "hardly a pair is good, so nothing tells them apart: look at what they have in common, such as MTU, PFC, TLS or the floor"
+DOUBT = "the cause is this NPU, its partner or the path between them; no other pair shows which"
+DOUBT_OF_PATH = "the links of its leaf or the path may be the cause instead; too few other pairs show which"
+NOBODY_GOOD = "hardly any pair is good, so the cause cannot be located. Check what the hosts have in common, such as MTU, PFC, TLS or the floor"
 
 
 class NpuFaults:

@@ -98,7 +98,7 @@ class _Reader:
             return
         source = _npu(record["source"])
         if source.host != host:
-            raise InputError(f"it is of {printable(source.host, 40)}, and only a host itself reports what it measured")
+            raise InputError(f"it is of {printable(source.host, 40)}, but a host may report only what it measured itself")
         (self._add_cell if record["kind"] == "rdma" else self._add_rows)(source, record)
         self._seen.add((host, name))
 

@@ -182,7 +182,8 @@ def notes(strata: Strata, normals: Mapping[Stratum, Normal]) -> list[str]:
     """Return a sentence for each difference between strata that may be a fault after all, and for each group of suspiciously fast pairs."""
     found = [fast.sentence(strata.kind(stratum[0]), normals[stratum]) for stratum, fast in strata.fast_pairs.items()]
     if strata.speeds:
-        found.append(f"{' and '.join(f'{rate:g}' for rate in strata.speeds)} Gbit/s are line rates of whole hosts here: each pair was compared with its like")
+        rates = " and ".join(f"{rate:g}" for rate in strata.speeds)
+        found.append(f"{rates} Gbit/s are line rates of whole hosts here: each pair was compared with pairs of its line rate")
     for (kind, group), normal in sorted(normals.items(), key=str):
         best = max(other.reference for (one, _other), other in normals.items() if one == kind)
         if group is not None and strata.kind(kind).unit == MICROSECONDS and normal.reference * LARGEST_DIFFERENCE < best:
@@ -190,7 +191,7 @@ def notes(strata: Strata, normals: Mapping[Stratum, Normal]) -> list[str]:
             where = "pairs between leaves and rails"
             if group in ((False, True), (True, False)):
                 where = "pairs between leaves" if group == (False, True) else "pairs of different rails"
-            found.append(f"{where} take {shown(normal.reference)} us, the nearest {shown(best)}: all of them do, so it was taken for their way")
+            found.append(f"{where} take {shown(normal.reference)} us, the nearest {shown(best)}: since all of them do, this is attributed to their path")
     return found
 
 

@@ -61,7 +61,7 @@ def over_hosts(results: Mapping[str, Any], stage: str) -> list[Finding]:
     machines = _machines(results, devices)
     others = {host for alike, _why in machines for host in alike[1:]}
     once = {host: found for host, found in devices.items() if host not in others}
-    twice = [finding("machine_listed_twice", of_host(*alike), f"they are one machine by {why}", alike, stage=stage) for alike, why in machines]
+    twice = [finding("machine_listed_twice", of_host(*alike), f"they are the same machine according to {why}", alike, stage=stage) for alike, why in machines]
     return twice + _conflicts(once, stage) + _serials(once, stage) + _differences(results, once, stage)
 
 

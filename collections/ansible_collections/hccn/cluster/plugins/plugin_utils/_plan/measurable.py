@@ -70,7 +70,7 @@ def measurable(hosts: Iterable[str], variables: Callable[[str], Mapping[str, Any
         if len(owners) > 1:
             for npu in owners:
                 others = some([str(other) for other in owners[:NAMED + 1] if other is not npu], NAMED, len(owners) - 1)
-                why = f"its address {npu.entry['address']} is also that of {others}; which of them is right cannot be known"
+                why = f"its address {npu.entry['address']} is also that of {others}; it is unknown which of them is right"
                 reasons[npu.host].append(_reason(npu.host, npu.entry["id"], ADDRESS_DUPLICATE, why))
                 npus[npu.host].remove(npu)
     for host, mine in npus.items():

@@ -115,7 +115,7 @@ def test_of_two_leaves_it_is_the_path_between_them():
 def test_a_path_in_one_direction():
     found = judged(lambda source, target, device: 0.8 if (LEAVES[source], LEAVES[target]) == ("A", "C") else 1.0, both=True)
     assert named(found) == [("path", "path A to C", "slow", "source", True)]
-    assert found.components[0]["message"].endswith("as source, 20 % below normal: the other way is good")
+    assert found.components[0]["message"].endswith("as source, 20 % below normal: the opposite direction is good")
 
 
 @pytest.mark.parametrize("side, direction", [(0, "source"), (1, "target")])
@@ -131,14 +131,14 @@ def test_a_node_that_comes_and_goes():
     found = judged(lambda source, target, device: "retry_exceeded" if {"n05"} & {source, target} and {"n01", "n06", "n09"} & {source, target} else 1.0, None)
     assert named(found) == [("node", "n05", "failed", None, True)]
     assert bad_hosts(found) == {"n05": "failed"}
-    assert found.verdicts[HOSTS.index("n05")].message.endswith(": it comes and goes")
+    assert found.verdicts[HOSTS.index("n05")].message.endswith(": the fault is intermittent")
 
 
 def test_a_leaf_that_nobody_told_of_is_no_node():
     found = judged(lambda source, target, device: 0.8 if LEAVES[source] != LEAVES[target] and "B" in (LEAVES[source], LEAVES[target]) else 1.0, None)
     assert [(kind, certain) for kind, _name, _class, _direction, certain in named(found)] == [("pair", False)]
     assert found.components[0]["message"] == (
-        "64 pairs of 12 hosts: are slow, 20 % below normal: no NPU, node, rail or known leaf explains them; give the leaves of the hosts")
+        "64 pairs of 12 hosts: are slow, 20 % below normal: no NPU, host, rail or known leaf explains them; declare the leaves of the hosts")
     assert bad_hosts(found) == {}
 
 
@@ -149,15 +149,15 @@ def pair_again(*again):
 
 
 @pytest.mark.parametrize("again, certain, ending", [
-    ([], False, "both ends are good with others: the path between them, or it comes and goes; measure it again with another source port"),
-    ([("n01", "n02", 0, 0.8)], True, "bad each time, and both ends are good with others: the path, not the node"),
-    ([("n01", "n02", 0, 0.8, {"qps": 4})], True, "bad with another source port or number of queue pairs, too: the path, not the node"),
+    ([], False, "both NPUs are good with others: the path between them is bad, or the fault is intermittent; measure the pair again with another source port"),
+    ([("n01", "n02", 0, 0.8)], True, "bad each time, and both NPUs are good with others: the path is bad, not the host"),
+    ([("n01", "n02", 0, 0.8, {"qps": 4})], True, "also bad with another source port or number of queue pairs: the path is bad, not the host"),
     ([("n01", "n02", 0, 1.0, {"source_port": 50000})], True,
-     "good with another source port or number of queue pairs: where the packets are hashed to, not the node"),
+     "good with another source port or number of queue pairs: one of several links of the path is bad, not the host"),
     ([("n02", "n01", 0, 1.0, {"qps": 4}), ("n02", "n01", 0, 0.8)], True,
-     "good with another source port or number of queue pairs: where the packets are hashed to, not the node"),
-    ([("n02", "n01", 0, 0.8, {"qps": 4}), ("n02", "n01", 0, 1.0)], False, "good at another time: it comes and goes"),
-    ([("n02", "n01", 0, 0.8), ("n02", "n01", 0, 1.0)], False, "good at another time: it comes and goes"),
+     "good with another source port or number of queue pairs: one of several links of the path is bad, not the host"),
+    ([("n02", "n01", 0, 0.8, {"qps": 4}), ("n02", "n01", 0, 1.0)], False, "good at another time: the fault is intermittent"),
+    ([("n02", "n01", 0, 0.8), ("n02", "n01", 0, 1.0)], False, "good at another time: the fault is intermittent"),
 ])
 def test_a_single_pair_that_is_measured_again(again, certain, ending):
     found = pair_again(*again)
@@ -171,7 +171,7 @@ def test_a_pair_that_was_slow_once_is_told_and_nobody_blamed(more):
     """Somebody else's traffic, a moment without the CPU: one of hundreds of measurements."""
     found = pair_again(("n02", "n01", 0, 1.0), *more)
     assert (found.components, bad_hosts(found), found.uncertain) == ([], {}, [])
-    assert found.detection_limit["blind"][0] == ("a pair was slow once and good when measured again as before, so nothing is blamed for it: "
+    assert found.detection_limit["blind"][0] == ("a pair was slow once and good when measured again as before, so no component is blamed: "
                                        "n02 npu 0 to n01 npu 0: 160 Gbit/s, normal is 200")
     assert found.coverage["pairs_slow"] == 1
 
@@ -190,7 +190,7 @@ def test_what_is_slow_once_on_many_pairs_is_no_chance(count, blamed):
     found = slow_once([("n02", "n01"), ("n04", "n03"), ("n06", "n05")][:count], 0.8)
     assert [(part["kind"], part["certain"]) for part in found.components] == blamed
     assert any("2 pairs were slow once" in sentence for sentence in found.detection_limit["blind"]) is not bool(blamed)
-    assert {part["message"].split(": ", 2)[2] for part in found.components} == ({"good at another time: it comes and goes"} if blamed else set())
+    assert {part["message"].split(": ", 2)[2] for part in found.components} == ({"good at another time: the fault is intermittent"} if blamed else set())
 
 
 @pytest.mark.parametrize("spread, blamed", [(0.01, 6), (0.08, 0)])
@@ -206,21 +206,21 @@ def test_a_pair_that_failed_once_is_named():
     cells = records(lambda source, target, device: "retry_exceeded" if (source, target, device) == ("n02", "n01", 0) else 1.0)
     found = diagnose_records([*cells, record("again", "n02", "n01", 0, 1.0), record("other", "n02", "n01", 0, 1.0, options={"qps": 4})], plan=topology(LEAVES))
     assert named(found) == [("pair", "path n02 npu 0 to n01 npu 0", "failed", None, False)]
-    assert found.components[0]["message"].endswith("good at another time: it comes and goes")
+    assert found.components[0]["message"].endswith("good at another time: the fault is intermittent")
 
 
 def test_a_runner_that_did_not_answer_once_is_no_path():
     cells = records(lambda source, target, device: "peer_lost" if {source, target} == {"n01", "n02"} and device == 0 else 1.0)
     found = diagnose_records([*cells, record("again", "n01", "n02", 0, 1.0, options={"qps": 4})], plan=topology(LEAVES))
     assert [(kind, sure) for kind, _name, _class, _direction, sure in named(found)] == [("pair", False)]
-    assert found.components[0]["message"].endswith(": a runner did not answer then, good at another time: it comes and goes")
+    assert found.components[0]["message"].endswith(": a runner did not answer, and the pair was good at another time: the fault is intermittent")
     assert bad_hosts(found) == {}
 
 
 def test_the_other_direction_is_good():
     found = judged(lambda source, target, device: 0.8 if (source, target, device) == ("n01", "n02", 0) else 1.0, both=True)
     assert named(found) == [("pair", "path n01 npu 0 to n02 npu 0", "slow", None, True)]
-    assert found.components[0]["message"].endswith("the other way is good; both ends are good with others")
+    assert found.components[0]["message"].endswith("the opposite direction is good, and both NPUs are good with others")
 
 
 def test_all_npus_between_two_hosts_are_one_path():
@@ -281,7 +281,7 @@ def test_failures_in_a_row_and_latencies():
         entry["samples"] = [{"size_bytes": 2, "latency_us": {"typical": [value and 4.0 for value in entry["samples"][0]["bandwidth_gbit_s"]]}}]
     found = diagnose_records(rows)
     assert named(found) == [("npu", "n03 npu 0", "failed", None, True)]
-    assert found.verdicts[0].message == "pairs: 20 with 10 of the other hosts, 4 to 4 us; bad ones put down to the other end: 1"
+    assert found.verdicts[0].message == "pairs: 20 with 10 of the other hosts, 4 to 4 us; bad pairs attributed to the partner: 1"
 
 
 def test_pairs_that_were_left_out_are_no_failures():
@@ -305,7 +305,7 @@ def test_a_host_that_returned_nothing_is_accused_by_the_plan():
     plan = {**topology(LEAVES, 1), "hosts": dict.fromkeys(HOSTS, {}), "rounds": [planned(alive), [pair]]}
     found = diagnose(HOSTS, {**alive, "n03": None}, plan=plan)
     assert bad_hosts(found) == {"n03": "unreachable"}
-    assert found.verdicts[2].evidence == ["n03 npu 0 to n04 npu 0: no_record: n03 returned nothing of this pair"]
+    assert found.verdicts[2].evidence == ["n03 npu 0 to n04 npu 0: no_record: n03 returned no result of this pair"]
 
 
 @pytest.mark.parametrize("code, components", [
@@ -355,7 +355,7 @@ def test_one_measurement_a_little_low_is_no_proof():
     found = diagnose_records(cells)
     assert (named(found), bad_hosts(found)) == ([], {})
     assert found.states["p0"] == "bad", "its ends are to be measured again"
-    assert found.verdicts[0].message == "pairs: 0 with 1 of the other hosts; a little low, which is no proof: 1"
+    assert found.verdicts[0].message == "pairs: 0 with 1 of the other hosts; slightly low, which proves no fault: 1"
 
 
 @pytest.mark.parametrize("bad, state, is_", [(0.8, "slow", "is slow"), ("retry_exceeded", "failed", "fails")])
@@ -363,7 +363,7 @@ def test_where_nobody_is_good_the_whole_fabric_is_one_finding(bad, state, is_):
     found = diagnose_records(records(lambda source, target, device: bad), floor_gbit_s=180.0, plan=topology(LEAVES))
     component, = found.components
     assert (component["kind"], component["class"], component["certain"], component["hosts"]) == ("fabric", state, False, HOSTS)
-    assert component["message"].startswith("the whole fabric, 24 NPUs of 12 hosts, %s: hardly a pair is good, so nothing tells them apart" % is_)
+    assert component["message"].startswith("the whole fabric, 24 NPUs of 12 hosts, %s: hardly any pair is good, so the cause cannot be located" % is_)
     assert bad_hosts(found) == dict.fromkeys(HOSTS, state)
     assert {len(verdict.evidence) for verdict in found.verdicts} == {1}
     assert (found.fabric(), len(found.uncertain)) == ([], 1)

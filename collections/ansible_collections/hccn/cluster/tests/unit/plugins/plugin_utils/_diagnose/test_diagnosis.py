@@ -64,7 +64,7 @@ def test_a_slow_host_among_four():
     assert classes(found) == {"a": "good", "b": "slow", "c": "good", "d": "good"}
     assert verdict(found, "b").message == "npu 0 is slow with 2 of 2 proven-good partners: a, c, 74 % below normal"
     assert verdict(found, "b").evidence == ["b npu 0 to c npu 0: 50 Gbit/s, normal is 195", "a npu 0 to b npu 0: 51 Gbit/s, normal is 195"]
-    assert verdict(found, "a").message == "pairs: 15 with 2 of the other hosts, 195 to 195 Gbit/s; bad ones put down to the other end: 1"
+    assert verdict(found, "a").message == "pairs: 15 with 2 of the other hosts, 195 to 195 Gbit/s; bad pairs attributed to the partner: 1"
 
 
 def test_a_host_that_no_plan_has_is_told_why():
@@ -81,14 +81,16 @@ def test_two_hosts_are_both_suspects():
     pairs = [record("a", "b", device=rail, value=LOW if rail == 3 else FAST) for rail in range(8)]
     found = diagnose("ab", results_of(*pairs, hosts="ab"))
     assert classes(found) == {"a": "slow", "b": "slow"}
-    assert verdict(found, "a").message == "npu 3 is slow with b, 74 % below normal: either end or the path between, no other pair tells which"
-    assert verdict(found, "b").message == "npu 3 is slow with a, 74 % below normal: either end or the path between, no other pair tells which"
+    assert verdict(found, "a").message == (
+        "npu 3 is slow with b, 74 % below normal: the cause is this NPU, its partner or the path between them; no other pair shows which")
+    assert verdict(found, "b").message == (
+        "npu 3 is slow with a, 74 % below normal: the cause is this NPU, its partner or the path between them; no other pair shows which")
 
 
 def test_two_hosts_with_a_failed_pair_are_both_failed():
     found = diagnose("ab", results_of(record("a", "b", error="retry_exceeded"), hosts="ab"))
     assert classes(found) == {"a": "failed", "b": "failed"}
-    assert verdict(found, "a").message == "npu 0 fails with b: either end or the path between, no other pair tells which"
+    assert verdict(found, "a").message == "npu 0 fails with b: the cause is this NPU, its partner or the path between them; no other pair shows which"
     assert verdict(found, "b").evidence == ["a npu 0 to b npu 0: retry_exceeded: it broke"]
 
 
@@ -99,9 +101,9 @@ def test_a_path_between_two_that_are_good_elsewhere():
     assert [(entry["kind"], entry["name"], entry["class"], entry["certain"], entry["hosts"]) for entry in found.components] == [
         ("pair", "path a npu 0 to b npu 0", "failed", False, ["a", "b"])]
     assert found.components[0]["message"] == (
-        "path a npu 0 to b npu 0: fails: both ends are good with others: the path between them, or it comes and goes; measure it again with another "
-        "source port")
-    assert verdict(found, "a").message.endswith("; bad ones put down to the other end, path a npu 0 to b npu 0: 1")
+        "path a npu 0 to b npu 0: fails: both NPUs are good with others: the path between them is bad, or the fault is intermittent; measure the pair "
+        "again with another source port")
+    assert verdict(found, "a").message.endswith("; bad pairs attributed to the partner, path a npu 0 to b npu 0: 1")
     assert found.failing("failed") == ([], [found.components[0]["message"]])
 
 
@@ -110,7 +112,7 @@ def test_the_end_with_more_bad_partners():
     found = diagnose("abc", results_of(*pairs))
     assert classes(found) == {"a": "failed", "b": "not_measured", "c": "not_measured"}
     assert verdict(found, "a").message == "npu 0 fails with b, c"
-    assert verdict(found, "b").message == "its pairs failed at the other end"
+    assert verdict(found, "b").message == "its pairs failed because of their partners"
 
 
 def test_what_is_blamed_for_sure_explains_the_rest():
@@ -140,7 +142,7 @@ def test_a_dead_host():
     pairs = [record("a", "b"), record("a", "c", error="peer_unreachable", failed_end="target", device=1), record("b", "a", device=1)]
     found = diagnose("abc", {**results_of(*pairs), "c": None})
     assert classes(found) == {"a": "good", "b": "good", "c": "unreachable"}
-    assert verdict(found, "c").message == "there is no result of this host, and its runner did not answer its partners"
+    assert verdict(found, "c").message == "the host returned no result, and its runner did not answer its partners"
 
 
 def test_a_host_that_reaches_nobody_is_blamed_itself():
@@ -151,7 +153,7 @@ def test_a_host_that_reaches_nobody_is_blamed_itself():
 
 
 @pytest.mark.parametrize("result, verdict_class, message", [
-    (None, "not_measured", "there is no result of this host"),
+    (None, "not_measured", "the host returned no result"),
     ({"unreachable": True, "msg": "no route\nmore"}, "unreachable", "Ansible did not reach the host: no route"),
     ({"unreachable": True}, "unreachable", "Ansible did not reach the host: no reason given"),
     ({"failed": True, "msg": "Task failed: Timed out after 9 second(s).", "timedout": {"period": 9}}, "unreachable",
@@ -161,14 +163,14 @@ def test_a_host_that_reaches_nobody_is_blamed_itself():
     ({"skipped": True}, "not_measured", "the measurement was skipped on this host"),
     ({"state": "unknown", "measurements": []}, "not_measured", "the host has no such run: rdma_perf did not start there"),
     ({"state": "running", "measurements": []}, "failed",
-     "the run on this host was not over when it was asked for: wait longer, or end it with state: absent"),
+     "the run on this host had not ended when its results were read: wait longer, or end it with state: absent"),
     ({"state": "failed", "measurements": [], "error": {"message": "the runner ended"}}, "failed", "the run on this host failed: the runner ended"),
     ({"state": "failed", "measurements": [], "error": {"code": "run_cancelled", "message": "by hand"}}, "not_measured",
      "the run on this host was ended: by hand"),
     ({"failed": True, "msg": "MODULE FAILURE: no room"}, "not_measured", "the run did not begin on this host: MODULE FAILURE: no room"),
     ({"failed": True, "msg": "it is (wait)", "measurements": [], "error": {"code": "host_in_use", "message": "run r1 is at work"}}, "busy",
      "the run did not begin on this host: run r1 is at work"),
-    ({"state": "finished", "measurements": []}, "not_measured", "no pair has this host"),
+    ({"state": "finished", "measurements": []}, "not_measured", "no pair contains this host"),
 ])
 def test_hosts_without_pairs(result, verdict_class, message):
     found = diagnose(["x"], {"x": result})
@@ -182,8 +184,8 @@ def test_too_short_a_time_is_no_hosts_fault():
     late = {host: {**result, "state": "finished" if host == "a" else "running"} for host, result in results_of(*ring(ab={"value": 100.0})).items()}
     found = diagnose("abcd", late)
     assert classes(found) == {"a": "good", "b": "not_measured", "c": "not_measured", "d": "not_measured"}
-    assert verdict(found, "c").message == ("the run was not over when it was asked for, on this host and on most of the others: wait longer, or end it with "
-                                           "state: absent")
+    assert verdict(found, "c").message == (
+        "the run had not ended when its results were read, on this host and on most of the others: wait longer, or end it with state: absent")
 
 
 def test_a_host_without_result_is_judged_by_its_partners_records():

@@ -52,7 +52,7 @@ def test_a_single_fast_pair_proves_nothing():
     """One host reports it: as likely it reports too much as all others are slow. It is told, and nobody is blamed for it."""
     found = judged(4, lambda one, other, device: 0.5 if one < 2 else 1.0)
     assert (named(found), bad_hosts(found)) == ([], [])
-    said = "1 pair of n02, n03 reaches 195.1 Gbit/s, the others about 98.16: either these have a faster way, or the others are slow"
+    said = "1 pair of n02, n03 reaches 195.1 Gbit/s, the others about 98.16: either these have a faster path, or the others are slow"
     assert found.detection_limit["blind"][0] == said
 
 

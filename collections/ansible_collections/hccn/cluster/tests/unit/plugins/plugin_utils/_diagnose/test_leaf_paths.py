@@ -53,7 +53,7 @@ def test_the_odd_host_of_a_leaf_with_bad_links_is_not_blamed(bad):
     found = diagnose(NAMES, measured(plan, uplinks_of_a, bad), plan=plan)
     assert named(found) == [("leaf", "leaf a", True)]
     assert classes(found) == {"a3": "not_measured"}
-    assert found.verdicts[2].message == "its pairs are bad by leaf a"
+    assert found.verdicts[2].message == "its pairs are bad because of leaf a"
 
 
 @pytest.mark.parametrize("bad_itself, verdict", [(False, {}), (True, {"a3": "slow"})])
@@ -80,7 +80,7 @@ def test_where_too_few_tell_it_is_said_without_certainty():
     plan = plan_of([*INSIDE, ["c3", "c1"], ["b3", "b1"], ["a3", "b1"], ["b2", "a3"], ["b2", "c1"]])
     found = diagnose(NAMES, measured(plan, uplinks_of_a, 100.0), plan=plan)
     assert (named(found), classes(found)) == ([("npu", "a3 npu 0", False)], {"a3": "slow"})
-    assert found.verdicts[2].message.endswith("49 % below normal: or its leaf's links or the path between: too few others tell")
+    assert found.verdicts[2].message.endswith("49 % below normal: the links of its leaf or the path may be the cause instead; too few other pairs show which")
     results = measured(plan, uplinks_of_a, 100.0)
     whole = extended(plan, plan_confirmation_run(plan, found, results).rounds)
     assert classes(diagnose(NAMES, measured(whole, uplinks_of_a, 100.0), plan=whole)) == {}

@@ -24,7 +24,7 @@ def classes(found):
 
 @pytest.mark.parametrize("changed, why", [
     ({"source": {"host": "a"}}, "KeyError: 'device'"),
-    ({"source": {"host": "c", "device": 0}}, "it is of c, and only a host itself reports what it measured"),
+    ({"source": {"host": "c", "device": 0}}, "it is of c, but a host may report only what it measured itself"),
     ({"target": {"host": "b", "device": "x"}}, "'x' is no id of an NPU, 0 to 63"),
     ({"target": {"host": "b", "device": True}}, "'True' is no id of an NPU, 0 to 63"),
     ({"target": {"host": {"b": 1}, "device": 0}}, "the name of a host is no text, or too long"),

@@ -53,12 +53,12 @@ def latency(leaf_size, near, far, bad=lambda source, target: 1.0):
 def test_latency_between_all_leaves_is_their_way(leaf_size, near, far):
     found = latency(leaf_size, near, far)
     assert named(found) == []
-    assert ("so it was taken for their way" in found.detection_limit["text"]) == (far > 1.5 * near)
+    assert ("this is attributed to their path" in found.detection_limit["text"]) == (far > 1.5 * near)
 
 
 def test_what_was_taken_for_a_way_is_told():
     assert latency(4, 1.5, 3.0).detection_limit["blind"] == [
-        "pairs between leaves take 2.998 us, the nearest 1.506: all of them do, so it was taken for their way"]
+        "pairs between leaves take 2.998 us, the nearest 1.506: since all of them do, this is attributed to their path"]
 
 
 def test_one_path_that_is_longer_than_the_others_is_slow():
@@ -78,7 +78,7 @@ def test_hosts_of_two_line_rates_are_compared_with_their_like(devices, rows):
 
     found = judged(FAST + SLOW, rate, devices, rows=rows)
     assert named(found) == []
-    assert found.detection_limit["blind"][0] == "200 and 400 Gbit/s are line rates of whole hosts here: each pair was compared with its like"
+    assert found.detection_limit["blind"][0] == "200 and 400 Gbit/s are line rates of whole hosts here: each pair was compared with pairs of its line rate"
 
 
 @pytest.mark.parametrize("rows", [False, True])

@@ -45,8 +45,8 @@ def test_a_host_all_of_whose_partners_were_in_use_was_not_measured():
     pairs = [record("a", "c", error="peer_unreachable", failed_end="target"), record("a", "d", error="wrong_run", failed_end="target", device=1)]
     found = diagnose("abcd", {**results_of(*pairs), "b": {"state": "finished", "measurements": []}, "c": refused("host_in_use"), "d": refused("host_in_use")})
     assert classes(found) == {"a": "not_measured", "b": "not_measured", "c": "busy", "d": "busy"}
-    assert verdict(found, "a").message == "the run did not begin, or was ended, on its partners: c, d"
-    assert verdict(found, "b").message == "no pair has this host"
+    assert verdict(found, "a").message == "the run did not start, or was ended, on its partners: c, d"
+    assert verdict(found, "b").message == "no pair contains this host"
 
 
 def test_rows_lose_the_places_of_such_hosts_only():

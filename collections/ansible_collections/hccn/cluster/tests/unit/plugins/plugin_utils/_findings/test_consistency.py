@@ -48,19 +48,19 @@ def test_serial_numbers_over_hosts() -> None:
 
 def test_a_machine_that_is_listed_twice_is_one_finding() -> None:
     results = {"n1": host(1, machine="abc"), "n3": host(1, machine="abc"), "n2": host(2, machine="def")}
-    assert told(**results) == ["machine_listed_twice failed n1, n3: they are one machine by the id of the machine"]
+    assert told(**results) == ["machine_listed_twice failed n1, n3: they are the same machine according to the id of the machine"]
     [found] = over_hosts(results, "bring_up")
     assert (found.hosts, found.next_step) == (("n1", "n3"), "Remove one of n1,n3 from the inventory")
 
 
 def test_a_machine_without_an_id_is_known_by_its_npus() -> None:
-    assert told(n1=host(1), n3=host(1)) == ["machine_listed_twice failed n1, n3: they are one machine by the serial numbers of all NPUs"]
+    assert told(n1=host(1), n3=host(1)) == ["machine_listed_twice failed n1, n3: they are the same machine according to the serial numbers of all NPUs"]
 
 
 def test_an_id_that_was_cloned_with_the_image_is_none() -> None:
     assert told(n1=host(1, machine="abc"), n2=host(2, machine="abc")) == []
     assert told(n1=host(1, machine="abc"), n2=host(2, machine="abc"), n3=host(2, machine="abc")) == [
-        "machine_listed_twice failed n2, n3: they are one machine by the id of the machine"]
+        "machine_listed_twice failed n2, n3: they are the same machine according to the id of the machine"]
 
 
 def test_a_host_beside_a_machine_that_is_listed_twice_is_compared_with_it() -> None:

@@ -44,7 +44,7 @@ def test_other_failures_of_a_host(code: str, cause: str) -> None:
 
 def test_a_host_without_an_answer() -> None:
     assert [line(one) for one in of_devices("n1", None, "bring_up")] == [
-        "unknown n1: there is no result of this host -> ansible-playbook hccn.cluster.check_fabric"]
+        "unknown n1: the host returned no result -> ansible-playbook hccn.cluster.check_fabric"]
     assert [line(one) for one in of_devices("n1", {"unreachable": True, "msg": "No route to host"}, "bring_up")] == [
         "failed n1: Ansible did not reach it: No route to host -> ansible n1 -m ansible.builtin.ping -vvv"]
     assert of_devices("n1", {"skipped": True, "changed": False}, "bring_up") == []
@@ -60,7 +60,7 @@ def test_an_odd_answer_is_not_understood(result: object) -> None:
 
 def test_odd_npus_cost_the_others_nothing() -> None:
     odd = [None, 7, {"id": True}, {"id": -1}, {"id": "0"}, npu(0, link="down"), npu(0)]
-    assert told(*odd) == ["answer_not_understood unknown npu3: 6 of the NPUs in its answer have no id of their own",
+    assert told(*odd) == ["answer_not_understood unknown npu3: 6 of the NPUs in its answer have no id, or one that occurs twice",
                           "link_down failed npu3 NPU 0: the link is down"]
     assert told(npu(0, errors="no", conf=3, tls=[], link=["down"], unread=5, ports={}, address=["10.0.0.1"])) == [
         "address_invalid failed npu3 NPU 0: its address \"['10.0.0.1']\" is no IP address"]
@@ -102,9 +102,9 @@ def test_links() -> None:
     assert told(npu(0, link="down"), npu(1), npu(5, link="down")) == ["link_down failed npu3 NPUs 0, 5: the link is down"]
     partial = npu(0, link="partial", ports=[{"port": 4, "link": "up"}, {"port": 5, "link": "down"}, {"port": 6}])
     [found] = of_devices("npu3", {"devices": [partial]}, "bring_up")
-    assert (found.severity, found.message, found.evidence) == ("degraded", "the link is up in part: some of its ports or lanes are down",
+    assert (found.severity, found.message, found.evidence) == ("degraded", "the link is partly up: some of its ports or lanes are down",
                                                                ("NPU 0 port 5: down",))
-    assert told(npu(0, link="unknown")) == ["link_down unknown npu3 NPU 0: hccn_tool does not know whether the link is up"]
+    assert told(npu(0, link="unknown")) == ["link_down unknown npu3 NPU 0: hccn_tool does not report whether the link is up"]
     assert told(npu(0, link=None)) == []
 
 
@@ -120,10 +120,10 @@ def test_addresses() -> None:
 def test_hccn_conf_says_something_else() -> None:
     conf = {"address": "10.78.2.10", "netmask": "255.255.255.0"}
     assert told(npu(0, address="10.78.2.99", conf=conf)) == [
-        "conf_differs degraded npu3 NPU 0: the device has 10.78.2.99, hccn.conf has 10.78.2.10: the next reboot sets the latter"]
+        "conf_differs degraded npu3 NPU 0: the device has 10.78.2.99, hccn.conf has 10.78.2.10, which the next reboot sets"]
     assert told(npu(0, conf=conf)) == []
     assert told(npu(0, mtu=9000, conf={**conf, "mtu": "1500"})) == [
-        "conf_differs degraded npu3 NPU 0: the device has the MTU 9000, hccn.conf has 1500: the next reboot sets the latter"]
+        "conf_differs degraded npu3 NPU 0: the device has the MTU 9000, hccn.conf has 1500, which the next reboot sets"]
     assert told(npu(0, mtu=9000, conf={**conf, "mtu": 9000})) == []
     assert told(npu(0, mtu=9000, conf=conf)) == []
 
@@ -146,7 +146,7 @@ def test_the_tls_flag_of_hccn_conf(device: object, conf: object, differs: bool) 
 
 def test_tls_in_words() -> None:
     assert told(npu(0, tls={"enabled": False}, conf={"address": "10.78.2.10", "netmask": "255.255.255.0", "tls_enabled": True})) == [
-        "conf_differs degraded npu3 NPU 0: the device has TLS off, hccn.conf has on: the next reboot sets the latter"]
+        "conf_differs degraded npu3 NPU 0: the device has TLS off, hccn.conf has on, which the next reboot sets"]
 
 
 def test_differences_of_several_npus_are_one_for_each_option() -> None:
@@ -154,11 +154,11 @@ def test_differences_of_several_npus_are_one_for_each_option() -> None:
     npus = [npu(number, conf={**conf, "address": f"10.78.9.{number}"}) for number in (0, 1)]
     [found] = of_devices("npu3", {"devices": npus}, "bring_up")
     assert found.component.name == "npu3 NPUs 0-1"
-    assert found.message == "the device has 10.78.2.10, hccn.conf has 10.78.9.0: the next reboot sets the latter (NPU 0, the others alike)"
-    assert found.evidence == ("NPU 0: the device has 10.78.2.10, hccn.conf has 10.78.9.0: the next reboot sets the latter",
-                              "NPU 1: the device has 10.78.2.11, hccn.conf has 10.78.9.1: the next reboot sets the latter")
+    assert found.message == "the device has 10.78.2.10, hccn.conf has 10.78.9.0, which the next reboot sets (NPU 0, the others alike)"
+    assert found.evidence == ("NPU 0: the device has 10.78.2.10, hccn.conf has 10.78.9.0, which the next reboot sets",
+                              "NPU 1: the device has 10.78.2.11, hccn.conf has 10.78.9.1, which the next reboot sets")
     assert told(*[npu(number, mtu=1500, conf={**conf, "address": f"10.78.2.{10 + number}", "mtu": 9000}) for number in (0, 1)]) == [
-        "conf_differs degraded npu3 NPUs 0-1: the device has the MTU 1500, hccn.conf has 9000: the next reboot sets the latter"]
+        "conf_differs degraded npu3 NPUs 0-1: the device has the MTU 1500, hccn.conf has 9000, which the next reboot sets"]
 
 
 def test_what_a_host_says_is_made_printable() -> None:

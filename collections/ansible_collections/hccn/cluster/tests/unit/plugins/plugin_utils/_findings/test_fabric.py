@@ -64,7 +64,7 @@ def test_a_lost_host() -> None:
 def test_a_host_without_a_result() -> None:
     found, classes = judged(without=["n2"])
     assert classes["n2"] == "not_measured"
-    assert told(found) == ["not_measured unknown host n2: there is no result of this host"]
+    assert told(found) == ["not_measured unknown host n2: the host returned no result"]
 
 
 def test_a_run_that_did_not_begin() -> None:

@@ -132,7 +132,7 @@ def test_a_finding_between_two_others_joins_all_of_them() -> None:
 
 
 def test_a_machine_listed_twice_implies_its_duplicates() -> None:
-    twice = host("machine_listed_twice", "they are one machine", "n1", "n3")
+    twice = host("machine_listed_twice", "they are the same machine", "n1", "n3")
     found = merged([npu("address_conflict", "a", ("n1", 0), ("n3", 0)), npu("serial_duplicate", "b", ("n1", 0), ("n3", 0)), twice,
                     npu("address_conflict", "c", ("n1", 1), ("n2", 1))])
     assert told(found) == [("machine_listed_twice", "n1, n3"), ("address_conflict", "n1 NPU 1, n2 NPU 1")]

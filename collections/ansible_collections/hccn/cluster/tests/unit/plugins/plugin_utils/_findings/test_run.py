@@ -36,7 +36,7 @@ def test_the_last_answer_tells_whether_a_host_is_lost():
 
 def test_a_host_without_the_result_that_the_others_have_was_lost():
     run = of(n1={"bring_up_devices": UP}, n2={})
-    assert said(run) == ["failed n2: Ansible did not reach it: it was lost in a task that keeps no result"]
+    assert said(run) == ["failed n2: Ansible did not reach it: it was lost during a task that registers no result"]
     failed = {"bring_up": {"task": "Verify", "msg": "no space left", "code": "", "whole_run": False}}
     assert said(of(n1={"bring_up_devices": UP}, n2={"hccn_failures": failed})) == ["failed n2: Verify: no space left"]
 
@@ -49,7 +49,7 @@ def test_a_failure_of_a_task_that_runs_once_is_that_of_the_run():
 def test_the_verdict_of_the_fabric_is_that_of_any_host_that_has_it():
     verdict = {"verdicts": [{"host": "n2", "class": "slow", "message": "slow", "evidence": []}], "components": []}
     run = of(n1={}, n2={"check_fabric_verdict": verdict, "check_fabric_left_out": [{"host": "n2", "device": 3, "code": "device_busy", "message": "pid 7"}]})
-    assert (run.classes, said(run)[0]) == ({"n2": "slow"}, "failed n1: Ansible did not reach it: it was lost in a task that keeps no result")
+    assert (run.classes, said(run)[0]) == ({"n2": "slow"}, "failed n1: Ansible did not reach it: it was lost during a task that registers no result")
     assert "unknown n2 NPU 3: pid 7" in said(run)
 
 

@@ -161,7 +161,7 @@ def test_a_subnet_that_is_too_small():
 
 def test_a_gateway_among_the_addresses():
     assert wrong([a2("npu1"), a2("npu2")], [{"cidr": "10.0.0.0/24", "gateway": "10.0.0.200"}]) == [
-        ("gateway_in_pool", None, None, "the gateway 10.0.0.200 of 10.0.0.0/24 lies among the addresses for NPUs, 10.0.0.1 to 10.0.0.254")]
+        ("gateway_in_pool", None, None, "the gateway 10.0.0.200 of 10.0.0.0/24 is among the addresses for NPUs, 10.0.0.1 to 10.0.0.254")]
 
 
 @pytest.mark.parametrize(("host", "subnets", "problem"), [
@@ -193,16 +193,16 @@ def test_the_refusal_tells_the_first_three_and_counts_the_rest():
 @pytest.mark.parametrize(("hosts", "options", "said"), [
     ("npu1", {}, "address_plan takes a list of hosts, each with host, and devices or config"),
     ([{"devices": [0]}], {}, "an entry of the hosts has no name: {'devices': [0]}"),
-    ([{"host": "n1"}, {"host": "n1"}], {}, "host n1 stands twice"),
-    ([a2("n1", [0, 0])], {}, "host n1: device id 0 stands twice, or is not in 0 to 63"),
-    ([a2("n1", [64])], {}, "host n1: device id 64 stands twice, or is not in 0 to 63"),
+    ([{"host": "n1"}, {"host": "n1"}], {}, "host n1 is listed twice"),
+    ([a2("n1", [0, 0])], {}, "host n1: device id 0 is listed twice, or is not in 0 to 63"),
+    ([a2("n1", [64])], {}, "host n1: device id 64 is listed twice, or is not in 0 to 63"),
     ([{"host": "n1", "devices": "all"}], {}, "host n1: devices is not a list of ids, or of what device_info returned"),
     ([{"host": "n1", "devices": [{"address": "x"}]}], {}, "host n1: device id is None, not a whole number"),
     ([{"host": "n1", "product": "a2"}], {}, "host n1: product 'a2' is not known"),
     ([{"host": "n1", "config": {"id": 0}}], {}, "host n1: config is not a list of dictionaries with id and address"),
     ([{"host": "n1", "config": [{"address": "x"}]}], {}, "host n1: config[0].id is None, not a whole number"),
-    ([{"host": "n1", "config": [{"id": 0}, {"id": "0"}]}], {}, "host n1: config[1]: NPU 0 stands in config[0] already"),
-    ([{"host": "n1", "config": [for_file(0), {"id": 0}, for_file(0)]}], {}, "host n1: config[2]: NPU 0 stands in config[0].settings already"),
+    ([{"host": "n1", "config": [{"id": 0}, {"id": "0"}]}], {}, "host n1: config[1]: NPU 0 is already in config[0]"),
+    ([{"host": "n1", "config": [for_file(0), {"id": 0}, for_file(0)]}], {}, "host n1: config[2]: NPU 0 is already in config[0].settings"),
     ([{"host": "n1", "number": "one"}], {}, "host n1: number is 'one', not a whole number"),
     ([{"host": "n1"}], {"numbers": {"n1": True}}, "numbers: n1 is True, not a whole number"),
     ([{"host": "n1", "subnets": ["10.0.0.1/24"]}], {}, "subnets of n1[0].cidr: 10.0.0.1/24 is an address in a subnet"),

@@ -68,7 +68,7 @@ def test_subnets_that_name_their_devices():
     ([{"gateway": "10.0.0.1"}], "subnets[0].cidr: None is not an IPv4 subnet such as 10.78.0.0/16"),
     (["10.0.0.7/24"], "subnets[0].cidr: 10.0.0.7/24 is an address in a subnet"),
     ([{"cidr": "10.0.0.0/24", "netmask": "x", "gw": "y"}], "subnets[0]: gw, netmask is not known"),
-    ([{"cidr": "10.0.0.0/24", "gateway": "10.0.1.1"}], "subnets[0].gateway: 10.0.1.1 lies outside 10.0.0.0/24"),
+    ([{"cidr": "10.0.0.0/24", "gateway": "10.0.1.1"}], "subnets[0].gateway: 10.0.1.1 is outside 10.0.0.0/24"),
     ([{"cidr": "10.0.0.0/24", "first": "ten"}], "subnets[0].first: 'ten' is not an IPv4 address"),
     ([{"cidr": "10.0.0.0/24", "netdetect": "ten"}], "subnets[0].netdetect: 'ten' is not an IPv4 address"),
     ([{"cidr": "10.0.0.0/24", "first": "10.0.0.9", "last": "10.0.0.8"}], "subnets[0]: no address is left between its first and its last"),

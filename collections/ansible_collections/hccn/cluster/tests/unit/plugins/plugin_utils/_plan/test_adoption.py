@@ -99,14 +99,14 @@ def test_addresses_of_the_950_are_settings_of_the_file_only():
 @pytest.mark.parametrize(("first", "second", "keys", "state", "problems"), [
     (True, True, "11", "enabled", []),
     (False, False, "00", "disabled", []),
-    (True, False, "10", "unchanged", [("tls_differs", "error", None, "the TLS switch is on for NPU 0 and off for the others: not taken")]),
-    (False, False, "01", "unchanged", [("differs", "error", 1, "the TLS switch is off on the device and '1' in the file: not taken")]),
-    (False, True, "0 ", "unchanged", [("differs", "error", 1, "the TLS switch is on on the device and not set in the file: not taken")]),
+    (True, False, "10", "unchanged", [("tls_differs", "error", None, "the TLS flag is on for NPU 0 and off for the others: not taken")]),
+    (False, False, "01", "unchanged", [("differs", "error", 1, "the TLS flag is off on the device and '1' in the file: not taken")]),
+    (False, True, "0 ", "unchanged", [("differs", "error", 1, "the TLS flag is on on the device and not set in the file: not taken")]),
     (None, None, "00", "unchanged", [
-        ("tls_unknown", "warning", None, "the TLS switch of NPU 0, 1 was not read: the query would write tls_enable into hccn.conf")]),
+        ("tls_unknown", "warning", None, "the TLS flag of NPU 0, 1 was not read: the query would write tls_enable into hccn.conf")]),
     (None, False, "01", "unchanged", [
-        ("tls_unknown", "warning", None, "the TLS switch of NPU 0 was not read: the query would write tls_enable into hccn.conf"),
-        ("differs", "error", 1, "the TLS switch is off on the device and '1' in the file: not taken")]),
+        ("tls_unknown", "warning", None, "the TLS flag of NPU 0 was not read: the query would write tls_enable into hccn.conf"),
+        ("differs", "error", 1, "the TLS flag is off on the device and '1' in the file: not taken")]),
 ])
 def test_the_tls_switch(first, second, keys, state, problems):
     text = "".join("tls_enable_%d=%s\n" % (device, key) for device, key in enumerate(keys) if key != " ")
@@ -117,7 +117,8 @@ def test_the_tls_switch(first, second, keys, state, problems):
 
 def test_devices_that_were_not_asked_for_tls():
     device = {"id": 0, "errors": []}
-    assert told(adopt(info(device), file("mtu_0=4200\n"))) == [("tls_unknown", "warning", None, "the TLS switch of NPU 0 was not read: it was not asked for")]
+    assert told(adopt(info(device), file("mtu_0=4200\n"))) == [
+        ("tls_unknown", "warning", None, "the TLS flag of NPU 0 was not read: device_info was not asked for it")]
 
 
 def test_settings_of_devices_that_are_not_there():
@@ -152,9 +153,9 @@ def test_of_a_key_that_counts_once_the_first_value_is_taken():
 
 @pytest.mark.parametrize(("info", "file", "said"), [
     ({"devices": [], "msg": "no NPU"}, file(), "there is nothing to adopt: device_info returned no device (no NPU)"),
-    ({"failed": True}, file(), "this is no result of device_info: it has no devices (give what the task registered)"),
-    (BOTH, {"msg": "x"}, "this is no result of hccn_conf: it has no settings (give what the task registered)"),
-    (BOTH, None, "this is no result of hccn_conf: it has no settings (give what the task registered)"),
+    ({"failed": True}, file(), "this is not a result of device_info: it has no devices (pass the registered result of the task)"),
+    (BOTH, {"msg": "x"}, "this is not a result of hccn_conf: it has no settings (pass the registered result of the task)"),
+    (BOTH, None, "this is not a result of hccn_conf: it has no settings (pass the registered result of the task)"),
 ])
 def test_results_that_are_none(info, file, said):
     with pytest.raises(InputError) as raised:

@@ -99,8 +99,8 @@ def test_an_answer_that_is_not_understood(given):
 def test_the_same_address_on_two_hosts_leaves_both_npus_out():
     found = chosen(answer(1, address="10.1.0.2"))
     assert [(reason["host"], reason["device"], reason["code"], reason["message"]) for reason in found.left_out] == [
-        ("n1", 0, "address_duplicate", "its address 10.1.0.2 is also that of n2 npu 0; which of them is right cannot be known"),
-        ("n2", 0, "address_duplicate", "its address 10.1.0.2 is also that of n1 npu 0; which of them is right cannot be known")]
+        ("n1", 0, "address_duplicate", "its address 10.1.0.2 is also that of n2 npu 0; it is unknown which of them is right"),
+        ("n2", 0, "address_duplicate", "its address 10.1.0.2 is also that of n1 npu 0; it is unknown which of them is right")]
     assert npus(found) == {"n1": [1], "n2": [1], "n3": [0, 1]}
 
 
@@ -116,8 +116,8 @@ def test_one_address_for_all_hosts_names_a_few(monkeypatch):
     monkeypatch.setattr(_Npu, "__str__", lambda npu: shown.append(npu.host) or npu.host)
     found = measurable(hosts, lambda host: {"npus": {"devices": [{"id": 0, "address": "192.168.100.1"}]}}, "npus")
     assert (found.hosts, len(found.left_out)) == ([], 1000)
-    assert found.left_out[1]["message"] == "its address 192.168.100.1 is also that of n1, n3, n4, n5 and 995 more; which of them is right cannot be known"
-    assert found.left_out[999]["message"] == "its address 192.168.100.1 is also that of n1, n2, n3, n4 and 995 more; which of them is right cannot be known"
+    assert found.left_out[1]["message"] == "its address 192.168.100.1 is also that of n1, n3, n4, n5 and 995 more; it is unknown which of them is right"
+    assert found.left_out[999]["message"] == "its address 192.168.100.1 is also that of n1, n2, n3, n4 and 995 more; it is unknown which of them is right"
     assert len(shown) <= 5 * len(hosts)
 
 

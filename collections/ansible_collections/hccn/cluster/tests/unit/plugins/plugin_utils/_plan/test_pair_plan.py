@@ -143,21 +143,21 @@ def without(number, *keys):
     ({}, "pair_plan takes a list of hosts, each with host, devices, control_address and control_port"),
     ([], "a pair plan needs two hosts or more, not 0"),
     ([host(1)], "a pair plan needs two hosts or more, not 1"),
-    ([host(1), host(1, control_port=1)], "host n1 stands twice: n1 and n1"),
-    ([host(1), {**host(2), "control_address": "192.168.0.1"}], "control address 192.168.0.1 port 18514 stands twice: n1 and n2"),
-    ([host(1), {**host(2), "devices": [{"id": 3, "address": "10.0.1.1"}]}], "address 10.0.1.1 stands twice: n1 npu 1 and n2 npu 3"),
+    ([host(1), host(1, control_port=1)], "host n1 is used twice: n1 and n1"),
+    ([host(1), {**host(2), "control_address": "192.168.0.1"}], "control address 192.168.0.1 port 18514 is used twice: n1 and n2"),
+    ([host(1), {**host(2), "devices": [{"id": 3, "address": "10.0.1.1"}]}], "address 10.0.1.1 is used twice: n1 npu 1 and n2 npu 3"),
     ([host(1), without(2, "devices")], "host n2 has no devices"),
     ([host(1), host(2, 0)], "host n2 has no devices"),
     ([host(1), {**host(2), "devices": ["0"]}], "host n2: a device is not a dictionary: '0'"),
     ([host(1), {**host(2), "devices": [{"id": "x"}]}], "host n2: device id is 'x', not a whole number"),
-    ([host(1), {**host(2), "devices": [{"id": 64}]}], "host n2: device id 64 stands twice, or is not in 0 to 63"),
-    ([host(1), {**host(2), "devices": host(2)["devices"] * 2}], "host n2: device id 0 stands twice, or is not in 0 to 63"),
+    ([host(1), {**host(2), "devices": [{"id": 64}]}], "host n2: device id 64 is listed twice, or is not in 0 to 63"),
+    ([host(1), {**host(2), "devices": host(2)["devices"] * 2}], "host n2: device id 0 is listed twice, or is not in 0 to 63"),
     ([host(1), {**host(2), "devices": [{"id": 3, "address": None}]}], "host n2 npu 3 has no IP address: None"),
     ([host(1), without(2, "host")], "an entry of the hosts has no name"),
     ([host(1), "n2"], "an entry of the hosts has no name: 'n2'"),
     ([host(1), without(2, "control_address")], "host n2 has no control_address"),
     ([host(1), without(2, "control_port")], "host n2: control_port is None, not a whole number"),
-    ([host(1), host(2, control_port=70000)], "host n2 has the control_port 70000, which is none"),
+    ([host(1), host(2, control_port=70000)], "host n2 has the control_port 70000, which is not in 1 to 65535"),
     ([host(1), {**host(2), "devices": [{"id": 7, "address": "10.9.9.9"}]}], "no two of the hosts have a device with the same id"),
 ])
 def test_what_is_wrong_is_one_sentence(given, message):
@@ -175,7 +175,7 @@ def test_plans_that_are_not_known():
 def test_rails_that_nobody_has():
     with pytest.raises(InputError) as raised:
         make_plan(hosts(2), rails=[9])
-    assert raised.value.message == "no two of the hosts have a device with the same id among the rails asked for"
+    assert raised.value.message == "no two of the hosts have a device with the same id among the requested rails"
 
 
 def test_a_seed_is_a_number():
@@ -201,19 +201,19 @@ def test_what_a_plan_tells_before_it_runs():
     (hosts(4, 1), {}, {"rail": "there is no other rail to compare with", "leaf": "no leaf is known",
                        "path": "no two leaves are known, and not all pairs of hosts are measured"}),
     (hosts(4), {"plan": "full"}, {"leaf": "no leaf is known"}),
-    (hosts(2), {"plan": "full"}, {"node": "of two hosts, nobody can tell which one is slow", "device": "of two hosts, nobody can tell which one is slow",
+    (hosts(2), {"plan": "full"}, {**dict.fromkeys(("node", "device"), "with two hosts, it cannot be determined which one is slow"),
                                   "leaf": "no leaf is known"}),
-    (on_leaves(2, 2, devices=2), {"plan": "full"}, {"leaf": "of two leaves, neither can be told from the path between them"}),
+    (on_leaves(2, 2, devices=2), {"plan": "full"}, {"leaf": "with two leaves, a leaf cannot be distinguished from the path between them"}),
     (on_leaves(2, 2, 2, devices=2), {"plan": "leaves", "budget": 0.2}, {
-        "node": "one round does not tell the two ends of a pair apart", "device": "one round does not tell the two ends of a pair apart",
+        "node": "one round cannot distinguish the two NPUs of a pair", "device": "one round cannot distinguish the two NPUs of a pair",
         "leaf": "2 of 6 pairs of leaves are measured", "path": "2 of 6 pairs of leaves are measured"}),
     (on_leaves(4, devices=2), {}, {"leaf": "only one leaf is known", "path": "no two leaves are known, and not all pairs of hosts are measured"}),
     (on_leaves(9, 9, devices=2), {"budget": 0.1, "seconds_per_pair": 6}, {
-        "node": "one round does not tell the two ends of a pair apart", "device": "one round does not tell the two ends of a pair apart",
-        "leaf": "of two leaves, neither can be told from the path between them"}),
+        "node": "one round cannot distinguish the two NPUs of a pair", "device": "one round cannot distinguish the two NPUs of a pair",
+        "leaf": "with two leaves, a leaf cannot be distinguished from the path between them"}),
     (hosts(4), {"adaptive": True}, {"leaf": "no leaf is known", "path": "no two leaves are known, and not all pairs of hosts are measured"}),
     (hosts(3), {"plan": "pairs", "pairs": [["n1", "n2"], ["n2", "n3"]]}, {
-        "node": "a given list need not have a second partner for each end", "device": "a given list need not have a second partner for each end",
+        "node": "a given list need not have a second partner for each NPU", "device": "a given list need not have a second partner for each NPU",
         "leaf": "no leaf is known", "path": "no two leaves are known, and not all pairs of hosts are measured"}),
 ])
 def test_a_plan_says_what_it_cannot_see(given, options, blind):
@@ -411,11 +411,11 @@ def test_both_directions_of_a_pair_are_two_rounds():
 
 @pytest.mark.parametrize("pairs, message", [
     ([], "pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]"), ("n1,n2", "pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]"),
-    (["n1"], "pairs: 'n1' is no pair"), ([["n1", "n2", "n3"]], "pairs: ['n1', 'n2', 'n3'] is no pair"),
+    (["n1"], "pairs: 'n1' is not a pair"), ([["n1", "n2", "n3"]], "pairs: ['n1', 'n2', 'n3'] is not a pair"),
     ([["n1", "n9"]], "pairs: 'n9' is not among the hosts"), ([["n1", "n1"]], "pairs: n1 is paired with itself"),
-    ([["n1", "n2"], ["n1", "n2"]], "pairs: n1 npu 0 to n2 npu 0 stands twice"),
+    ([["n1", "n2"], ["n1", "n2"]], "pairs: n1 npu 0 to n2 npu 0 is listed twice"),
     ([{"source": {"host": "n1", "device": 0}}], "pairs: a target is not a dictionary with host and device: None"),
-    ([{"source": {"host": "n1", "device": 0}, "target": {"host": "n1", "device": 1}}], "pairs: both ends lie on n1"),
+    ([{"source": {"host": "n1", "device": 0}, "target": {"host": "n1", "device": 1}}], "pairs: both NPUs are on n1"),
     ([{"source": {"host": "n1", "device": 0}, "target": {"host": "n2", "device": 7}}], "pairs: n2 has no npu 7"),
     ([{"source": {"host": "n1", "device": 0}, "target": {"host": "n2"}}], "pairs: the device of n2 is None, not a whole number"),
 ])
@@ -435,7 +435,7 @@ def test_pairs_of_what_is_not_there_leave_the_others():
 
 @pytest.mark.parametrize("pairs, message", [
     ([["n1", "n9"], ["n9", "n2"]], "pairs: none can be measured; n1 and n9: n9 cannot be measured"), ([["n1", "n8"]], "pairs: 'n8' is not among the hosts"),
-    (["n9"], "pairs: 'n9' is no pair"), ("n9", "pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]"),
+    (["n9"], "pairs: 'n9' is not a pair"), ("n9", "pairs is not a list of pairs, such as [[n1, n2], [n1, n3]]"),
     ([{"source": "n9", "target": None}], "pairs: a source is not a dictionary with host and device: 'n9'"),
 ])
 def test_what_is_not_there_excuses_no_pair_that_is_none(pairs, message):

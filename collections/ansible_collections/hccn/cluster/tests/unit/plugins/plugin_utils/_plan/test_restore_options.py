@@ -51,12 +51,12 @@ def test_what_cannot_be_put_back_is_told():
         {"rule": "not_settable", "severity": "error", "device": 0,
          "message": "mtu: 100 is below 1280: the device would lose its IPv6 addresses, and hccn_tool asks before it; run it by hand"},
         {"rule": "no_address", "severity": "warning", "device": 1,
-         "message": "NPU 1 had no address and keeps the one that it has: hccn_tool cannot take it away"}]
+         "message": "NPU 1 had no address and keeps the one that it has: hccn_tool cannot remove it"}]
     assert made["missing"] == ["NPU 2: the address that was saved cannot be set (0.0.0.0 is not the address of a host)"]
 
 
 @pytest.mark.parametrize(("address", "missing"), [
-    ("10.9.9.8", ["NPU 1: its address was changed to 10.9.9.8, but the address that it had before was not saved (hccn.conf said 10.0.0.11). "
+    ("10.9.9.8", ["NPU 1: its address was changed to 10.9.9.8, but the address that it had before was not saved (hccn.conf had 10.0.0.11). "
                   "Set it with device_network."]),
     ("10.0.0.11", []),  # the file alone was changed
     (None, []),
@@ -74,17 +74,17 @@ def test_an_address_that_was_not_in_the_file_and_not_saved():
 
 
 @pytest.mark.parametrize(("saved", "said"), [
-    ([], "what was saved is not of the schema hccn.cluster/restore/2"),
-    ("{", "what was saved is not of the schema hccn.cluster/restore/2"),
-    ("[" * 100000, "what was saved is not of the schema hccn.cluster/restore/2"),
-    ({"schema": "hccn.cluster/restore/1"}, "what was saved is not of the schema hccn.cluster/restore/2"),
-    (dict(SAVED, saved_at="{{ lookup('pipe', 'id') }}"), "what was saved as saved_at is no time"),
-    (dict(SAVED, network={"id": 0}), "what was saved as network is not a list of entries with id"),
-    (dict(SAVED, network=[{"id": True}]), "what was saved as network is not a list of entries with id"),
-    (dict(SAVED, network=[{"id": 0, "{{ 1 }}": 1}]), "what was saved of NPU 0 is no option of device_network: '{{ 1 }}'"),
-    (dict(SAVED, network=[{"id": 0, "mtu": "{{ 1 }}"}]), "what was saved of NPU 0 is no option of device_network: 'mtu'"),
-    (dict(SAVED, network=[{"id": 0, "pfc": ["{{ 1 }}"]}]), "what was saved of NPU 0 is no option of device_network: 'pfc'"),
-    (dict(SAVED, tls=[{"enabled": True}]), "what was saved as tls is not a list of entries with id"),
+    ([], "the saved state does not have the schema hccn.cluster/restore/2"),
+    ("{", "the saved state does not have the schema hccn.cluster/restore/2"),
+    ("[" * 100000, "the saved state does not have the schema hccn.cluster/restore/2"),
+    ({"schema": "hccn.cluster/restore/1"}, "the saved state does not have the schema hccn.cluster/restore/2"),
+    (dict(SAVED, saved_at="{{ lookup('pipe', 'id') }}"), "saved_at of the saved state is not a time"),
+    (dict(SAVED, network={"id": 0}), "network of the saved state is not a list of entries with id"),
+    (dict(SAVED, network=[{"id": True}]), "network of the saved state is not a list of entries with id"),
+    (dict(SAVED, network=[{"id": 0, "{{ 1 }}": 1}]), "the saved state of NPU 0 has options or values that device_network does not take: '{{ 1 }}'"),
+    (dict(SAVED, network=[{"id": 0, "mtu": "{{ 1 }}"}]), "the saved state of NPU 0 has options or values that device_network does not take: 'mtu'"),
+    (dict(SAVED, network=[{"id": 0, "pfc": ["{{ 1 }}"]}]), "the saved state of NPU 0 has options or values that device_network does not take: 'pfc'"),
+    (dict(SAVED, tls=[{"enabled": True}]), "tls of the saved state is not a list of entries with id"),
 ])
 def test_what_is_nothing_saved(saved, said):
     with pytest.raises(InputError) as raised:
