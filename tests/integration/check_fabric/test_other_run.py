@@ -115,7 +115,7 @@ def test_two_checks_at_once(cluster: Cluster, tmp_path: Path, background: Thread
     assert of_n2 and re.match(
         rf"the run did not begin on this host: run {first.run_id} \(pid \d+, user {pwd.getpwuid(os.getuid()).pw_name}[^)]*\) has been at work on this host "
         r"since 2\d{3}-[0-9-]{5}T[0-9:.]+Z, and one run measures on a host at a time", of_n2[1]), said
-    assert "does not tell how far the run is" not in said, "nobody is asked for a run that did not begin"
+    assert "does not report the progress of the run" not in said, "no host is asked for a run that did not start"
     assert verdicts(first.said()) == dict.fromkeys(cluster.ports, "good")
     assert [runs(cluster, name) for name in cluster.ports] == [[first.run_id]] * 5
 

@@ -28,7 +28,7 @@ ARGUMENTS = {
 }
 
 SHOWN = 10
-"""Hosts and NPUs that are left out of which a line is shown. The record has all of them."""
+"""Largest number of left-out hosts and NPUs that are displayed. The record counts all of them."""
 
 
 class ActionModule(ControllerAction):
@@ -40,7 +40,7 @@ class ActionModule(ControllerAction):
         _validation, options = self.validate_argument_spec(ARGUMENTS)
         plan = options["plan"]
         if not is_plan(plan):
-            raise AnsibleActionFail("fabric_plan: plan is no pair plan, make it with the filter hccn.cluster.pair_plan")
+            raise AnsibleActionFail("fabric_plan: plan is not a pair plan; make it with the filter hccn.cluster.pair_plan")
         try:
             found = plan_record(options["run_id"], plan, options["hosts"], options["left_out"], options["text"], options["confirmation_of"])
         except InputError as error:

@@ -59,9 +59,9 @@ class ActionModule(BoundedAction):
             lost = _lost(found, fabric)
             empty = 0 if fabric else empty + 1
             if lost is None and empty >= MOST_EMPTY:
-                lost = "nobody has told it anything"
+                lost = "no runner has reported to it"
             if lost is not None:
-                return self._ended(result, LOST, f"{reporter} does not tell how far the run is: {lost}", fabric)
+                return self._ended(result, LOST, f"{reporter} does not report the progress of the run: {lost}", fabric)
             if fabric and fabric["over"]:
                 return self._ended(result, OVER, line(fabric, whole), fabric)
             if time.monotonic() >= end:
@@ -78,7 +78,7 @@ class ActionModule(BoundedAction):
             with self.answered_within(wait + answer):
                 found: dict[str, Any] = self._execute_module(module_name="hccn.cluster.rdma_perf_info", module_args=arguments, task_vars=variables)
         except AnsibleError as error:
-            return {"lost": f"it cannot be asked: {error}"}
+            return {"lost": f"its progress cannot be read: {error}"}
         if found.get("failed") or found.get("unreachable"):
             return {"lost": str(found.get("msg") or found.get("module_stderr") or "rdma_perf_info failed there").strip()}
         self._slowest = max(self._slowest or 0.0, time.monotonic() - began - wait)
@@ -102,12 +102,12 @@ def _lost(found: Mapping[str, Any], fabric: Mapping[str, Any]) -> str | None:
     if found.get("state") == "unknown":
         return "it has no such run"
     if found.get("fabric") and not fabric:
-        return "it returned something else than the progress of a run"
+        return "it returned something other than the progress of a run"
     if fabric.get("over"):
         return None
     if not found.get("alive"):
         error = found.get("error")
-        return str(error.get("message")) if isinstance(error, Mapping) else "its runner is gone, and others were still at work"
+        return str(error.get("message")) if isinstance(error, Mapping) else "its runner has ended while others were still running"
     return f"its runner has written nothing for {fabric['age']:.0f} s" if fabric and is_stale(fabric) else None
 
 

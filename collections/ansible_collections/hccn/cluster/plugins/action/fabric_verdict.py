@@ -54,7 +54,7 @@ class ActionModule(ControllerAction):
             ARGUMENTS, mutually_exclusive=[("nodes", "register_name")], required_one_of=[("nodes", "register_name")],
             required_by={"register_name": ["hosts"]})
         if not 0 < options["relative_floor"] < 1:
-            raise AnsibleActionFail(f"relative_floor is {options['relative_floor']}, it must lie between 0 and 1")
+            raise AnsibleActionFail(f"relative_floor is {options['relative_floor']}, it must be between 0 and 1")
         foreign: provenance.Foreign = {}
         results = {host: provenance.measured_by(host, found, foreign) if isinstance(found, Mapping) else found
                    for host, found in self._results(options, task_vars or {}).items()}

@@ -45,7 +45,7 @@ def test_one_record_comes_back():
 
 
 @pytest.mark.parametrize("plan, message", [
-    ({"plan": "quick"}, "fabric_plan: plan is no pair plan, make it with the filter hccn.cluster.pair_plan"),
+    ({"plan": "quick"}, "fabric_plan: plan is not a pair plan; make it with the filter hccn.cluster.pair_plan"),
     ({"hosts": {}, "schedule": 7}, "fabric_plan: plan: its schedule has no method of circle, devices, leaves"),
 ])
 def test_what_is_no_plan(plan, message):

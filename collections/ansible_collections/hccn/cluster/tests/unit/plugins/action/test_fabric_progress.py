@@ -87,19 +87,19 @@ def test_a_slow_reporter_has_longer(monkeypatch):
 
 
 @pytest.mark.parametrize("answers, reason", [
-    ([AnsibleConnectionFailure("no route to host")], "it cannot be asked: no route to host"),
+    ([AnsibleConnectionFailure("no route to host")], "its progress cannot be read: no route to host"),
     ([{"failed": True, "msg": "Permission denied"}], "Permission denied"),
     ([{"failed": True, "module_stderr": "sudo: no\n"}], "sudo: no"),
     ([told(None, "unknown", False)], "it has no such run"),
     ([told(fabric(5), "failed", False, error={"message": "the runner ended in mid-run: 2 of 6 pairs are in the journal"})],
      "the runner ended in mid-run: 2 of 6 pairs are in the journal"),
-    ([told(fabric(5), "finished", False)], "its runner is gone, and others were still at work"),
+    ([told(fabric(5), "finished", False)], "its runner has ended while others were still running"),
     ([told(fabric(5, age=44.0))], "its runner has written nothing for 44 s"),
-    ([told(None), told(None), told(None), told(None)], "nobody has told it anything"),
+    ([told(None), told(None), told(None), told(None)], "no runner has reported to it"),
 ])
 def test_a_reporter_that_is_lost(monkeypatch, answers, reason):
     action, result = ran(monkeypatch, *answers)
-    assert (result["state"], action.said) == ("lost", ["n1 does not tell how far the run is: " + reason])
+    assert (result["state"], action.said) == ("lost", ["n1 does not report the progress of the run: " + reason])
     assert action.answers == []
     assert "failed" not in result
 
@@ -128,9 +128,9 @@ def test_what_is_no_progress_loses_the_reporter_and_not_the_run(monkeypatch, sai
 
 def test_why_a_reporter_is_lost_is_one_printable_line(monkeypatch):
     action, _result = ran(monkeypatch, {"failed": True, "msg": "\x1b[2Jno\nsuch \u202efile"})
-    assert action.said == ["n1 does not tell how far the run is: ?[2Jno?such ?file"]
+    assert action.said == ["n1 does not report the progress of the run: ?[2Jno?such ?file"]
     action, result = ran(monkeypatch, told(fabric(5), "failed", False, error={"message": "\x1b[31m"}))
-    assert (action.said, result["msg"]) == (["n1 does not tell how far the run is: ?[31m"], "n1 does not tell how far the run is: ?[31m")
+    assert (action.said, result["msg"]) == (["n1 does not report the progress of the run: ?[31m"], "n1 does not report the progress of the run: ?[31m")
 
 
 def test_a_run_that_takes_longer_than_the_task(monkeypatch):

@@ -137,7 +137,7 @@ def test_regressions_and_problems() -> None:
 
 def test_a_verdict_that_failed_is_of_the_run() -> None:
     found, classes = of_verdict({"failed": True, "msg": "relative_floor is 2, it must lie between 0 and 1"})
-    assert (told(found), classes) == (["failed_task failed run run: Judge the fabric: relative_floor is 2, it must lie between 0 and 1"], {})
+    assert (told(found), classes) == (["failed_task failed run run: Diagnose the fabric: relative_floor is 2, it must lie between 0 and 1"], {})
 
 
 @pytest.mark.parametrize("result", [None, 3, "text", [], {}, {"skipped": True}, {"verdicts": "x", "components": {"a": 1}, "problems": 7, "regressions": [3]},
