@@ -115,13 +115,13 @@ def _conf(host: str, found: Mapping[int, Mapping[str, Any]], stage: str) -> list
     """Return one finding per option in which hccn.conf and the devices differ."""
     differing = []
     for option in CONF:
-        said = {number: message for number, device in found.items() for message in [_difference(option, device)] if message}
-        if said:
-            numbers = list(said)
-            alike = len(set(said.values())) == 1
-            message = said[numbers[0]] if alike else f"{said[numbers[0]]} (NPU {numbers[0]}, the others alike)"
+        messages = {number: message for number, device in found.items() for message in [_difference(option, device)] if message}
+        if messages:
+            numbers = list(messages)
+            alike = len(set(messages.values())) == 1
+            message = messages[numbers[0]] if alike else f"{messages[numbers[0]]} (NPU {numbers[0]}, the others alike)"
             differing.append(_on(host, "conf_differs", message, numbers, stage,
-                                 evidence=() if alike else [f"NPU {number}: {message}" for number, message in said.items()]))
+                                 evidence=() if alike else [f"NPU {number}: {message}" for number, message in messages.items()]))
     return differing
 
 

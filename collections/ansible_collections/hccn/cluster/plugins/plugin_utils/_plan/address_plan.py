@@ -124,10 +124,10 @@ def refusal(errors: Sequence[Problem]) -> str:
 
 
 def _sentence(problem: Problem) -> str:
-    who = problem.host or ""
-    who += f" npu {problem.device}" if problem.device is not None else ""
-    who += f" ({problem.where})" if problem.where and problem.device is not None else ""
-    text = f"{who}: {problem.message}" if who else problem.message
+    owner = problem.host or ""
+    owner += f" npu {problem.device}" if problem.device is not None else ""
+    owner += f" ({problem.where})" if problem.where and problem.device is not None else ""
+    text = f"{owner}: {problem.message}" if owner else problem.message
     return f"{text} ({problem.hint})" if problem.hint else text
 
 

@@ -131,7 +131,7 @@ class PlanRecord:
             topology = self.sample["topology"]
             kinds = [[(int(device), topology["leaves"][known[1]] if len(known) > 1 else None, known[2] if len(known) > 2 else None)
                       for device, known in kind.items()] for kind in topology["kinds"]]
-            return [(host, device, leaf, told) for host, number in zip(self.hosts, topology["of"]) for device, leaf, told in kinds[number]]
+            return [(host, device, leaf, source) for host, number in zip(self.hosts, topology["of"]) for device, leaf, source in kinds[number]]
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             return []
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What an operator reads of a plan before it runs: its cost, what it can detect, and why it cannot be run as asked."""
+"""Describe a plan before it runs: its cost, the faults that it can detect, and why it cannot run with the given settings."""
 
 from __future__ import annotations
 

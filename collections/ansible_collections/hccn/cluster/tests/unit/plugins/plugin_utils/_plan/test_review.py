@@ -49,7 +49,7 @@ def test_settings_that_the_plan_cannot_run_with_are_refused(settings: dict[str, 
     assert of(**settings)["refusals"] == refusals
 
 
-def test_a_plan_of_pair_plan() -> None:
+def test_review_of_a_real_plan() -> None:
     found = plan_review(pair_plan(HOSTS, plan="full"), **SETTINGS)
     assert (found["lines"][0][:64], found["refusals"]) == ("full: 12 pairs of NPUs over 4 hosts in 3 rounds, 100.0 % of all ", [])
 
