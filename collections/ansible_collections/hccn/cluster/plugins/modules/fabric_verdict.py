@@ -317,7 +317,7 @@ problems:
       severity: error
       host: n3
       message: >-
-        it reported 234 Gbit/s from n3 npu 0 to n5 npu 0, whose line rate is 200 Gbit/s (16 such values): no measurement can be above it, so these are
+        it reported 234 Gbit/s from n3 npu 0 to n5 npu 0, whose line rate is 200 Gbit/s (16 such values): a measurement cannot be above it, so these are
         dropped
       hint: compare the clock, the tool and its version with those of the other hosts, then check again
 coverage:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Plan the confirmation run: the few pairs that settle what a run left open, NPUs that met no proven good one and pairs that are bad between good NPUs."""
+"""Plan the confirmation run: a few pairs that settle the open questions of a run, NPUs without a proven good partner and bad pairs between good NPUs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ MOST_RETESTED = 64
 class ConfirmationRun:
     """Further rounds after those of the plan, and the reasons for them.
 
-    ``open_npus``: NPUs that meet a proven good one in these rounds; ``behind_path`` of them met such ones only over a bad leaf or path, and
-    ``single_partner`` of them are bad with the only host that they met. ``retested``: bad pairs that are measured again. ``contested``: hosts that report
-    more than all others.
+    ``open_npus``: NPUs that are measured with a proven good one in these rounds; ``behind_path`` of them were measured with such ones only over a bad leaf
+    or path, and ``single_partner`` of them are bad and were measured with a single host only. ``retested``: bad pairs that are measured again.
+    ``contested``: hosts that report higher values than all others.
     """
 
     rounds: list[list[Entry]]

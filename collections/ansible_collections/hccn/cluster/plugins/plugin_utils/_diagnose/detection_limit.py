@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The detection limit of a run: the smallest drop of each kind of component that it names in 99 of 100 runs, and what it cannot see."""
+"""The detection limit of a run: the smallest drop of each kind of component that it names in 99 of 100 runs, and the faults that it cannot find."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NPU, PAIR, PATH = "npu", "pair", "path"
 
 
 def detection_limit(classification: Classification, hosts: int, slow_once: Sequence[Link] = ()) -> dict[str, Any]:
-    """Return the smallest drop of each kind of component that the run would have found, and what it could not see; empty if nothing was measured.
+    """Return the smallest drop of each kind of component that the run would have found, and the faults that it could not find; empty if nothing was measured.
 
     ``slow_once``: pairs that were slow once and are attributed to nothing. The result has ``spread_percent`` of one measurement, ``samples`` of an NPU,
     ``smallest_drop_percent`` by kind of component, the sentences ``blind``, and ``text``, which joins all of it.
@@ -151,7 +151,7 @@ def _leaf_pairs(classification: Classification) -> dict[frozenset[str], tuple[in
 
 
 def _not_seen(samples: int, met: int, possible: int, seen: int, classification: Classification) -> list[str]:
-    """Return a sentence for each kind of fault that this run could not see."""
+    """Return a sentence for each kind of fault that this run could not find."""
     leaves = len({leaf for leaf in classification.table.leaves if leaf is not None})
     between = leaves * (leaves - 1) // 2
     found = []

@@ -28,7 +28,7 @@ UNREACHABLE = "unreachable"
 CLASSES = (GOOD, SLOW, FAILED, BUSY, UNREACHABLE, NOT_MEASURED)
 
 NOT_TRIED_CODES = frozenset({"tool_missing", measurable.ANSWER_NOT_UNDERSTOOD})
-"""Reasons to leave out an NPU that do not mean that it is bad: there is only nothing to measure with."""
+"""Reasons to leave out an NPU that do not mean that it is bad: it could not be measured."""
 
 DOUBTS = (ANSWER_NOT_UNDERSTOOD, NOT_UNDERSTOOD, *ODD)
 """Rules of problems with which a host is not good."""
@@ -140,7 +140,7 @@ class HostClassifier:
         return found[:self._lines]
 
     def _class_of_run(self, host: str, result: Mapping[str, Any] | None, has_cells: bool) -> tuple[str, str] | None:
-        """Return class and sentence if the host or its runner did not take part to the end. That counts more than any pair."""
+        """Return class and sentence if the host or its runner did not take part until the end. This takes precedence over all pairs."""
         if result is None and has_cells and self._never_answered(host):
             return UNREACHABLE, "the host returned no result, and its runner did not answer its partners"
         if result is None:

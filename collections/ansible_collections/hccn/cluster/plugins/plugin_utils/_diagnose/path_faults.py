@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Attribute bad cells between two NPUs that are good with others: to a path between leaves, a leaf's uplinks, one direction of an NPU, or a fault that
-comes and goes.
+"""Attribute bad cells between two NPUs that are good with others: to a path between leaves, a leaf's uplinks, one direction of an NPU, or an
+intermittent fault.
 
 Components are found the largest first. A path needs nearly all cells between two leaves, an NPU clearly more bad cells than its partners.
 """
@@ -29,8 +29,8 @@ CLEARLY_MORE = 2
 """Times the median number of bad cells of an NPU's partners."""
 
 MOST_ONCE, SHARE_ONCE = 2, 0.01
-"""Pairs that may have been slow once and good when measured again, with nobody blamed: this many, or this share of all measurements, or the spread of a
-measurement if it is larger, since values that vary more are outliers more often. More slow pairs than that are not chance."""
+"""Pairs that may have been slow once and good when measured again without a component being blamed: this many, or this share of all measurements, or the spread
+of a measurement if it is larger, since values that vary more are outliers more often. More slow pairs than that are not chance."""
 
 EVEN = 0.5
 """Share of the mean number of bad cells of a node's NPUs that each of them must have."""
@@ -132,7 +132,7 @@ class PathFaults:
         self.components.append(Component(kind, name, self._layer.state, sorted({npu for link in mine for npu in link}), mine[:SHOWN], len(mine), [],
                                          direction=direction, note=note))
 
-    # -- at an NPU, in one direction or now and then
+    # -- at an NPU, in one direction or intermittent
 
     def _attribute_to_npus_and_nodes(self) -> None:
         """Name NPUs and nodes that have clearly more bad cells left than their partners, the one with the most cells first."""

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The pairs of a plan: which records belong to them, and which pairs nobody reported."""
+"""The pairs of a plan: which records belong to them, and which of them were not reported."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _VERSIONS = "On {host}: npu-smi info -t board -i 0"
 
 CAUSES: Mapping[str, Cause] = {
     # State of a device.
-    "link_down": Cause(FAILED, "The link of an NPU is down; on the 950 degraded where some of its ports or lanes are.", _OPTICS),
+    "link_down": Cause(FAILED, "The link of an NPU is down; on the 950 degraded if some of its ports or lanes are.", _OPTICS),
     "no_such_device": Cause(FAILED, "The host does not have the requested NPU, or has no NPU at all.", "On {host}: npu-smi info -m"),
     "tool_missing": Cause(FAILED, "hccn_tool or npu-smi is not installed on the host, or not at the configured path.",
                           "Install the driver on {host}, or set hccn_tool and npu_smi to the paths of the tools"),

@@ -45,7 +45,7 @@ def of_devices(host: str, result: Any, stage: str) -> list[Finding]:
     if reading.is_true(answer.get("failed")) and not found:
         return [_of_failure(host, answer, stage)]
     if not isinstance(answer.get("devices"), (list, tuple)):
-        return [finding("answer_not_understood", of_host(host), f"it answered {printable(result, LONGEST_VALUE)!r}, in which devices is no list of NPUs",
+        return [finding("answer_not_understood", of_host(host), f"it answered {printable(result, LONGEST_VALUE)!r}, whose devices are not a list of NPUs",
                         [host], stage=stage)]
     odd = len(answer["devices"]) - len(found)
     why = f"{odd} of the NPUs in its answer have no id, or one that occurs twice"
@@ -99,7 +99,7 @@ def _addresses(host: str, found: Mapping[int, Mapping[str, Any]], stage: str) ->
         if address in (None, ""):
             unset.append(number)
         elif not _is_address(address):
-            invalid[number] = f"its address {printable(address, LONGEST_VALUE)!r} is no IP address"
+            invalid[number] = f"its address {printable(address, LONGEST_VALUE)!r} is not an IP address"
     return ([_on(host, "address_not_set", "it has no address", unset, stage)] if unset else []) + [
         _on(host, "address_invalid", message, [number], stage) for number, message in invalid.items()]
 

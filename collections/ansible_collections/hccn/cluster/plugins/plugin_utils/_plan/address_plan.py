@@ -169,7 +169,7 @@ def _in_order(host: AddressedHost, entries: Mapping[int, DeviceConfig]) -> list[
 def _misplaced(host: AddressedHost) -> Iterator[Problem]:
     for device, entry in (*host.written.items(), *host.file.items()):
         if host.devices is not None and device not in host.devices:
-            yield Problem("absent_device", "error", "this host has no such NPU", host.name, device, entry.where)
+            yield Problem("absent_device", "error", "the host does not have this NPU", host.name, device, entry.where)
 
 
 def _contradictions(host: AddressedHost, network: Mapping[int, DeviceConfig]) -> Iterator[Problem]:
@@ -179,7 +179,7 @@ def _contradictions(host: AddressedHost, network: Mapping[int, DeviceConfig]) ->
         for option, value in entry.options.items() if wanted else ():
             if wanted is not None and option in wanted.options and str(wanted.options[option]) != str(value):
                 yield Problem("contradiction", "error", f"{option} is {value} here, and {wanted.options[option]} {_at(wanted.where)}", host.name, device,
-                              entry.where, "give it once")
+                              entry.where, "set it in one place only")
 
 
 def _at(where: str) -> str:

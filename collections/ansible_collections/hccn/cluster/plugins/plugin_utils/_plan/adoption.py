@@ -52,7 +52,7 @@ def adopt(info: Any, file: Any) -> dict[str, Any]:
             network.append({"id": device["id"], **addresses})
         if settings:
             made.append({"id": device["id"], "settings": settings})
-    problems += [Problem("absent_device", "warning", "it is not adopted: this host has no such NPU", device=device) for device in found]
+    problems += [Problem("absent_device", "warning", "it is not adopted: the host does not have this NPU", device=device) for device in found]
     state, hindrances = _tls(devices, {entry["device"]: entry["value"] for entry in reversed(file["settings"]) if entry["key"] == TLS_KEY})
     variables = {"bring_up_tls_state": state, "bring_up_network": network, "bring_up_config": made}
     return {"variables": variables, "problems": _known(file) + as_dicts(problems + hindrances)}
@@ -104,7 +104,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _known(file: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the problems that hccn_conf found. It does not report what it would repair, so that is found in its diff."""
+    """Return the problems that hccn_conf found. It does not report faults that it would repair, so these are read from its diff."""
     problems, diff = file.get("problems"), file.get("diff")
     known = [dict(problem) for problem in problems if isinstance(problem, Mapping) and isinstance(problem.get("message"), str)
              and problem.get("rule") != "absent_device"] if isinstance(problems, (list, tuple)) else []

@@ -31,7 +31,7 @@ Reason = Mapping[str, Any]
 
 
 def plan_record(run_id: str, plan: Mapping[str, Any], hosts: Iterable[str] = (), left_out: Sequence[Reason] = (), text: Sequence[str] = (),
-         confirmation_of: str | None = None) -> Record:
+                confirmation_of: str | None = None) -> Record:
     """Return the record of a plan. ``hosts``: all hosts that were requested. ``left_out``: NPUs, each with host, device, code and message."""
     schedule, topology = schedule_of(plan), topology_of(plan)
     order = list(schedule.order) if schedule else list(plan["hosts"])

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Summarise what a plan costs, what it covers, and which faults it can find."""
+"""Summarise the cost of a plan, its coverage, and the faults that it can find."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Convert what a host saved before a change to the options of the modules that restore it. The saved record is untrusted data and is checked."""
+"""Convert the state that a host saved before a change to options of the modules that restore it. The saved state is untrusted data and is checked."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _is_option(option: str, value: Any) -> bool:
 
 
 def _network(entries: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[Problem], list[str]]:
-    """Return ``config`` of device_network, problems for what it cannot restore, and sentences about addresses among that."""
+    """Return ``config`` of device_network, problems for options that it cannot restore, and sentences about addresses that it cannot restore."""
     config, problems, missing = [], [], []
     for whole in entries:
         device, entry = whole["id"], {option: value for option, value in whole.items() if option != "id"}

@@ -24,19 +24,19 @@ def classes(found):
 
 @pytest.mark.parametrize("changed, why", [
     ({"source": {"host": "a"}}, "KeyError: 'device'"),
-    ({"source": {"host": "c", "device": 0}}, "it is of c, but a host may report only what it measured itself"),
-    ({"target": {"host": "b", "device": "x"}}, "'x' is no id of an NPU, 0 to 63"),
-    ({"target": {"host": "b", "device": True}}, "'True' is no id of an NPU, 0 to 63"),
-    ({"target": {"host": {"b": 1}, "device": 0}}, "the name of a host is no text, or too long"),
-    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": float("nan")}]}, "nan Gbit/s is no measurement"),
-    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 1e308}]}, "1e+308 Gbit/s is no measurement"),
-    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": -1}]}, "-1.0 Gbit/s is no measurement"),
+    ({"source": {"host": "c", "device": 0}}, "its source is c, but a host may report only what it measured itself"),
+    ({"target": {"host": "b", "device": "x"}}, "'x' is not the id of an NPU, 0 to 63"),
+    ({"target": {"host": "b", "device": True}}, "'True' is not the id of an NPU, 0 to 63"),
+    ({"target": {"host": {"b": 1}, "device": 0}}, "the name of a host is not text, or is too long"),
+    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": float("nan")}]}, "nan Gbit/s is not a plausible measurement"),
+    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 1e308}]}, "1e+308 Gbit/s is not a plausible measurement"),
+    ({"samples": [{"size_bytes": 65536, "bandwidth_gbit_s": -1}]}, "-1.0 Gbit/s is not a plausible measurement"),
     ({"samples": "fast"}, "AttributeError: 'str' object has no attribute 'get'"),
     ({"operation": ["write"]}, "TypeError: unhashable type: 'list'"),
     ({"context": {"line_rate_gbit_s": "fast"}}, "ValueError: could not convert string to float: 'fast'"),
-    ({"kind": "matrix", "hosts": ["b"], "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [float("inf")]}]}, "inf Gbit/s is no measurement"),
+    ({"kind": "matrix", "hosts": ["b"], "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [float("inf")]}]}, "inf Gbit/s is not a plausible measurement"),
     ({"kind": "matrix", "hosts": ["b"], "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": [195.0, 195.0]}]}, "it has more values than hosts"),
-    ({"kind": "matrix", "hosts": ["b"], "samples": [], "failed": {"x": [-1]}}, "'-1' is no place among its hosts"),
+    ({"kind": "matrix", "hosts": ["b"], "samples": [], "failed": {"x": [-1]}}, "'-1' is not an index of its hosts"),
 ])
 def test_a_malformed_record_is_dropped(changed, why):
     found = diagnose("abcd", answers(a=changed))
@@ -55,8 +55,8 @@ def test_a_record_without_a_valid_id_is_dropped(changed):
 
 
 @pytest.mark.parametrize("answer, why", [
-    ("no dictionary", "its answer is 'no dictionary', no dictionary"), ([1], "its answer is '[1]', no dictionary"),
-    ({"measurements": 5}, "its measurements are '5', no list"), ({"measurements": "ab"}, "its measurements are 'ab', no list"),
+    ("no dictionary", "its answer is 'no dictionary', not a dictionary"), ([1], "its answer is '[1]', not a dictionary"),
+    ({"measurements": 5}, "its measurements are '5', not a list"), ({"measurements": "ab"}, "its measurements are 'ab', not a list"),
 ])
 def test_a_malformed_answer_is_a_problem_of_its_host(answer, why):
     found = diagnose("abcd", {**answers(), "a": answer})
@@ -66,7 +66,7 @@ def test_a_malformed_answer_is_a_problem_of_its_host(answer, why):
 
 def test_elements_that_are_not_records_are_dropped():
     found = diagnose("abcd", {**answers(), "a": {"state": "finished", "measurements": [5, None, ["x"]]}})
-    assert [problem.message for problem in found.problems] == ["a record without an id is dropped: it is no dictionary"] * 3
+    assert [problem.message for problem in found.problems] == ["a record without an id is dropped: it is not a dictionary"] * 3
     assert classes(found) == {"a": "not_measured", "b": "good", "c": "good", "d": "good"}
 
 
@@ -88,7 +88,7 @@ def test_records_outside_the_plan_are_dropped():
     forged = {"id": "r1/bc/forward/1", "target": {"host": "c", "device": 7}}
     found = diagnose("abcd", answers(a=forged), plan=plan)
     assert [problem.message for problem in found.problems] == [
-        "the record 'r1/bc/forward/1' is dropped: the plan does not have the pair bc of a npu 0 and c npu 7"]
+        "the record 'r1/bc/forward/1' is dropped: the plan does not contain the pair bc of a npu 0 and c npu 7"]
     assert (classes(found), found.states) == ({"a": "not_measured", "b": "good", "c": "good", "d": "good"}, {"bc": "good", "cd": "good", "da": "good"})
 
 

@@ -63,7 +63,7 @@ def test_malformed_npus_do_not_affect_the_others() -> None:
     assert summaries(*odd) == ["answer_not_understood unknown npu3: 6 of the NPUs in its answer have no id, or one that occurs twice",
                           "link_down failed npu3 NPU 0: the link is down"]
     assert summaries(npu(0, errors="no", conf=3, tls=[], link=["down"], unread=5, ports={}, address=["10.0.0.1"])) == [
-        "address_invalid failed npu3 NPU 0: its address \"['10.0.0.1']\" is no IP address"]
+        "address_invalid failed npu3 NPU 0: its address \"['10.0.0.1']\" is not an IP address"]
     assert summaries(npu(0, errors=[None, {}, {"code": 5, "topic": ["x"], "message": {"a": 1}}])) == ["tool_failed failed npu3 NPU 0: it has an error"]
 
 
@@ -111,7 +111,7 @@ def test_links_that_are_not_up_are_findings() -> None:
 
 def test_missing_and_invalid_addresses_are_findings() -> None:
     assert summaries(npu(0, address=None), npu(1, address="10.0.0.999"), npu(2)) == [
-        "address_not_set failed npu3 NPU 0: it has no address", "address_invalid failed npu3 NPU 1: its address '10.0.0.999' is no IP address"]
+        "address_not_set failed npu3 NPU 0: it has no address", "address_invalid failed npu3 NPU 1: its address '10.0.0.999' is not an IP address"]
     assert summaries(npu(0, address=None, unread=["address"])) == []
     assert summaries({"id": 0, "link": "up"}) == []
     assert summaries(npu(0, address=None, errors=[error("device_failed", "Command execute failed!")])) == [

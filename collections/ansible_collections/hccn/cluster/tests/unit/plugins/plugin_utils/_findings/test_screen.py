@@ -21,7 +21,7 @@ def test_headline_and_line_of_one_fault() -> None:
 def test_the_report_line_says_why_there_is_no_report() -> None:
     assert lines(conclude(["npu1"], {}, [])) == ["Result: good. 1 host: 1 good."]
     assert report_line(None, "the callback is not enabled") == "No report: the callback is not enabled"
-    assert report_line(None) == "No report: none was asked for"
+    assert report_line(None) == "No report: none was requested"
     assert report_line("/" + "x" * 600) == "Report: /" + "x" * 600
 
 

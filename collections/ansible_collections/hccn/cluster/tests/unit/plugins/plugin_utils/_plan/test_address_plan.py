@@ -168,7 +168,7 @@ def test_a_gateway_among_the_addresses_is_a_problem():
     (a2("n1", [0, 8, 9]), [SUBNET], ("too_many_devices", "n1", 8, "8 NPUs are planned for each host, with the ids 0 to 7")),
     (a2("n1", [0, 5]), [{"cidr": "10.0.0.0/24", "rail": 0}], ("no_subnet", "n1", 5, "none of the subnets is for this NPU")),
     ({"host": "n1"}, [SUBNET], ("no_devices", "n1", None, "it has neither devices nor a config written by hand")),
-    (a2("n1", [0], config=[by_hand(1, "10.0.0.9")]), ["10.0.0.0/24"], ("absent_device", "n1", 1, "this host has no such NPU")),
+    (a2("n1", [0], config=[by_hand(1, "10.0.0.9")]), ["10.0.0.0/24"], ("absent_device", "n1", 1, "the host does not have this NPU")),
     (a2("n1", [0, 1]), ["10.0.0.0/24", "10.0.1.0/24"],
      ("one_subnet", "n1", 1, "10.0.1.1 is in 10.0.1.0/24, NPU 0 in 10.0.0.0/24: all NPUs of an A2 host share one subnet")),
 ])

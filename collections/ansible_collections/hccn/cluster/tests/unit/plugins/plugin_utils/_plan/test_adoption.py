@@ -123,7 +123,7 @@ def test_tls_flags_that_were_not_queried_are_reported():
 
 def test_settings_of_absent_devices_are_not_adopted():
     made = adopt(info(FIRST), file())
-    assert problems_of(made) == [("absent_device", "warning", 1, "it is not adopted: this host has no such NPU")]
+    assert problems_of(made) == [("absent_device", "warning", 1, "it is not adopted: the host does not have this NPU")]
     assert [entry["id"] for entry in made["variables"]["bring_up_config"]] == [0]
 
 

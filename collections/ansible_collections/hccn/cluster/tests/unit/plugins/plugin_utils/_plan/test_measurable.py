@@ -35,11 +35,11 @@ def test_sound_npus_can_be_measured():
 
 
 @pytest.mark.parametrize("changed, code, message", [
-    ({"address": "10.1.1.999"}, "address_invalid", "its address '10.1.1.999' is no IP address"),
+    ({"address": "10.1.1.999"}, "address_invalid", "its address '10.1.1.999' is not an IP address"),
     ({"address": None}, "address_not_set", "it has no address"),
     ({"address": ""}, "address_not_set", "it has no address"),
-    ({"address": ["10.1.0.1"]}, "address_invalid", "its address \"['10.1.0.1']\" is no IP address"),
-    ({"address": "x" * 900}, "address_invalid", "its address '%s' is no IP address" % ("x" * 57 + "...")),
+    ({"address": ["10.1.0.1"]}, "address_invalid", "its address \"['10.1.0.1']\" is not an IP address"),
+    ({"address": "x" * 900}, "address_invalid", "its address '%s' is not an IP address" % ("x" * 57 + "...")),
     ({"errors": [{"topic": "address", "code": "device_not_found", "message": "there is no such device"}]}, "device_not_found", "there is no such device"),
     ({"errors": [{"topic": "address", "code": "{{ 1 }}", "message": "a\x1bb"}]}, "device_error", "a?b"),
     ({"link": "down"}, "link_down", "its link is down"),
