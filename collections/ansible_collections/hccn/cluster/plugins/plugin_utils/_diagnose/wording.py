@@ -28,10 +28,11 @@ def sentence(component: Component, classified: Classification) -> str:
     if component.kind in ON_HOST:
         start = f"{_subject(component, classified)}{_direction(component)}"
         return _with_note(f"{start} {_partners(component, classified)}{_drop(component, classified)}", component)
-    words = f"{component.bad} of its pairs {_ARE[component.state]}"
     if component.kind == PAIR:
-        words = _IS[component.state] if component.name.startswith("path") else _ARE[component.state]
-    return _with_note(f"{component.name}: {words}{_direction(component)}{_drop(component, classified)}", component)
+        words = f"{component.name} {_IS[component.state] if component.name.startswith('path') else _ARE[component.state]}"
+    else:
+        words = f"{component.name}: {component.bad} of its pairs {_ARE[component.state]}"
+    return _with_note(f"{words}{_direction(component)}{_drop(component, classified)}", component)
 
 
 def evidence(component: Component, classified: Classification) -> list[str]:

@@ -101,7 +101,7 @@ def test_a_bad_pair_of_good_hosts_is_a_path():
     assert [(entry["kind"], entry["name"], entry["class"], entry["certain"], entry["hosts"]) for entry in found.components] == [
         ("pair", "path a npu 0 to b npu 0", "failed", False, ["a", "b"])]
     assert found.components[0]["message"] == (
-        "path a npu 0 to b npu 0: fails: both NPUs are good with others: the path between them is bad, or the fault is intermittent; measure the pair "
+        "path a npu 0 to b npu 0 fails: both NPUs are good with others: the path between them is bad, or the fault is intermittent; measure the pair "
         "again with another source port")
     assert verdict(found, "a").message.endswith("; bad pairs attributed to the partner, path a npu 0 to b npu 0: 1")
     assert found.failing("failed") == ([], [found.components[0]["message"]])
