@@ -117,7 +117,8 @@ class HostClassifier:
 
     def _good_message(self, npus: Sequence[int], good: int, others: int, unexplained: int, host: str) -> str:
         """Return the sentence of a good host, with what its bad pairs are attributed to."""
-        text = f"pairs: {good} with {self._summaries.partners(host)} of the other hosts{self._summaries.span(npus)}"
+        partners = self._summaries.partners(host)
+        text = f"{good} good pair{'' if good == 1 else 's'} with {partners} other host{'' if partners == 1 else 's'}{self._summaries.span(npus)}"
         around = sorted({component.name for component in self._in_fabric.get(host, ())})
         where = ", ".join(["the partner", *around[:3]])
         text += f"; bad pairs attributed to {where}: {others}" if others else ""

@@ -281,7 +281,7 @@ def test_failures_and_latencies_in_rows():
         entry["samples"] = [{"size_bytes": 2, "latency_us": {"typical": [value and 4.0 for value in entry["samples"][0]["bandwidth_gbit_s"]]}}]
     found = diagnose_records(rows)
     assert named(found) == [("npu", "n03 npu 0", "failed", None, True)]
-    assert found.verdicts[0].message == "pairs: 20 with 10 of the other hosts, 4 to 4 us; bad pairs attributed to the partner: 1"
+    assert found.verdicts[0].message == "20 good pairs with 10 other hosts, 4 to 4 us; bad pairs attributed to the partner: 1"
 
 
 def test_pairs_that_were_left_out_are_no_failures():
@@ -355,7 +355,7 @@ def test_one_slightly_low_measurement_proves_no_fault():
     found = diagnose_records(cells)
     assert (named(found), bad_hosts(found)) == ([], {})
     assert found.states["p0"] == "bad", "its ends are to be measured again"
-    assert found.verdicts[0].message == "pairs: 0 with 1 of the other hosts; slightly low, which proves no fault: 1"
+    assert found.verdicts[0].message == "0 good pairs with 1 other host; slightly low, which proves no fault: 1"
 
 
 @pytest.mark.parametrize("bad, state, is_", [(0.8, "slow", "is slow"), ("retry_exceeded", "failed", "fails")])

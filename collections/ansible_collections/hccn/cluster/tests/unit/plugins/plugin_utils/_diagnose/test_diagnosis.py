@@ -52,7 +52,7 @@ def ring(**changed):
 def test_good_pairs_make_all_hosts_good():
     found = diagnose("abcd", results_of(*ring()))
     assert classes(found) == {"a": "good", "b": "good", "c": "good", "d": "good"}
-    assert verdict(found, "a").message == "pairs: 2 with 2 of the other hosts, 195 to 195 Gbit/s"
+    assert verdict(found, "a").message == "2 good pairs with 2 other hosts, 195 to 195 Gbit/s"
     assert verdict(found, "a").evidence == []
     assert found.coverage == {"hosts": 4, "hosts_measured": 4, "pairs": 4, "pairs_good": 4, "pairs_slow": 0, "pairs_failed": 0, "pairs_busy": 0,
                               "host_pairs_measured": 4, "host_pairs_possible": 6}
@@ -64,7 +64,7 @@ def test_a_slow_host_among_four_is_named():
     assert classes(found) == {"a": "good", "b": "slow", "c": "good", "d": "good"}
     assert verdict(found, "b").message == "npu 0 is slow with 2 of 2 proven-good partners: a, c, 74 % below normal"
     assert verdict(found, "b").evidence == ["b npu 0 to c npu 0: 50 Gbit/s, normal is 195", "a npu 0 to b npu 0: 51 Gbit/s, normal is 195"]
-    assert verdict(found, "a").message == "pairs: 15 with 2 of the other hosts, 195 to 195 Gbit/s; bad pairs attributed to the partner: 1"
+    assert verdict(found, "a").message == "15 good pairs with 2 other hosts, 195 to 195 Gbit/s; bad pairs attributed to the partner: 1"
 
 
 def test_a_host_outside_the_plan_has_the_reason():
@@ -234,7 +234,7 @@ def test_latency_is_slow_when_it_is_long():
 def test_average_latency_replaces_a_missing_typical_latency():
     made = record("a", "b", value=46.0, unit="latency")
     made["samples"] = [{"size_bytes": 2, "latency_us": {"avg": 47.0}}]
-    assert verdict(diagnose("ab", results_of(made, hosts="ab")), "a").message == "pairs: 1 with 1 of the other hosts, 47 to 47 us"
+    assert verdict(diagnose("ab", results_of(made, hosts="ab")), "a").message == "1 good pair with 1 other host, 47 to 47 us"
 
 
 def test_kinds_are_not_compared_with_each_other():
@@ -278,7 +278,7 @@ def test_every_requested_host_has_one_verdict_in_order():
     found = diagnose(["d", "zzz", "a"], results_of(*ring()))
     assert [entry.host for entry in found.verdicts] == ["d", "zzz", "a"]
     assert {entry.verdict for entry in found.verdicts} <= set(host_classes.CLASSES)
-    assert verdict(found, "d").as_dict() == {"host": "d", "class": "good", "message": "pairs: 2 with 2 of the other hosts, 195 to 195 Gbit/s", "evidence": []}
+    assert verdict(found, "d").as_dict() == {"host": "d", "class": "good", "message": "2 good pairs with 2 other hosts, 195 to 195 Gbit/s", "evidence": []}
 
 
 BUSY_NPU = host_classes.LeftOut("b", 5, "device_busy", "it is at work, pid 4711")
@@ -286,8 +286,8 @@ MUTE_NPU = host_classes.LeftOut("b", 6, "address_not_set", "it has no address")
 
 
 @pytest.mark.parametrize("left_out, state, beginning", [
-    ([BUSY_NPU], "busy", "npu 5 was left out: it is at work, pid 4711; pairs: "),
-    ([BUSY_NPU, MUTE_NPU], "failed", "npu 5 was left out: it is at work, pid 4711; npu 6 was left out: it has no address; pairs: "),
+    ([BUSY_NPU], "busy", "npu 5 was left out: it is at work, pid 4711; 2 good pairs "),
+    ([BUSY_NPU, MUTE_NPU], "failed", "npu 5 was left out: it is at work, pid 4711; npu 6 was left out: it has no address; 2 good pairs "),
 ])
 def test_a_host_with_an_npu_left_out_is_not_good(left_out, state, beginning):
     found = diagnose("abcd", results_of(*ring()), left_out=left_out)
