@@ -52,7 +52,7 @@ def test_hosts_as_they_are_become_an_inventory_that_changes_nothing(cluster: Clu
     assert [(entry["id"], entry["address"]) for entry in variables(cluster, "npu3")["bring_up_network"]] == [(0, "10.78.3.10"), (1, "10.79.3.11")]
     assert {host: variables(cluster, host)["bring_up_tls_state"] for host in HOSTS} == {"npu1": "disabled", "npu2": "unchanged", "npu3": "enabled"}
     assert f"npu1: 2 NPUs (A2), addresses of 2, 3 other settings, TLS disabled, {cluster.host_vars('npu1')} written\"" in done.said
-    assert "written. Problems (1): the TLS switch of NPU 0, 1 was not read: the query would write tls_enable into hccn.conf\"" in done.said
+    assert "written. Problems (1): the TLS flag of NPU 0, 1 was not read: the query would write tls_enable into hccn.conf\"" in done.said
 
     done = cluster.play("bring_up", "--check", "--diff")
     assert done.code == 0, done.said

@@ -256,7 +256,7 @@ def test_a_device_that_differs_from_hccn_conf_where_nothing_is_declared(tmp_path
     cluster = addressed(tmp_path, *HOSTS)
     set_state(cluster / "n2", "0.ip=10.78.2.99")
     done = ended(cluster, {})
-    message = "the device has 10.78.2.99, hccn.conf has 10.78.2.10: the next reboot sets the latter"
+    message = "the device has 10.78.2.99, hccn.conf has 10.78.2.10, which the next reboot sets"
     step = "ansible-playbook hccn.cluster.bring_up --check --diff -e hccn_hosts=n2"
     assert (done.code, done.recap) == (2, JOB_FAILED), done.output
     assert done.screen == ["Result: degraded. 2 hosts: 1 degraded, 1 good.", f"degraded n2 NPU 0: {message} -> {step}"]
@@ -287,7 +287,7 @@ def test_a_machine_that_is_listed_twice(tmp_path: Path) -> None:
     # A machine that has neither id tells itself by its NPUs.
     why = "the id of the machine" if any(Path(path).exists() for path in MACHINE_ID_PATHS) else "the serial numbers of all NPUs"
     assert (done.code, done.recap) == (2, {**JOB_FAILED, "n9": (0, 0)}), done.output
-    assert done.screen == ["Result: failed. 3 hosts: 2 failed, 1 good.", f"failed n1, n9: they are one machine by {why}"
+    assert done.screen == ["Result: failed. 3 hosts: 2 failed, 1 good.", f"failed n1, n9: they are the same machine according to {why}"
                            " -> Remove one of n1,n9 from the inventory"]
     assert [(one["cause"], one["hosts"]) for one in done.findings] == [("machine_listed_twice", ["n1", "n9"])]
 

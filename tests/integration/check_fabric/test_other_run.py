@@ -143,7 +143,7 @@ def test_runs_that_wait_do_not_keep_each_other_waiting(cluster: Cluster, tmp_pat
     """Both wait for the first and may begin at the same time: each host goes to one of them, and none waits for the other's."""
     first = First(cluster, tmp_path, background)
     waiting = [background.submit(second, cluster, tmp_path, name, check_fabric_wait_for_other_run_s=200, check_fabric_meeting_timeout=5,
-                                 check_fabric_second_look=False) for name in ("second", "third")]
+                                 check_fabric_confirm=False) for name in ("second", "third")]
     time.sleep(8)
     assert not any(run.done() for run in waiting)
     assert verdicts(first.said()) == dict.fromkeys(cluster.ports, "good")

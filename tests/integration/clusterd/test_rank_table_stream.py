@@ -169,7 +169,7 @@ def test_duplicates_are_dropped_also_when_the_groups_are_numbered_anew(clusterd:
 
 
 def test_two_subscribers_share_the_messages(clusterd: Start) -> None:
-    """Each goes to one of them only: what makes a second look unreliable."""
+    """Each message reaches one of them only, so a second subscriber makes the stream unreliable."""
     one = clusterd(world(first_push=30))
     got: list[str] = []
 

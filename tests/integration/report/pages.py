@@ -56,7 +56,7 @@ def plan(count: int, devices: int) -> dict[str, Any]:
              for place, name in enumerate(hosts(count)) if place != count - 9]
     busy = [{"host": hosts(count)[-9], "device": device, "code": "device_busy", "message": "it is at work, pid 4711"} for device in range(devices)]
     return plan_record("r", make_plan(given, "full", compact=True), hosts(count), busy,
-                       ["full: every pair, about 9 minutes", "Can tell what is slow: node, device"])
+                       ["full: every pair, about 9 minutes", "Can detect slow components: node, device"])
 
 
 def beside(count: int) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dictionary with C(verdicts), C(hosts), C(components), C(coverage), C(power), C(regressions) and C(problems), as returned by
+    - A dictionary with C(verdicts), C(hosts), C(components), C(coverage), C(detection_limit), C(regressions) and C(problems), as returned by
       M(hccn.cluster.fabric_verdict).
   type: dict
 """

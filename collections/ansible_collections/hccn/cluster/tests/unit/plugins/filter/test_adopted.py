@@ -20,4 +20,4 @@ def test_the_filter_returns_variables():
 def test_an_error_is_one_sentence():
     with pytest.raises(AnsibleFilterError) as raised:
         adopted({"msg": "unreachable"}, {})
-    assert str(raised.value) == "adopted: this is no result of device_info: it has no devices (give what the task registered)"
+    assert str(raised.value) == "adopted: this is not a result of device_info: it has no devices (pass the registered result of the task)"

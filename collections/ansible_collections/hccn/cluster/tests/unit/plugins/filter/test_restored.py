@@ -19,4 +19,4 @@ def test_an_error_is_one_sentence():
     with pytest.raises(AnsibleFilterError) as raised:
         restored({"a": 1})
     assert str(raised.value) == (
-        "restored: what was saved is not of the schema hccn.cluster/restore/2 (it was made by another version, or is another file)")
+        "restored: the saved state does not have the schema hccn.cluster/restore/2 (another version saved it, or it is another file)")

@@ -1,4 +1,4 @@
-"""The rows that a host returns of a large run say the same as its records."""
+"""The rows that a host returns for a large run have the same diagnosis as its records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def measured(source, target, device, rate=200):
 
 
 @pytest.mark.parametrize("full", [host_results.MOST_FULL, 0])
-def test_rows_are_judged_as_the_records_are(monkeypatch, full):
+def test_rows_have_the_same_verdicts_as_records(monkeypatch, full):
     monkeypatch.setattr(host_results, "MOST_PAIRS", 0)
     monkeypatch.setattr(host_results, "MOST_FULL", full)
     results, condensed = {}, {}

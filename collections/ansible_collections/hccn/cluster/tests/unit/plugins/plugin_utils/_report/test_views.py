@@ -126,7 +126,7 @@ def test_large_plan_is_only_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_confirmation_run_does_not_change_the_plan() -> None:
-    again = {**planned(), "samples": [{"second_look_of": "r", "pairs": 3, "text": ["again"]}]}
+    again = {**planned(), "samples": [{"confirmation_of": "r", "pairs": 3, "text": ["again"]}]}
     found = covered([again, planned("quick", compact=True, budget=0.15), again], made.HOSTS)
     assert found.planned is not None and (found.planned.plan, found.planned.left_out[-1]) == (
         "quick", "1 rounds, 3 pairs: excluded, the plan exceeds its budget")

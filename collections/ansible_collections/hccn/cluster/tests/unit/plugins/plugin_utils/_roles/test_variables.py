@@ -59,7 +59,7 @@ def test_the_tasks_are_read_only_for_unknown_names():
     ("bring_up_tls_state", "off", "bring_up_tls_state is 'off', but must be one of unchanged, enabled, disabled"),
     ("bring_up_tls_state", False, "bring_up_tls_state is False, but must be one of unchanged, enabled, disabled"),
     ("check_fabric_duration", "ten", "check_fabric_duration is 'ten', but must be a whole number"),
-    ("check_fabric_second_look", "maybe", "check_fabric_second_look is 'maybe', but must be true or false"),
+    ("check_fabric_confirm", "maybe", "check_fabric_confirm is 'maybe', but must be true or false"),
     ("bring_up_network", [{"id": 0}, "x"], "bring_up_network is [{'id': 0}, 'x'], but must be a list, each element a dictionary"),
     ("bring_up_network", 5.5, "bring_up_network is 5.5, but must be a list, each element a dictionary"),
     ("hccn_fail_on", "slowly", "hccn_fail_on is 'slowly', but must be one of never, failed, slow, any"),
