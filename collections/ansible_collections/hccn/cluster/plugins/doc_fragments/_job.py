@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The input of the filters that make manifests for Kubernetes. What their pods have in common stands in both, since documentation must be plain text."""
+"""The input of the filters that create Kubernetes manifests. Options of both kinds of pods are repeated, since documentation must be plain text."""
 
 from __future__ import annotations
 
@@ -12,45 +12,47 @@ class ModuleDocFragment:
 options:
   _input:
     description:
-      - The job, a dictionary of the keys below. Keys that are not known are refused.
+      - The job, a dictionary of the keys below. Unknown keys are refused.
     type: dict
     required: true
     suboptions:
       image:
         description:
-          - Image of all pods. It holds C(sshd) and C(ssh), a shell, the MPI of O(_input.mpi) and the programs of O(_input.tool).
-          - Logins of root by key must be allowed in its C(sshd_config).
+          - Image of all pods. It must contain C(sshd) and C(ssh), a shell, the MPI of O(_input.mpi) and the programs of O(_input.tool).
+          - Its C(sshd_config) must allow root to log in by key.
         type: str
         required: true
       nodes:
         description:
-          - Names of the nodes that take part, as in their label C(kubernetes.io/hostname). One worker pod is put on each.
+          - Names of the nodes that take part, as in their label C(kubernetes.io/hostname). Each node gets one worker pod.
         type: list
         elements: str
         default: []
       replicas:
         description:
-          - Number of worker pods, for any nodes. Left out with O(_input.nodes).
+          - Number of worker pods, on any nodes. Not used with O(_input.nodes).
         type: int
       name:
         description:
-          - Name of the job and, with its pods' host names, of its service. Unique in the namespace.
+          - Name of the job, and of the service for the host names of its pods. It must be unique in the namespace.
         type: str
         default: hccn-collective
       tool:
         description:
-          - What measures.
+          - Tool that measures.
         type: str
         choices: [hccl_test, nccl_tests]
         default: hccl_test
       tool_dir:
         description:
-          - Folder of the programs in the image, as O(hccn.cluster.hccl_perf#module:hccl_test_dir). For V(nccl_tests) the programs lie in its folder C(build).
+          - Folder of the programs in the image, as O(hccn.cluster.hccl_perf#module:hccl_test_dir). For V(nccl_tests) the programs are in its
+            subfolder C(build).
           - By default C(/usr/local/Ascend/cann/tools/hccl_test) for V(hccl_test), and the image's C(PATH) for V(nccl_tests).
         type: str
       operation:
         description:
-          - The collective. This and the next keys are those of M(hccn.cluster.hccl_perf) or M(hccn.cluster.nccl_perf), with the same defaults.
+          - The collective. This key and the next ones have the meaning and the defaults of the options of M(hccn.cluster.hccl_perf) or
+            M(hccn.cluster.nccl_perf).
         type: str
         default: all_reduce
       ranks_per_host:
@@ -60,7 +62,7 @@ options:
         default: 8
       gpus_per_process:
         description:
-          - GPUs that one process works. For V(nccl_tests) only.
+          - Number of GPUs of one process. For V(nccl_tests) only.
         type: int
         default: 1
       sizes:
@@ -82,12 +84,12 @@ options:
         type: str
       reduction:
         description:
-          - What the reducing operations do.
+          - Reduction of the reducing operations.
         type: str
         default: sum
       root:
         description:
-          - The root rank.
+          - Root rank.
         type: int
         default: 0
       check:
@@ -97,18 +99,18 @@ options:
         default: true
       environment:
         description:
-          - Variables for C(mpirun) and the ranks, with the names that the module of the tool takes.
-          - C(HCCL_IF_IP) is refused, since all ranks would get the address of one host. With O(_input.host_network) every worker gets its own.
+          - Environment variables for C(mpirun) and the ranks, with the names that the module of the tool accepts.
+          - C(HCCL_IF_IP) is refused, since all ranks would get the address of one host. With O(_input.host_network) every worker gets its own address.
         type: dict
         default: {}
       timeout:
         description:
-          - Seconds that the collective may take.
+          - Timeout of the collective in seconds.
         type: int
         default: 600
       start_timeout:
         description:
-          - Seconds that the workers may take from the launcher's start until they take logins.
+          - Seconds that the workers may take, from the start of the launcher, until they accept logins.
         type: int
         default: 300
       mpi:
@@ -125,34 +127,34 @@ options:
       resource:
         description:
           - The device plugin's resource. By default V(huawei.com/Ascend910) for V(hccl_test) and V(nvidia.com/gpu) for V(nccl_tests).
-            The 950 has V(huawei.com/npu), Huawei Cloud CCE V(huawei.com/ascend-1980).
+            Use V(huawei.com/npu) for the 950 and V(huawei.com/ascend-1980) on Huawei Cloud CCE.
         type: str
       devices_per_pod:
         description:
-          - How many of O(_input.resource) a worker asks for. By default O(_input.ranks_per_host).
+          - Number of O(_input.resource) that a worker requests. By default O(_input.ranks_per_host).
         type: int
       queue:
         description:
-          - Volcano's queue. Of an MPIJob the queue of its pod group, without effect where the operator runs without gang scheduling.
+          - Queue of Volcano. For an MPIJob it is the queue of its pod group, which has no effect if the operator runs without gang scheduling.
         type: str
         default: default
       scheduler:
         description:
-          - Scheduler of the pods. By default V(volcano) for a Volcano Job, and for an MPIJob what the operator sets.
+          - Scheduler of the pods. By default V(volcano) for a Volcano Job, and the scheduler that the operator sets for an MPIJob.
         type: str
       one_per_node:
         description:
-          - Whether no two workers may be on one node.
+          - Whether every worker must run on a different node.
         type: bool
         default: true
       host_network:
         description:
-          - Whether workers use the network of their node. The launcher never does, since its port would bar a worker from the node.
+          - Whether workers use the network of their node. The launcher never does, since its port would keep a worker off the node.
         type: bool
         default: false
       ssh_port:
         description:
-          - Port of the workers' C(sshd). By default 22, with O(_input.host_network) 2222.
+          - Port of the workers' C(sshd). By default 22, or 2222 with O(_input.host_network).
         type: int
       sshd:
         description:
@@ -161,27 +163,27 @@ options:
         default: /usr/sbin/sshd
       security_context:
         description:
-          - Security context of the workers' container. By default the capability C(IPC_LOCK) for V(nccl_tests), nothing for V(hccl_test).
+          - Security context of the workers' container. By default the capability C(IPC_LOCK) for V(nccl_tests), and none for V(hccl_test).
         type: dict
       mounts:
         description:
-          - What of the node is mounted into the workers, each with C(name), C(host_path), C(mount_path) (by default the same), C(type) and
+          - Files and folders of the node that are mounted into the workers, each with C(name), C(host_path), C(mount_path) (by default the same), C(type) and
             C(read_only) (by default V(true)).
           - By default, for V(hccl_test), the driver C(/usr/local/Ascend/driver), the file C(/etc/hccn.conf), and C(hccn_tool) as C(/usr/bin/hccn_tool).
         type: list
         elements: dict
       shm_size:
         description:
-          - Size of C(/dev/shm), which lies in memory. Empty sets no limit of its own.
+          - Size of C(/dev/shm), which is in memory. If it is empty, no separate limit is set.
         type: str
       rank_table:
         description:
-          - Whether the ConfigMap C(rings-config-NAME), which Ascend Operator fills, is made and mounted. C(hccl_test) itself needs none.
+          - Whether to create and mount the ConfigMap C(rings-config-NAME), which Ascend Operator fills. C(hccl_test) itself does not need it.
         type: bool
         default: false
       keep_seconds:
         description:
-          - Seconds after its end when the cluster deletes the job by itself, should nobody else.
+          - Seconds after which the cluster deletes a finished job that was not deleted before.
         type: int
         default: 3600
       namespace:
@@ -200,7 +202,7 @@ options:
         type: str
       labels:
         description:
-          - Labels of all objects, for example C(ring-controller.atlas), which MindCluster's scheduler plugin wants.
+          - Labels of all objects, for example C(ring-controller.atlas), which MindCluster's scheduler plugin requires.
         type: dict
         default: {}
       annotations:
@@ -236,7 +238,7 @@ options:
         type: str
 
 notes:
-  - The manifests were checked against the published schemas of the resources. They were not run on a cluster with NPUs or GPUs.
+  - The manifests are validated against the published schemas of the resources. They were not tested on a cluster with NPUs or GPUs.
 seealso:
   - module: hccn.cluster.hccl_perf
   - module: hccn.cluster.nccl_perf
@@ -246,13 +248,13 @@ seealso:
 options:
   _input:
     description:
-      - The pods, a dictionary of the keys below. Keys that are not known are refused.
+      - The pods, a dictionary of the keys below. Unknown keys are refused.
     type: dict
     required: true
     suboptions:
       image:
         description:
-          - Image of all pods. It holds a shell and Python 3.7 or newer, and what the mounted tools need to run.
+          - Image of all pods. It must contain a shell, Python 3.7 or newer, and everything that the mounted tools need to run.
         type: str
         required: true
       nodes:
@@ -263,58 +265,58 @@ options:
         required: true
       hosts:
         description:
-          - What the inventory calls the nodes, in the same order. By default O(_input.nodes).
+          - Inventory names of the nodes, in the same order. By default O(_input.nodes).
         type: list
         elements: str
       name:
         description:
-          - The beginning of the pods' names. Unique in the namespace.
+          - Prefix of the names of the pods. It must be unique in the namespace.
         type: str
         default: hccn-fabric
       devices_per_pod:
         description:
-          - How many of O(_input.resource) a pod asks for, which is all that a node has.
+          - Number of O(_input.resource) that a pod requests. It must be all that a node has.
         type: int
         default: 8
       resource:
         description:
-          - The device plugin's resource. The 950 has V(huawei.com/npu), Huawei Cloud CCE V(huawei.com/ascend-1980).
+          - The device plugin's resource. Use V(huawei.com/npu) for the 950 and V(huawei.com/ascend-1980) on Huawei Cloud CCE.
         type: str
         default: huawei.com/Ascend910
       queue:
         description:
-          - Volcano's queue. With it, a C(PodGroup) is made, and Volcano places the pods.
+          - Queue of Volcano. If it is set, a C(PodGroup) is created, and Volcano schedules the pods.
         type: str
       scheduler:
         description:
-          - Scheduler of the pods. By default V(volcano) with O(_input.queue), and the cluster's own without.
+          - Scheduler of the pods. By default V(volcano) with O(_input.queue), and the default scheduler of the cluster without it.
         type: str
       host_network:
         description:
-          - Whether the pods use the network of their node. Otherwise the cluster's network must let the pods reach each other at one port.
+          - Whether the pods use the network of their node. Otherwise the network of the cluster must let the pods reach each other at one port.
         type: bool
         default: true
       security_context:
         description:
-          - Security context of the container, for example C(privileged), where the container runtime gives C(hccn_tool) no access to the devices.
+          - Security context of the container, for example C(privileged) if the container runtime gives C(hccn_tool) no access to the devices.
         type: dict
         default: {}
       mounts:
         description:
-          - What of the node is mounted, each with C(name), C(host_path), C(mount_path) (by default the same), C(type) and C(read_only) (by default V(true)).
-            O(_input.state_dir) is mounted besides.
+          - Files and folders of the node that are mounted, each with C(name), C(host_path), C(mount_path) (by default the same), C(type) and
+            C(read_only) (by default V(true)). O(_input.state_dir) is always mounted in addition.
           - By default the driver C(/usr/local/Ascend/driver), the file C(/etc/hccn.conf), and C(hccn_tool) as C(/usr/bin/hccn_tool). Add C(npu-smi)
-            where the container runtime does not.
+            if the container runtime does not mount it.
         type: list
         elements: dict
       state_dir:
         description:
-          - Folder of the node that keeps the journals, so that what a pod that was killed has left is put right from the next.
+          - Folder of the node for the journals. From them the next pod repairs what a killed pod has left behind.
         type: str
         default: /var/lib/hccn.cluster
       lifetime:
         description:
-          - Seconds after which the cluster ends the pods, should nobody have deleted them.
+          - Seconds after which the cluster ends pods that were not deleted before.
         type: int
         default: 7200
       namespace:
@@ -333,7 +335,7 @@ options:
         type: str
       labels:
         description:
-          - Labels of all objects, for example C(ring-controller.atlas), which MindCluster's scheduler plugin wants.
+          - Labels of all objects, for example C(ring-controller.atlas), which MindCluster's scheduler plugin requires.
         type: dict
         default: {}
       annotations:

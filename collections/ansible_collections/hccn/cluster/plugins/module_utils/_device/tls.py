@@ -166,12 +166,12 @@ def _save_previous(here: session.Session, changes: Sequence[Change], refusals: M
 def set_flag(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """Return the values of device_tls. Raises HccnError where nothing could be done."""
     wanted = params["state"] == "enabled"
-    only_look = params["only_look"]
+    validate_only = params["validate_only"]
     here = session.start(params)
     here.host.refuse_950()
     text = first = here.conf_text()
     # The query for certificates may write a key; disabling TLS needs none of them.
-    reader = TlsReader(here.tool, text, here.path, check_mode or (only_look and not wanted))
+    reader = TlsReader(here.tool, text, here.path, check_mode or (validate_only and not wanted))
     changes = plan(reader, text, here.devices, wanted)
     try:
         conf_file.require_end(here.path, text)
@@ -181,7 +181,7 @@ def set_flag(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     def refusals(devices: Sequence[int]) -> Mapping[int, Dict[str, Any]]:
         return here.refusals(devices, params["allow_busy"])
 
-    if check_mode or only_look:
+    if check_mode or validate_only:
         spare_busy(changes, refusals([change.device for change in changes if change.needed]))
     else:
         if params.get("keep_previous"):
@@ -190,14 +190,14 @@ def set_flag(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
         text = here.conf_text()
         verify(TlsReader(here.tool, text, here.path, False), text, changes, wanted)
     last = first if check_mode else here.conf_text()
-    if not (check_mode or only_look):
+    if not (check_mode or validate_only):
         note_written(changes, last)
     result = _result(changes, params["fail_on"])
     if check_mode:
         return result
-    unset = [change.device for change in changes if not change.needed or only_look]
+    unset = [change.device for change in changes if not change.needed or validate_only]
     effects = [effect for effect in side_effects(here.path, first, last) if effect["device"] in unset]
-    if only_look:
+    if validate_only:
         result.update(side_effects=effects, changed=bool(effects))
     elif effects:
         result.update(side_effects=effects)

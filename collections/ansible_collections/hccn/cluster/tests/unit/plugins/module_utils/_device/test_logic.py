@@ -224,8 +224,8 @@ def test_certificates_that_cannot_be_read(npus):
     assert (first["tls"]["reason"], first["errors"][0]["topic"], first["errors"][0]["code"]) == ("no_certificate", "tls", "no_certificate")
 
 
-def set_tls(state="disabled", check_mode=False, fail_on="any", allow_busy=False, only_look=False):
-    return tls.set_flag({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "only_look": only_look}, check_mode)
+def set_tls(state="disabled", check_mode=False, fail_on="any", allow_busy=False, validate_only=False):
+    return tls.set_flag({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "validate_only": validate_only}, check_mode)
 
 
 def test_the_switch_is_set_where_it_differs(npus):
@@ -516,9 +516,9 @@ def test_a_look_finds_certificates_where_the_file_has_no_key(npus):
     npus.path.write_text("tls_enable_0=0\n")
     npus.broken[(1, "-tls -g")] = (14, "", "No certificate found, please set certs firstly!\n")
     assert "failed" not in set_tls("enabled", check_mode=True)
-    assert [error["code"] for error in set_tls("enabled", only_look=True)["devices"][1]["errors"]] == ["no_certificate"]
+    assert [error["code"] for error in set_tls("enabled", validate_only=True)["devices"][1]["errors"]] == ["no_certificate"]
     del npus.broken[(1, "-tls -g")]
-    result = set_tls("enabled", only_look=True)
+    result = set_tls("enabled", validate_only=True)
     assert (result["changed"], [effect["key"] for effect in result["side_effects"]], result["devices"][0]["after"]["enabled"]) == (True, ["tls_enable_1"], True)
     assert npus.switches == {0: 0, 1: 1}
     assert not [words for _device, words in npus.calls if "-s" in words]
@@ -526,7 +526,7 @@ def test_a_look_finds_certificates_where_the_file_has_no_key(npus):
 
 def test_a_look_before_switching_off_leaves_the_file_as_it_is(npus):
     npus.path.write_text("tls_enable_0=0\n")
-    result = set_tls(only_look=True)
+    result = set_tls(validate_only=True)
     assert (result["changed"], result["side_effects"], npus.path.read_text()) == (False, [], "tls_enable_0=0\n")
 
 
