@@ -151,7 +151,7 @@ problems:
   sample:
     - rule: final_newline
       severity: error
-      message: "the last line has no newline: hccn_tool glues the next key to it"
+      message: "the last line has no newline: hccn_tool appends the next key to it"
       where: line 7
 pending:
   description: Those of RV(problems) that O(pending_network) will solve.

@@ -168,7 +168,7 @@ containers:
     remedy:
       description: How to solve the problem, V(null) for V(mapped).
       type: str
-      sample: create the container anew with -v /etc/hccn.conf:/etc/hccn.conf:ro
+      sample: recreate the container with -v /etc/hccn.conf:/etc/hccn.conf:ro
   sample: []
 problems:
   description:
@@ -182,8 +182,8 @@ problems:
     - rule: conf_not_mapped
       severity: error
       where: container 5f0e2c1a7b9d pid 4711 (python3)
-      message: "/etc/hccn.conf is not there: ascend-docker-runtime mounts neither hccn.conf nor hccn_tool"
-      hint: create the container anew with -v /etc/hccn.conf:/etc/hccn.conf:ro
+      message: "/etc/hccn.conf does not exist: ascend-docker-runtime mounts neither hccn.conf nor hccn_tool"
+      hint: recreate the container with -v /etc/hccn.conf:/etc/hccn.conf:ro
 docker_args:
   description: Arguments of C(docker run), C(podman run) and the like.
   returned: always

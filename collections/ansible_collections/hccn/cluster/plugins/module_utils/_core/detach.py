@@ -34,7 +34,7 @@ def detach(work: Work, keep: Sequence[int]) -> None:
     begun = select.select([reading], [], [], START_SECONDS)[0] and os.read(reading, 1)
     os.close(reading)
     if not begun:
-        raise HccnError("not_started", "the process that goes on in the background ended before it began", "look at this host's log and its free memory")
+        raise HccnError("not_started", "the background process ended before it was ready", "check the system log and the free memory of this host")
 
 
 def _become_daemon(work: Work, keep: Sequence[int], writing: int) -> None:

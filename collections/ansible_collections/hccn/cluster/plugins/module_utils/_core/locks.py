@@ -18,7 +18,7 @@ from typing import Iterable, List, NamedTuple, Sequence, Tuple
 from .procfs import read_text
 from .words import printable
 
-UNSEEN = "a process that cannot be seen from here: it runs in another PID namespace (a container), on another host, or has ended"
+UNSEEN = "an unknown process, which runs in another PID namespace (a container) or on another host, or has ended"
 
 # "2: FLOCK  ADVISORY  WRITE 3172 fe:01:2270407 0 EOF"; one that waits has "->" before its kind (fs/locks.c, lock_get_status).
 _FLOCK = re.compile(r"^\d+: FLOCK +\S+ +\S+ +(\d{1,10}) ([0-9a-f]{1,7}):([0-9a-f]{1,7}):(\d{1,20}) ", re.ASCII)

@@ -100,7 +100,7 @@ class Child:
 
     def _cannot_start(self, error: OSError) -> HccnError:
         return HccnError("cannot_start", "%s cannot be started: %s" % (self.argv[0], error.strerror),
-                         "see whether the folder of temporary files (TMPDIR) is there and has room, and how many processes and open files this user may have")
+                         "check that the folder of temporary files (TMPDIR) exists and has free space, and the limits of processes and open files of this user")
 
     @property
     def pid(self) -> int:

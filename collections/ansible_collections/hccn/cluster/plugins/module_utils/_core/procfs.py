@@ -67,4 +67,4 @@ def read_text(path: str) -> str:
 
 def unlike_proc(name: str, content: str) -> ParseError:
     """Return the error for a file of /proc/PID that is not as proc(5) describes it."""
-    return ParseError("/proc/PID/%s is not as proc(5) says: %r" % (name, beginning(content, 120)))
+    return ParseError("/proc/PID/%s does not have the format of proc(5): %r" % (name, beginning(content, 120)))

@@ -100,14 +100,14 @@ def refuse_work_here(smi: NpuSmi, devices: int, dev: str = "/dev") -> None:
         running = processes_by_device(seen, smi.processes())
     except HccnError as error:
         raise _unknown(error) from None
-    told = ["device %d is at work: %s" % (device, Work(tuple(work), None).sentence) for device, work in sorted(running.items()) if device < devices]
+    told = ["device %d is busy: %s" % (device, Work(tuple(work), None).sentence) for device, work in sorted(running.items()) if device < devices]
     if told:
         raise HccnError("device_busy", "; ".join(told), BUSY_HINT)
 
 
 def _unknown(error: HccnError) -> HccnError:
-    return HccnError("busy_unknown", "whether the NPUs are at work cannot be told: %s" % error.message,
-                     "give the path of npu-smi, or set allow_busy: true if you know that they are idle")
+    return HccnError("busy_unknown", "cannot find out whether the NPUs are busy: %s" % error.message,
+                     "set the path of npu-smi, or set allow_busy: true if you know that the NPUs are idle")
 
 
 def _queue_pairs(tool: HccnTool, device: int) -> Optional[int]:
@@ -140,7 +140,7 @@ def refusals(tool: HccnTool, smi: NpuSmi, host: Host, devices: Sequence[int], al
     except HccnError as error:
         return {device: error.as_dict() for device in devices}
     return {
-        device: HccnError("device_busy", "device %d is at work: %s" % (device, doing.sentence), BUSY_HINT).as_dict()
+        device: HccnError("device_busy", "device %d is busy: %s" % (device, doing.sentence), BUSY_HINT).as_dict()
         for device, doing in work.items() if doing.sentence
     }
 
@@ -205,7 +205,7 @@ class BusyProbe:
         others = tuple(one for one in running.get(device, ()) if not is_own(one.pid))
         work = Work(others, None if others or own_test else self._queue_pairs(device))
         if work.sentence:
-            raise HccnError("device_busy", "device %d is at work: %s" % (device, work.sentence), BUSY_HINT)
+            raise HccnError("device_busy", "device %d is busy: %s" % (device, work.sentence), BUSY_HINT)
 
     def _queue_pairs(self, device: int) -> Optional[int]:
         """Return the queue pairs that persist: after a reset, the device may need a moment to release those of the previous test."""

@@ -35,13 +35,13 @@ _GLUED = re.compile(
 
 def _nul_bytes(text: str) -> Iterator[Problem]:
     if "\0" in text:
-        yield Problem(NUL_BYTES, "error", "%d NUL bytes, left by a write that was cut off: hccn_tool does not read what follows them in their line"
+        yield Problem(NUL_BYTES, "error", "%d NUL bytes from an interrupted write: hccn_tool ignores the rest of a line after a NUL byte"
                       % text.count("\0"), where="line %d" % (text[:text.index("\0")].count("\n") + 1), hint="hccn.cluster.hccn_conf removes them")
 
 
 def _no_final_newline(text: str) -> Iterator[Problem]:
     if not ends_well(text):
-        yield Problem("final_newline", "error", "the last line has no newline: hccn_tool glues the next key to it",
+        yield Problem("final_newline", "error", "the last line has no newline: hccn_tool appends the next key to it",
                       where="line %d" % len(lines_of(text)), hint="hccn.cluster.hccn_conf adds it")
 
 
@@ -49,7 +49,7 @@ def _carriage_returns(text: str) -> Iterator[Problem]:
     for number, line in enumerate(lines_of(text), 1):
         if line.endswith("\r\n"):
             yield Problem("carriage_return", "error", "the line ends in CR LF: hccn_tool -cfg recovery fails on it", where="line %d" % number,
-                          hint="rewrite it with LF line ends, in place: containers mount its inode")
+                          hint="rewrite the file with LF line ends, and in place, since containers mount its inode")
             return
 
 
@@ -63,7 +63,7 @@ def _lines(text: str) -> Iterator[Problem]:
             continue
         blank = _BLANKS.match(line)
         if blank is not None:
-            yield Problem("blank_around_equals", "error", "blank beside '=': the key %s is ignored without a word" % blank.group(1),
+            yield Problem("blank_around_equals", "error", "blank beside '=': hccn_tool silently ignores the key %s" % blank.group(1),
                           where=where, hint="write key=value without blanks")
         elif not re.match(r"^[^=\s]+_\d+=", line):
             yield Problem("ignored_line", "warning", "not of the form key_<device>=value, so it is ignored: %r" % beginning(line, 60), where=where)
@@ -72,8 +72,8 @@ def _lines(text: str) -> Iterator[Problem]:
 def _glued(setting: Setting) -> Iterator[Problem]:
     found = _GLUED.search(setting.value)
     if found is not None:
-        yield Problem("glued_key", "error", "%s is glued to the value of %s" % (found.group(0)[:-1], setting.full_key), device=setting.device,
-                      where="line %d" % setting.line, hint="put it on a line of its own; set the right value of both")
+        yield Problem("glued_key", "error", "%s is joined to the value of %s on one line" % (found.group(0)[:-1], setting.full_key), device=setting.device,
+                      where="line %d" % setting.line, hint="put it on a separate line, and set the correct values of both keys")
 
 
 def _address(value: str) -> Optional[str]:
@@ -133,7 +133,7 @@ def _misspelt(setting: Setting) -> Iterator[Problem]:
     """Yield keys that the tool does not read and that resemble one that it reads."""
     like = [] if setting.key in KEYS or setting.key.startswith(_ROUTES) else difflib.get_close_matches(setting.key, KEYS, 1, _VERY_LIKE)
     if like:
-        yield Problem("misspelt_key", "warning", "%s: hccn_tool is not known to read the key %s" % (setting.full_key, setting.key), device=setting.device,
+        yield Problem("misspelt_key", "warning", "%s: %s is not a known key of hccn_tool" % (setting.full_key, setting.key), device=setting.device,
                       where="line %d" % setting.line, hint="did you mean %s?" % like[0])
 
 
@@ -152,7 +152,7 @@ def _duplicate_keys(found: Sequence[Setting]) -> Iterator[Problem]:
             continue
         before = first.setdefault((setting.device, setting.key), setting)
         if before is not setting:
-            yield Problem("duplicate_key", "warning", "%s stands on line %d already, which wins" % (setting.full_key, before.line),
+            yield Problem("duplicate_key", "warning", "%s is already set on line %d, and hccn_tool only reads the first line" % (setting.full_key, before.line),
                           device=setting.device, where="line %d" % setting.line, hint="remove one of them")
 
 
@@ -177,7 +177,7 @@ def _gateway(address: Optional[Setting], netmask: Optional[Setting], gateway: Se
         return
     if not inside:
         yield Problem("gateway_outside_network", "error", "%s=%s lies outside %s" % (gateway.full_key, gateway.value, network),
-                      device=gateway.device, where="line %d" % gateway.line, hint="hccn_tool refuses it by hand and drops it at boot without a word")
+                      device=gateway.device, where="line %d" % gateway.line, hint="hccn_tool refuses to set this gateway, and silently drops it at boot")
 
 
 def _duplicate_addresses(found: Sequence[Setting]) -> Iterator[Problem]:
@@ -188,7 +188,7 @@ def _duplicate_addresses(found: Sequence[Setting]) -> Iterator[Problem]:
         before = holders.setdefault(setting.value, setting)
         if before.device != setting.device:
             yield Problem("duplicate_address", "error", "%s has the address %s of device %d" % (setting.full_key, setting.value, before.device),
-                          device=setting.device, where="line %d" % setting.line, hint="hccn_tool accepts it; the fabric does not")
+                          device=setting.device, where="line %d" % setting.line, hint="give each NPU a different address; hccn_tool does not check this")
 
 
 def _absent_devices(found: Sequence[Setting], present: Sequence[int]) -> Iterator[Problem]:

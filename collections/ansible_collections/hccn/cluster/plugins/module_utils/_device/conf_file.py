@@ -34,7 +34,7 @@ def read(path: str) -> Optional[str]:
 def bad_end(path: str, text: str, consequence: str) -> HccnError:
     """Return the error of a text without a proper end: hccn_tool would append the next key to its last line."""
     if conf.end_fault(text) == conf.NUL_BYTES:
-        return HccnError(conf.NUL_BYTES, "%s ends in NUL bytes, left by a write that was cut off: %s" % (path, consequence),
+        return HccnError(conf.NUL_BYTES, "%s ends in NUL bytes from an interrupted write: %s" % (path, consequence),
                          "hccn.cluster.hccn_conf removes them")
     return HccnError("no_final_newline", "%s has no final newline: %s" % (path, consequence), "hccn.cluster.hccn_conf adds the newline")
 
@@ -44,19 +44,19 @@ def require_end(path: str, text: Optional[str]) -> None:
     if text is None:
         raise _missing(path)
     if not conf.ends_well(text):
-        raise bad_end(path, text, "hccn_tool would glue what it sets to its last line")
+        raise bad_end(path, text, "hccn_tool would append the next setting to the last line")
     if not os.access(path, os.W_OK):
-        raise HccnError("conf_unwritable", "%s cannot be written: the device would change, and change back at the next boot" % path,
-                        "run as root (become: true), and see whether the file is mounted read-only or immutable")
+        raise HccnError("conf_unwritable", "%s is not writable: a change of the device would be lost at the next boot" % path,
+                        "run as root (become: true), and check whether the file is mounted read-only or immutable")
 
 
 def _missing(path: str) -> HccnError:
-    return HccnError("conf_missing", "%s does not exist" % path, "the driver's installer makes it; hccn_conf with create: true too")
+    return HccnError("conf_missing", "%s does not exist" % path, "create it with hccn_conf and create: true, or with the installer of the driver")
 
 
 def _decode(content: bytes, path: str) -> str:
     if len(content) > MAX_BYTES:
-        raise HccnError("conf_too_large", "%s is larger than the %d bytes that hccn_tool takes" % (path, MAX_BYTES), "is it the right file?")
+        raise HccnError("conf_too_large", "%s is larger than the %d bytes that hccn_tool takes" % (path, MAX_BYTES), "check that the path is correct")
     # Bytes that are no UTF-8 must come back as they were: surrogateescape keeps them.
     return content.decode("utf-8", "surrogateescape")
 
@@ -120,7 +120,7 @@ def _put_back(descriptor: int, before: bytes) -> None:
 def _failure(descriptor: int, path: str, before: bytes, error: OSError) -> HccnError:
     held = os.pread(descriptor, MAX_BYTES + 1, 0)
     if held == before:
-        return HccnError("conf_unwritable", "%s: %s; the file holds its old content" % (path, error.strerror), "see the file system")
+        return HccnError("conf_unwritable", "%s: %s; the file holds its old content" % (path, error.strerror), "check the file system")
     return HccnError("conf_damaged", "%s: %s, and the old content could not be put back: the file holds %d bytes that are neither the old nor the new text"
                      % (path, error.strerror, len(held)), "repair the file system, then write the file again, for instance from a backup")
 
@@ -156,7 +156,7 @@ def create(path: str, mode: int = 0o644) -> None:
     except FileExistsError:
         if os.path.exists(path):
             return
-        raise HccnError("conf_unwritable", "%s is a link to a file that is not there" % path, "remove the link, or make that file") from None
+        raise HccnError("conf_unwritable", "%s is a link to a file that does not exist" % path, "remove the link, or create that file") from None
     except OSError as error:
         raise HccnError("conf_unwritable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
     try:

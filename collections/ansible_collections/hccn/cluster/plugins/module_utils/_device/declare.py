@@ -24,12 +24,12 @@ Wishes = Dict[Tuple[int, str], List[str]]
 def _values(where: str, key: str, value: Any) -> List[str]:
     values = value if isinstance(value, list) else [value]
     if any(one is None or isinstance(one, (list, dict)) for one in values):
-        raise InputError("%s: %s is given %r, not a text or a number" % (where, key, value))
+        raise InputError("%s: the value %r of %s is neither a text nor a number" % (where, value, key))
     texts = [str(int(one)) if isinstance(one, bool) else str(one) for one in values]
     if not key or any(character in key for character in "=# \t\r\n") or _NUMBERED.search(key):
         raise InputError("%s: %r is not a key of hccn.conf: give it without '=' and without the device's number" % (where, key))
     if len(texts) > 1 and key not in conf.REPEATABLE_KEYS:
-        raise InputError("%s: %s takes one value, %d are given; only %s may stand on several lines" % (
+        raise InputError("%s: %s has %d values but takes only one; only %s may be repeated" % (
             where, key, len(texts), ", ".join(conf.REPEATABLE_KEYS)))
     for text in texts:
         if "\n" in text or "\r" in text or len(key) + len(text) + 4 > conf_check.MAX_LINE:
@@ -51,7 +51,7 @@ def wishes(params: Mapping[str, Any], devices: Sequence[int]) -> Wishes:
     seen = set()
     for index, entry in enumerate(params["config"] or []):
         if entry["id"] in seen:
-            raise InputError("config[%d]: device %d stands there twice" % (index, entry["id"]))
+            raise InputError("config[%d]: device %d is listed twice" % (index, entry["id"]))
         if not 0 <= entry["id"] <= MAX_DEVICE_ID:
             raise InputError("config[%d]: id %d is not a physical id of 0 to %d" % (index, entry["id"], MAX_DEVICE_ID))
         seen.add(entry["id"])
@@ -64,7 +64,7 @@ def _text(path: str, create: bool) -> Optional[str]:
     """Return the text, None for a file that will be created."""
     text = conf_file.read(path)
     if text is None and not create:
-        raise HccnError("conf_missing", "%s does not exist" % path, "the driver's installer makes it; create: true does too")
+        raise HccnError("conf_missing", "%s does not exist" % path, "set create: true, or create it with the installer of the driver")
     return text
 
 

@@ -31,15 +31,15 @@ class Failure(NamedTuple):
 
 # The specific texts first: a run may print a specific and a generic one, and then the specific one is the error.
 FAILURES: Tuple[Failure, ...] = (
-    Failure("hccn_tool is busy, please try again.", BUSY, "another hccn_tool is at work on this device: try again"),
+    Failure("hccn_tool is busy, please try again.", BUSY, "another hccn_tool is running on this device: try again"),
     Failure("I2c is busy. Please try again.", "i2c_busy", "the optical module is being read by another caller: try again"),
     Failure("The device is occupied. Please try again later.", "device_occupied", "another hccs_ping is running on this device: try again"),
     Failure("permission denied: pls check this cmd run permission.", "permission_denied", "run as root (become: true)"),
     Failure("Get gateway failed, because no gateway was preset there!", "gateway_not_set", "set one: hccn_tool -i N -gateway -s gateway A"),
     Failure("Get ipconf failed, because no ip was preset there!", "address_not_set", "set one: hccn_tool -i N -ip -s address A netmask M"),
     Failure("No certificate found, please set certs firstly!", "no_certificate", "set one: hccn_tool -i N -tls -s path P pri F pub F ca1 F"),
-    Failure("The Certificate has expired!", "certificate_expired", "set a valid certificate, then switch TLS"),
-    Failure("The certificates are illegal!", "certificate_illegal", "set a valid certificate, then switch TLS"),
+    Failure("The Certificate has expired!", "certificate_expired", "set a valid certificate, then set the TLS flag again"),
+    Failure("The certificates are illegal!", "certificate_illegal", "set a valid certificate, then set the TLS flag again"),
     Failure("Failed to verify the certificate chain", "certificate_chain", "the certificate and its CA files do not belong together"),
     Failure("Unable to configure gateway, because ip is not configured!", "gateway_without_address", "set the address first"),
     Failure("Unable to configure IPV6 address, because mtu is less than 1280!", "mtu_too_small_for_ipv6", "set an mtu of 1280 or more first"),
@@ -127,10 +127,10 @@ def failure_of(result: Result) -> Optional[HccnError]:
     if result.rc < 0:
         return HccnError("tool_killed", "hccn_tool was ended by signal %d" % -result.rc)
     if result.rc == NO_PASSWD_ENTRY_EXIT and not result.stdout and not result.stderr:
-        return HccnError("no_passwd_entry", "hccn_tool ended without a word (exit %d)" % result.rc, "the uid has no passwd entry in this container")
+        return HccnError("no_passwd_entry", "hccn_tool printed nothing (exit code %d)" % result.rc, "the uid has no passwd entry in this container")
     if result.rc != 0:
         said = (result.stderr or result.stdout).strip().splitlines()
-        return HccnError("tool_exit_%d" % result.rc, _cut(said[0]) if said else "hccn_tool ended without a word (exit %d)" % result.rc)
+        return HccnError("tool_exit_%d" % result.rc, _cut(said[0]) if said else "hccn_tool printed nothing (exit code %d)" % result.rc)
     return None
 
 
@@ -138,6 +138,6 @@ def set_failure_of(result: Result) -> Optional[HccnError]:
     """Return the error of a command that changes something. Besides those of ``failure_of``, a missing success line is an error."""
     error = failure_of(result)
     if error is None and SUCCESS not in result.stdout:
-        return HccnError("not_confirmed", "hccn_tool ended with 0 but did not say that it was successful: %s" % " ".join(result.argv),
-                         "the state of the device is unknown: query it")
+        return HccnError("not_confirmed", "hccn_tool exited with 0 but did not report success: %s" % " ".join(result.argv),
+                         "the state of the device is unknown: query the device")
     return error

@@ -41,7 +41,7 @@ class Host:
     def refuse_950(self) -> None:
         """Raise HccnError on a 950, of whose hccn_tool only some queries are supported."""
         if self.dialect == "950":
-            raise HccnError("unsupported_dialect", "the NPUs of this host are of the 950, whose hccn_tool has another command line: nothing was done",
+            raise HccnError("unsupported_dialect", "the NPUs of this host are of the 950, whose hccn_tool has a different command line: nothing was done",
                             "run hccn_tool by hand")
 
 
@@ -62,7 +62,7 @@ def expand(wanted: Iterable[str], present: Iterable[int]) -> List[int]:
             raise InputError("devices: %r is neither an id, nor a range such as 0-7, nor all alone" % word)
         first, last = int(found.group(1)), int(found.group(2) or found.group(1))
         if last < first or last > MAX_DEVICE_ID:
-            raise InputError("devices: the range %r falls or goes beyond %d" % (word, MAX_DEVICE_ID))
+            raise InputError("devices: the range %r is descending or exceeds %d" % (word, MAX_DEVICE_ID))
         ids.extend(range(first, last + 1))
     twice = sorted({number for number in ids if ids.count(number) > 1})
     if twice:
@@ -92,7 +92,7 @@ def parse_device_files(names: Iterable[str]) -> Host:
     """Return the host by the names in /dev. Raises HccnError ``no_device``."""
     ids = sorted(int(found.group(1)) for found in map(_DAVINCI.match, names) if found)
     if not ids:
-        raise HccnError("no_device", "no NPU on this host: npu-smi is missing and /dev holds no davinci device", "is the driver installed?")
+        raise HccnError("no_device", "no NPU on this host: npu-smi is missing and /dev contains no davinci device", "check that the driver is installed")
     return Host(tuple(ids), None, None)
 
 

@@ -77,22 +77,22 @@ class MountPaths:
     def recreate(self, one: containers.Container) -> str:
         """Return the remedy where the container was created without the mapping."""
         if one.pod_uid:
-            return "add the returned pod_volume to the manifest of the pod and create the pod anew"
+            return "add the returned pod_volume to the manifest of the pod and recreate the pod"
         if one.runtime in ("lxc", "unknown"):
-            return "mount %s of the host read-only at %s in it and start it anew" % (self.path, self.container_path)
-        return "create the container anew with %s" % " ".join(self.docker_args)
+            return "mount %s of the host read-only at %s in the container and restart it" % (self.path, self.container_path)
+        return "recreate the container with %s" % " ".join(self.docker_args)
 
     def restart(self, one: containers.Container) -> str:
         """Return the remedy where the container maps an older file."""
-        how = "delete the pod so that it is created anew" if one.pod_uid else "restart the container"
-        return "%s, which maps the file of now; hccn.cluster.hccn_conf edits the file in place, so that later changes need no restart" % how
+        how = "delete the pod so that it is recreated" if one.pod_uid else "restart the container"
+        return "%s, which then mounts the current file; hccn.cluster.hccn_conf edits the file in place, so that later changes need no restart" % how
 
 
 def _checked(name: str, path: str) -> str:
     if not path.startswith("/"):
         raise InputError("%s: %r is not an absolute path" % (name, path))
     if any(character == ":" or not character.isprintable() for character in path):
-        raise InputError("%s: %r holds a colon or a control character, which docker -v cannot take" % (name, path))
+        raise InputError("%s: %r contains a colon or a control character, which docker -v does not accept" % (name, path))
     return os.path.normpath(path)
 
 
@@ -102,14 +102,14 @@ def host_file(path: str) -> HostFile:
         entry = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return HostFile((0, 0), b"", Problem(
-            "host_conf_missing", "error", "the host has no %s: docker -v would make a folder of that name, and a pod would not start" % path,
-            where=path, hint="make it first: hccn.cluster.hccn_conf with create: true"))
+            "host_conf_missing", "error", "%s does not exist on the host: docker -v would create a folder of that name, and a pod would not start" % path,
+            where=path, hint="create it first, with hccn.cluster.hccn_conf and create: true"))
     except OSError as error:
         raise HccnError("conf_unreadable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
     if not stat.S_ISREG(entry.st_mode):
         return HostFile((0, 0), b"", Problem(
-            "host_conf_no_file", "error", "%s of the host is no regular file; docker -v makes a folder where the file is missing" % path,
-            where=path, hint="remove it, then make the file: hccn.cluster.hccn_conf with create: true"))
+            "host_conf_no_file", "error", "%s of the host is not a regular file; docker -v creates a folder if the file is missing" % path,
+            where=path, hint="remove it, then create the file with hccn.cluster.hccn_conf and create: true"))
     text = conf_file.read(path) or ""
     return HostFile((entry.st_dev, entry.st_ino), text.encode("utf-8", "surrogateescape"))
 
@@ -124,21 +124,21 @@ def _verdict(seen: Optional[inside.Seen], host: HostFile, paths: MountPaths, one
     """Return state, message and remedy; the latter two are empty for a mapped file."""
     path = paths.container_path
     if seen is None:
-        return "missing", "%s is not there: %s" % (path, _NO_RUNTIME_MOUNTS), paths.recreate(one)
+        return "missing", "%s does not exist: %s" % (path, _NO_RUNTIME_MOUNTS), paths.recreate(one)
     same = host.missing is None and (seen.device, seen.inode) == host.identity
     if not seen.regular:
-        return "unreadable", "%s is no regular file; docker -v makes a folder where the host has no file" % path, paths.recreate(one)
+        return "unreadable", "%s is not a regular file; docker -v creates a folder if the file is missing on the host" % path, paths.recreate(one)
     if not seen.readable:
-        remedy = "let every user read the host's file: chmod 0644 %s" % paths.path if same else paths.recreate(one)
-        return "unreadable", "the user of the process has no right to read %s" % path, remedy
+        remedy = "make the host's file readable for every user: chmod 0644 %s" % paths.path if same else paths.recreate(one)
+        return "unreadable", "the user of the process may not read %s" % path, remedy
     if same:
         return "mapped", "", ""
     if host.missing is None and seen.content == host.content:
-        return "copy", "%s is a copy of the host's file and will not follow its changes" % path, paths.recreate(one)
+        return "copy", "%s is a copy of the host's file and does not follow its changes" % path, paths.recreate(one)
     if seen.mounted or not seen.links:
         message = "%s is an older file: the host's %s was replaced (by rename) or removed after the container had started" % (path, paths.path)
         return "stale", message, paths.restart(one)
-    return "stale", "%s is a file of the container with other content than the host's %s" % (path, paths.path), paths.recreate(one)
+    return "stale", "%s is a file of the container whose content differs from the host's %s" % (path, paths.path), paths.recreate(one)
 
 
 _RULES = {"missing": ("conf_not_mapped", "error"), "copy": ("conf_copied", "warning"), "stale": ("conf_stale", "error"),
@@ -171,8 +171,8 @@ def _probe_process(one: containers.Container, pid: int, host: HostFile, paths: M
     except _GONE:
         raise
     except OSError as error:
-        state, message = "unreadable", "%s could not be looked at: %s" % (paths.container_path, error.strerror)
-        remedy = "run as root (become: true)" if isinstance(error, PermissionError) else "see what is mounted there"
+        state, message = "unreadable", "%s could not be inspected: %s" % (paths.container_path, error.strerror)
+        remedy = "run as root (become: true)" if isinstance(error, PermissionError) else "check what is mounted there"
     problem = None
     if state in _RULES:
         rule, severity = _RULES[state]
@@ -193,11 +193,11 @@ def probe(one: containers.Container, host: HostFile, paths: MountPaths, proc: st
 def _unseen(scan: containers.Scan) -> List[Problem]:
     if not scan.unseen and not scan.hidden:
         return []
-    message = "%d of %d processes could not be looked at" % (len(scan.unseen), scan.processes)
+    message = "%d of %d processes could not be inspected" % (len(scan.unseen), scan.processes)
     if scan.unseen:
-        message += ": pid %s%s" % (", ".join(map(str, scan.unseen[:3])), " and so on" if len(scan.unseen) > 3 else "")
+        message += ": pid %s%s" % (", ".join(map(str, scan.unseen[:3])), " and more" if len(scan.unseen) > 3 else "")
     if scan.hidden:
-        message += "; /proc does not list those of other users at all"
+        message += "; /proc does not list processes of other users"
     message += ". Their containers are not in the result"
     return [Problem("processes_unseen", "warning", message, where="/proc", hint="run as root (become: true)")]
 

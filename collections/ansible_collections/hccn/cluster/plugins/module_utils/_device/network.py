@@ -221,8 +221,8 @@ class Setter:
         for item in [] if port.errors else port.named:
             if item.lacks(port.wanted, port.now, port.kept):
                 option, shown = item.options[0], port.shown(port.now, port.kept)
-                port.fail(HccnError("not_applied", "the tool said that it was successful, but the device says %s and hccn.conf says %s"
-                                    % (shown[option], shown["persistent"][option]), "query the device, and see who else writes hccn.conf"), option)
+                port.fail(HccnError("not_applied", "hccn_tool reported success, but the device has %s and hccn.conf has %s"
+                                    % (shown[option], shown["persistent"][option]), "query the device, and check which other process writes hccn.conf"), option)
 
 
 def configure(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:

@@ -61,13 +61,13 @@ def _netmask(value: str) -> Optional[str]:
     free = bits ^ 0xFFFFFFFF
     if free & (free + 1):
         return "%s is not contiguous" % value
-    return None if bits else "0.0.0.0 would make every address a neighbour"
+    return None if bits else "0.0.0.0 would make every address local"
 
 
 def _mtu(value: int) -> Optional[str]:
     outside = _outside(value, MTU)
     if outside is None and value < MTU_ASKED:
-        return "%d is below %d: the device would lose its IPv6 addresses, and hccn_tool asks before it; run it by hand" % (value, MTU_ASKED)
+        return "%d is below %d: the device would lose its IPv6 addresses, and hccn_tool asks for confirmation; run it by hand" % (value, MTU_ASKED)
     return outside
 
 
@@ -87,7 +87,7 @@ def _row(value: Sequence[int], top: int) -> Optional[str]:
 def _pfc(value: Sequence[int]) -> Optional[str]:
     wrong = _row(value, 1)
     if wrong is None and sum(value) > PFC_QUEUES:
-        return "%d priorities are switched on, at most %d can be" % (sum(value), PFC_QUEUES)
+        return "%d priorities are enabled, at most %d are allowed" % (sum(value), PFC_QUEUES)
     return wrong
 
 
@@ -111,7 +111,7 @@ def _dscp_to_tc(value: Any) -> Optional[str]:
             return "tc %s of dscp %s is outside 0 to %d" % (tc, dscp, TRAFFIC_CLASSES - 1)
     numbers = [int(dscp) for dscp, _tc in pairs]
     twice = sorted({number for number in numbers if numbers.count(number) > 1})
-    return "dscp %s stands there twice" % ", ".join(map(str, twice)) if twice else None
+    return "dscp %s is listed twice" % ", ".join(map(str, twice)) if twice else None
 
 
 RULES: Mapping[str, Callable[[Any], Optional[str]]] = {
@@ -187,7 +187,7 @@ def _id_faults(config: Sequence[Mapping[str, Any]], present: Sequence[int]) -> I
     for index, entry in enumerate(config):
         device = entry["id"]
         if device in present and device in seen:
-            yield "config[%d].id: device %d stands in config[%d] already" % (index, device, seen[device])
+            yield "config[%d].id: device %d is already in config[%d]" % (index, device, seen[device])
         seen.setdefault(device, index)
     yield from unknown("config[%s].id", [entry["id"] for entry in config], present)
 

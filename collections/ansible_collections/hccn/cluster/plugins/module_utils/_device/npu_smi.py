@@ -43,7 +43,7 @@ class NpuSmi:
         argv = (self.path,) + arguments
         result = self._run(argv, self._timeout)
         if result.timed_out:
-            raise HccnError("timeout", "no answer within %.0f s: %s" % (self._timeout, " ".join(argv)), "see dmesg and /var/log/npu")
+            raise HccnError("timeout", "no answer within %.0f s: %s" % (self._timeout, " ".join(argv)), "check dmesg and /var/log/npu")
         return result.stdout
 
     def chips(self) -> Chips:

@@ -56,7 +56,7 @@ def search(pattern: Pattern[str], text: str, query: str) -> Match[str]:
     found = pattern.search(text)
     if found is None:
         first = text.strip().splitlines()
-        raise ParseError("%s printed something unknown: %s" % (query, repr(beginning(first[0], 120)) if first else "nothing"))
+        raise ParseError("%s printed unexpected output: %s" % (query, repr(beginning(first[0], 120)) if first else "nothing"))
     return found
 
 

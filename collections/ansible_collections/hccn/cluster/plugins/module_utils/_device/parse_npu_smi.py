@@ -54,7 +54,7 @@ def parse_chips(text: str) -> Chips:
     rows = [_COLUMNS.split(line.strip()) for line in text.splitlines() if line.strip()]
     heads = [row for row in rows if {"NPU ID", "Chip Name", "Chip ID"} <= set(row) and {"Chip Phy-ID", "Chip Logic ID"} & set(row)]
     if not heads and _IN_USE.search(text):
-        raise HccnError("device_busy", "npu-smi info -m cannot look at the NPUs, since a program holds them: %r" % ending(text.strip(), 120),
+        raise HccnError("device_busy", "npu-smi info -m cannot read the NPUs, since a program uses them: %r" % ending(text.strip(), 120),
                         "wait for it to end")
     if not heads:
         raise HccnError("no_device", "npu-smi info -m shows no NPU: %r" % beginning(text.strip(), 120), "is the driver loaded?")
@@ -135,7 +135,7 @@ def parse_super_pod(text: str) -> SuperPod:
     try:
         return SuperPod(*(count_of(fields[label]) for label in ("SDID", "Super Pod Size", "Super Pod ID", "Server Index")))
     except (KeyError, ValueError):
-        raise ParseError("npu-smi info -t spod-info printed something unknown: %r" % beginning(text.strip(), 120)) from None
+        raise ParseError("npu-smi info -t spod-info printed unexpected output: %r" % beginning(text.strip(), 120)) from None
 
 
 @dataclass(frozen=True)

@@ -73,5 +73,5 @@ def parse_dscp_to_tc(text: str) -> Dict[str, int]:
     """``-dscp_to_tc -g``: the traffic class of each DSCP value, which is text since JSON knows no other keys."""
     found = {dscp: count_of(tc) for dscp, tc in _DSCP.findall(text)}
     if len(found) != DSCPS:
-        raise ParseError("-dscp_to_tc -g told %d of %d DSCP values" % (len(found), DSCPS))
+        raise ParseError("-dscp_to_tc -g reported %d of %d DSCP values" % (len(found), DSCPS))
     return found

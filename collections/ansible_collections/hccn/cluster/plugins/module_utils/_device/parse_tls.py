@@ -63,7 +63,7 @@ def parse_tls(stdout: str, stderr: str = "") -> Tls:
     """Parse both streams of ``-tls -g``. Raises ParseError where the TLS flag is missing."""
     switch = _SWITCH.search(stdout)
     if switch is None:
-        raise ParseError("-tls -g did not tell the TLS switch")
+        raise ParseError("-tls -g did not report the TLS flag")
     expired = [number for number in _STATUS.findall(stderr) if number == "2"]
     heads = list(_BLOCK.finditer(stdout))
     certificates: List[Certificate] = []

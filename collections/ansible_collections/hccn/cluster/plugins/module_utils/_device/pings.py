@@ -48,7 +48,7 @@ def _faults(params: Mapping[str, Any], present: Sequence[int]) -> Iterator[str]:
     if size is not None and not low <= size <= high:
         yield "size: %d is outside the %d to %d bytes of %s" % (size, low, high, method)
     if count is not None and method == "ping":
-        yield "count: a ping is always 3 packets, only hccs_ping can count"
+        yield "count: a ping always sends 3 packets, a count needs method: hccs_ping"
     elif count is not None and not COUNTS[0] <= count <= COUNTS[1]:
         yield "count: %d is outside %d to %d" % ((count,) + COUNTS)
     yield from unknown("targets[%s].device", [target["device"] for target in params["targets"]], present)
@@ -104,7 +104,7 @@ def _lost(ping: Any) -> Optional[Dict[str, Any]]:
         return None
     reasons = sorted(set(ping.reasons))
     message = "%d of %d packets lost%s" % (ping.lost, ping.sent, ": " + ", ".join(reasons) if reasons else "")
-    return HccnError("packets_lost", message, "look at link, route, gateway and switch between the two ports").as_dict()
+    return HccnError("packets_lost", message, "check link, route, gateway and switch between the two ports").as_dict()
 
 
 class Pinger:

@@ -56,10 +56,10 @@ def save(conf: str, text: Optional[str], network: Entries = (), tls: Entries = (
             os.close(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
             _sync_folder(marker)
     except OSError as error:
-        raise HccnError("not_saved", "what is there now cannot be saved in %s: %s; nothing was set" % (path, error.strerror), _HINT) from None
+        raise HccnError("not_saved", "the current settings cannot be saved in %s: %s; nothing was set" % (path, error.strerror), _HINT) from None
 
 
-_HINT = "see the file system, or set keep_previous: false (bring_up_keep_previous: false) and do without a restore"
+_HINT = "check the file system, or set keep_previous: false (bring_up_keep_previous: false) if no restore is needed"
 
 
 def merge(record: Mapping[str, Any], network: Entries, tls: Entries) -> Dict[str, Any]:
@@ -90,8 +90,8 @@ def _read(path: str) -> Optional[Dict[str, Any]]:
         return None
     except (ValueError, KeyError, TypeError):
         pass
-    raise HccnError("not_saved", "%s is no record of what was there before an unfinished change; nothing was set" % path,
-                    "move it away if the state before that change is not needed")
+    raise HccnError("not_saved", "%s is not a record of the settings before an unfinished change; nothing was set" % path,
+                    "move the file away if these settings are not needed")
 
 
 def _replace(path: str, text: str) -> None:

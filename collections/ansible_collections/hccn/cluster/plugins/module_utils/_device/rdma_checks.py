@@ -89,7 +89,7 @@ def host_problems(root: str, ports: Sequence[RdmaPort]) -> List[Problem]:
         return [Problem("driver_missing", "error", "the kernel's RDMA core is not loaded: there is no /%s" % CLASS, where="/" + CLASS,
                         hint=hint or "load the RDMA driver of the adapter (mlx5_ib, hns_roce_hw_v2, irdma, ...)")]
     return [Problem("no_rdma_device", "error", "no RDMA device is registered below /%s" % CLASS, where="/" + CLASS,
-                    hint=hint or "load the RDMA driver of the adapter (mlx5_ib, hns_roce_hw_v2, irdma, ...), or is there no adapter?")]
+                    hint=hint or "load the RDMA driver of the adapter (mlx5_ib, hns_roce_hw_v2, irdma, ...), if the host has one")]
 
 
 def _without_rdma(root: str) -> Dict[str, str]:

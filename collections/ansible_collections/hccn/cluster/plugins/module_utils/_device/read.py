@@ -163,7 +163,7 @@ class TlsReader:
         """Return ``{tls: {...}, errors: [...]}``; ``tls.reason`` is why ``enabled`` is null."""
         hindrance = self._hindrance(device)
         if hindrance and hindrance != WOULD_WRITE:
-            error = conf_file.bad_end(self._path, self._text or "", "the TLS query would glue tls_enable_%d to its last line" % device)
+            error = conf_file.bad_end(self._path, self._text or "", "the TLS query would append tls_enable_%d to its last line" % device)
             return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": [failure_entry("tls", error)]}
         if hindrance:
             return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": []}

@@ -99,7 +99,7 @@ def _apply(here: Session, device: int, before: Comparison) -> Dict[str, Any]:
     errors += after.errors
     if not errors and after.differences:
         keys = ", ".join(one["key"] for one in after.differences)
-        errors.append(HccnError("not_applied", "recovery said that it was successful, but the device still differs in %s" % keys,
+        errors.append(HccnError("not_applied", "the recovery reported success, but the device still differs in %s" % keys,
                                 "see /var/log/hccn_tool/hccn_config.log").as_dict())
     return _result(device, after.differences != before.differences, before, after.differences, errors)
 

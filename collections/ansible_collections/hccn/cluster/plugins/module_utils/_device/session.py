@@ -67,7 +67,7 @@ class Session:
 def start(params: Mapping[str, Any]) -> Session:
     """Find the tool and the devices. Raises HccnError: tool missing, no device, or a bad option."""
     if params["timeout"] < 1:
-        raise InputError("timeout: %d leaves no call any time: give 1 second or more" % params["timeout"])
+        raise InputError("timeout: %d is too short: give 1 second or more" % params["timeout"])
     tool = HccnTool(find_program(params["hccn_tool"], (DRIVER_TOOLS,)), float(params["timeout"]))
     smi = NpuSmi(params["npu_smi"])
     seen = host.probe(smi)

@@ -111,7 +111,7 @@ def _error(rule: str, port: DeviceAddress, host: Optional[str], message: str, hi
 
 def _loopback(port: DeviceAddress, host: Optional[str]) -> Iterator[Problem]:
     if ipaddress.IPv4Address(port.values["address"]).is_loopback:
-        yield _error("loopback_address", port, host, "%s is a loopback address: nothing that is sent to it leaves the NPU" % port.values["address"])
+        yield _error("loopback_address", port, host, "%s is a loopback address: packets to it never leave the NPU" % port.values["address"])
 
 
 def _reserved(port: DeviceAddress, product: Optional[str], super_pod: Optional[bool], host: Optional[str]) -> Iterator[Problem]:
@@ -123,13 +123,13 @@ def _reserved(port: DeviceAddress, product: Optional[str], super_pod: Optional[b
     certain, possible = _reserved_networks(product, super_pod)
     taken = holder(certain)
     if taken is not None:
-        yield _error("reserved_network", port, host, "%s is in %s, which the NPUs of %s use themselves" % (address, taken, _article(product)),
+        yield _error("reserved_network", port, host, "%s is in %s, which the NPUs of %s use internally" % (address, taken, _article(product)),
                      "hccn_tool refuses it")
         return
     taken = holder(possible)
     if taken is not None:
-        yield _error("reserved_network", port, host, "%s is in %s, which the NPUs of an A3 host use themselves inside a super pod" % (address, taken),
-                     "hccn_tool refuses it there; whether this host is in one is not known", "warning")
+        yield _error("reserved_network", port, host, "%s is in %s, which the NPUs of an A3 host use internally inside a super pod" % (address, taken),
+                     "hccn_tool refuses it there; whether this host is in a super pod is unknown", "warning")
 
 
 def _reserved_networks(product: Optional[str], super_pod: Optional[bool]) -> Tuple[Sequence[str], Sequence[str]]:
@@ -171,7 +171,7 @@ def _strangers(rule: str, ports: Sequence[DeviceAddress], host: Optional[str], s
 
 
 def _one_subnet(ports: Sequence[DeviceAddress], host: Optional[str]) -> Iterator[Problem]:
-    return _strangers("one_subnet", ports, host, "all NPUs of an A2 host share one subnet")
+    return _strangers("one_subnet", ports, host, "all NPUs of an A2 host must be in one subnet")
 
 
 def _four_subnets(ports: Sequence[DeviceAddress], host: Optional[str]) -> Iterator[Problem]:
@@ -179,17 +179,17 @@ def _four_subnets(ports: Sequence[DeviceAddress], host: Optional[str]) -> Iterat
     groups = [[port for port in ports if port.device % count == number] for number in range(count)]
     filled = [group for group in groups if group]
     if len(filled) > 1 and len({port.network for port in ports}) == 1:
-        yield _error("four_subnets", ports[0], host, "all NPUs are in %s: right only for a 910A host in AMP mode" % ports[0].network,
-                     "in SMP mode, give the NPUs 0 and 4, 1 and 5, 2 and 6, 3 and 7 a subnet each", "warning")
+        yield _error("four_subnets", ports[0], host, "all NPUs are in %s: this is only correct for a 910A host in AMP mode" % ports[0].network,
+                     "in SMP mode, use a separate subnet for each of the NPU pairs 0 and 4, 1 and 5, 2 and 6, 3 and 7", "warning")
         return
     for group in filled:
-        yield from _strangers("four_subnets", group, host, "the NPUs 0 and 4, 1 and 5, 2 and 6, 3 and 7 of a 910A host share a subnet each")
+        yield from _strangers("four_subnets", group, host, "each of the NPU pairs 0 and 4, 1 and 5, 2 and 6, 3 and 7 of a 910A host must share a subnet")
     homes: Dict[Optional[Network], DeviceAddress] = {}
     for group in filled:
         port = _usual(group)
         before = homes.setdefault(port.network, port)
         if before is not port:
-            yield _error("four_subnets", port, host, "%s is in %s as NPU %d is: the NPUs 0, 1, 2 and 3 of a 910A host are in different subnets" % (
+            yield _error("four_subnets", port, host, "%s is in %s, and so is NPU %d: the NPUs 0, 1, 2 and 3 of a 910A host must be in different subnets" % (
                 port.values["address"], port.network, before.device))
 
 

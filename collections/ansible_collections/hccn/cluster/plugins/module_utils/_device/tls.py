@@ -138,8 +138,8 @@ def verify(reader: TlsReader, text: Optional[str], changes: Sequence[Change], wa
             change.errors = [error for error in change.errors if error["code"] != NOT_PERSISTED]
         if not change.errors and change.after != TlsFlag(wanted, wanted):
             change.errors += answer["errors"] or [HccnError(
-                "not_applied", "the tool said that it was successful, but the switch is %s and hccn.conf says %s"
-                % (change.after.enabled, change.after.persistent), "query the device, and see who else writes hccn.conf").as_dict()]
+                "not_applied", "hccn_tool reported success, but the TLS flag is %s and hccn.conf has %s"
+                % (change.after.enabled, change.after.persistent), "query the device, and check which other process writes hccn.conf").as_dict()]
 
 
 def _diff(changes: Sequence[Change]) -> Dict[str, str]:
@@ -147,7 +147,7 @@ def _diff(changes: Sequence[Change]) -> Dict[str, str]:
         return "".join("device %d: TLS %s, after a boot %s\n" % (change.device, _word(flag.enabled), _word(flag.persistent))
                        for change in changes for flag in [getattr(change, side)])
 
-    return {"before_header": "TLS switch", "after_header": "TLS switch", "before": lines("before"), "after": lines("after")}
+    return {"before_header": "TLS flag", "after_header": "TLS flag", "before": lines("before"), "after": lines("after")}
 
 
 def _word(value: Any) -> str:

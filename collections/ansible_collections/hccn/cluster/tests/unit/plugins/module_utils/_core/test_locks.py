@@ -65,7 +65,7 @@ def test_a_process_may_call_itself_anything(tmp_path):
     assert locks.named(8, str(tmp_path)) == "pid 8"
 
 
-UNSEEN = "a process that cannot be seen from here: it runs in another PID namespace (a container), on another host, or has ended"
+UNSEEN = "an unknown process, which runs in another PID namespace (a container) or on another host, or has ended"
 
 
 @pytest.mark.parametrize("text", ["", "1: FLOCK  ADVISORY  WRITE 0 %s:%d 0 EOF\n"])

@@ -27,7 +27,7 @@ def test_stat(text, stat, ended, headless):
 def test_a_file_that_is_not_as_proc_5_says(text):
     with pytest.raises(ParseError) as caught:
         procfs.parse_stat(text)
-    assert caught.value.message == "/proc/PID/stat is not as proc(5) says: %r" % text
+    assert caught.value.message == "/proc/PID/stat does not have the format of proc(5): %r" % text
 
 
 def test_this_process():

@@ -36,7 +36,7 @@ def test_only_the_devices_that_would_take_part_count():
     busy.refuse_work_here(Smi(), 1)
     with pytest.raises(HccnError) as caught:
         busy.refuse_work_here(Smi(), 2)
-    assert (caught.value.code, caught.value.message) == ("device_busy", "device 1 is at work: pid %d (python3)" % TOO_HIGH_FOR_A_PID)
+    assert (caught.value.code, caught.value.message) == ("device_busy", "device 1 is busy: pid %d (python3)" % TOO_HIGH_FOR_A_PID)
 
 
 def test_a_host_without_npus_has_none_to_disturb(monkeypatch):
@@ -50,7 +50,7 @@ def test_no_answer_of_npu_smi_makes_no_host_without_npus(tmp_path):
     with pytest.raises(HccnError) as caught:
         busy.refuse_work_here(smi, 8, str(tmp_path))
     assert (caught.value.code, caught.value.message) == (
-        "busy_unknown", "whether the NPUs are at work cannot be told: npu-smi info -m shows no NPU: 'dcmi module initialize failed. ret is -8005'")
+        "busy_unknown", "cannot find out whether the NPUs are busy: npu-smi info -m shows no NPU: 'dcmi module initialize failed. ret is -8005'")
     (tmp_path / "davinci0").rename(tmp_path / "davinci_manager")
     busy.refuse_work_here(smi, 8, str(tmp_path))
 
@@ -60,14 +60,14 @@ def test_npus_whose_holder_keeps_npu_smi_out(tmp_path):
     with pytest.raises(HccnError) as caught:
         busy.refuse_work_here(NpuSmi("/x/npu-smi", lambda argv, timeout: Result(tuple(argv), 0, text, "", False, 0.0, 0.1)), 8, str(tmp_path))
     assert (caught.value.code, caught.value.message) == (
-        "device_busy", "npu-smi info -m cannot look at the NPUs, since a program holds them: "
+        "device_busy", "npu-smi info -m cannot read the NPUs, since a program uses them: "
                        "'dcmi model initialized failed, because the device is used. ret is -8020'")
 
 
 def test_npus_that_cannot_be_asked_are_not_taken_for_idle(monkeypatch):
     with pytest.raises(HccnError) as caught:
         busy.refuse_work_here(Smi(processes=HccnError("timeout", "no answer within 60 s")), 8)
-    assert (caught.value.code, caught.value.message) == ("busy_unknown", "whether the NPUs are at work cannot be told: no answer within 60 s")
+    assert (caught.value.code, caught.value.message) == ("busy_unknown", "cannot find out whether the NPUs are busy: no answer within 60 s")
     with pytest.raises(HccnError, match="npu-smi hangs"):
         busy.refuse_work_here(Smi(chips=HccnError("timeout", "npu-smi hangs")), 8)
 
@@ -126,7 +126,7 @@ def test_an_answer_serves_all_devices_for_a_second_and_no_longer():
     probe.require_idle(1)
     assert world.asked == ["npu-smi", "qp 0", "qp 1"]
     world.time += 0.01
-    assert refused(probe, 1) == ("device_busy", "device 1 is at work: pid %d (python3)" % TOO_HIGH_FOR_A_PID)
+    assert refused(probe, 1) == ("device_busy", "device 1 is busy: pid %d (python3)" % TOO_HIGH_FOR_A_PID)
     assert (world.asked.count("npu-smi"), world.timeout) == (2, 10.0)
 
 
@@ -156,7 +156,7 @@ def test_no_answer_is_kept_as_long_as_an_answer():
     world = Asked(takes=10.0)
     world.error = HccnError("timeout", "no answer within 10 s")
     probe = world.probe()
-    unknown = ("busy_unknown", "whether the NPUs are at work cannot be told: no answer within 10 s")
+    unknown = ("busy_unknown", "cannot find out whether the NPUs are busy: no answer within 10 s")
     assert [refused(probe, 0), refused(probe, 1)] == [unknown, unknown]
     assert world.asked == ["npu-smi"]
 
@@ -166,7 +166,7 @@ def test_queue_pairs_of_the_test_before_may_take_a_moment_to_go():
     world.pairs = [4, 4, 0]
     world.probe().require_idle(0)
     world.pairs = [4]
-    assert refused(world.probe(), 0) == ("device_busy", "device 0 is at work: 4 queue pairs")
+    assert refused(world.probe(), 0) == ("device_busy", "device 0 is busy: 4 queue pairs")
 
 
 def test_what_this_run_has_there_is_no_other_work(monkeypatch):
@@ -177,4 +177,4 @@ def test_what_this_run_has_there_is_no_other_work(monkeypatch):
     monkeypatch.setattr(busy, "is_own", lambda pid: pid == 4711)
     world.probe().require_idle(0, own_test=True)
     monkeypatch.setattr(busy, "is_own", lambda pid: False)
-    assert refused(world.probe(), 0, own_test=True) == ("device_busy", "device 0 is at work: pid 4711 (python3)")
+    assert refused(world.probe(), 0, own_test=True) == ("device_busy", "device 0 is busy: pid 4711 (python3)")

@@ -111,7 +111,7 @@ def test_a_wrong_address_beside_a_gateway_is_told_once():
 def test_a_key_that_is_a_slip_away_from_one_that_is_read(key, meant):
     (problem,) = conf_check.check("%s_3=1\n" % key)
     assert (problem.rule, problem.severity, problem.device, problem.where) == ("misspelt_key", "warning", 3, "line 1")
-    assert problem.message == "%s_3: hccn_tool is not known to read the key %s" % (key, key)
+    assert problem.message == "%s_3: %s is not a known key of hccn_tool" % (key, key)
     assert problem.hint == "did you mean %s?" % meant
 
 
@@ -308,14 +308,14 @@ def test_an_edit_removes_nul_bytes_and_nothing_else(text, repaired):
 def test_nul_bytes_are_a_problem_of_their_own(text, where):
     (problem,) = conf_check.check(text)
     assert (problem.rule, problem.severity, problem.where, problem.hint) == ("nul_bytes", "error", where, "hccn.cluster.hccn_conf removes them")
-    assert problem.message == "4000 NUL bytes, left by a write that was cut off: hccn_tool does not read what follows them in their line"
+    assert problem.message == "4000 NUL bytes from an interrupted write: hccn_tool ignores the rest of a line after a NUL byte"
 
 
 def test_nothing_is_set_into_a_file_that_ends_in_nul_bytes(path):
     with pytest.raises(HccnError) as caught:
         conf_file.require_end(path, DAMAGED)
     assert (caught.value.code, caught.value.message, caught.value.hint) == (
-        "nul_bytes", path + " ends in NUL bytes, left by a write that was cut off: hccn_tool would glue what it sets to its last line",
+        "nul_bytes", path + " ends in NUL bytes from an interrupted write: hccn_tool would append the next setting to the last line",
         "hccn.cluster.hccn_conf removes them")
 
 

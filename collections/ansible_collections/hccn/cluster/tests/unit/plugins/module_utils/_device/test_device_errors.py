@@ -24,7 +24,7 @@ def test_errors_that_differ_only_in_the_number_of_their_device():
 
 @pytest.mark.parametrize("said, found", [
     ([(1, "address 10.1.1.1"), (2, "address 10.1.1.2")], [([1], "address 10.1.1.1"), ([2], "address 10.1.1.2")]),
-    ([(1, "would glue tls_enable_1"), (2, "would glue tls_enable_2")], [([1, 2], "would glue tls_enable_N")]),
+    ([(1, "would append tls_enable_1"), (2, "would append tls_enable_2")], [([1, 2], "would append tls_enable_N")]),
     ([(0, "-i 0.5"), (1, "-i 1.5")], [([0], "-i 0.5"), ([1], "-i 1.5")]),
     ([(1, "device 11 has it"), (2, "device 11 has it")], [([1, 2], "device 11 has it")]),
     ([(0, "/n_0/tool: no such program"), (1, "/n_0/tool: no such program")], [([0, 1], "/n_0/tool: no such program")]),

@@ -146,8 +146,8 @@ def test_devices_are_expanded(wanted, expected):
     ([""], "devices: '' is neither an id, nor a range such as 0-7, nor all alone"),
     (["-1"], "devices: '-1' is neither an id, nor a range such as 0-7, nor all alone"),
     (["0;reboot"], "devices: '0;reboot' is neither an id, nor a range such as 0-7, nor all alone"),
-    (["5-2"], "devices: the range '5-2' falls or goes beyond 63"),
-    (["64"], "devices: the range '64' falls or goes beyond 63"),
+    (["5-2"], "devices: the range '5-2' is descending or exceeds 63"),
+    (["64"], "devices: the range '64' is descending or exceeds 63"),
     (["0-3", "2"], "devices: 2 named twice"),
 ])
 def test_wrong_devices_are_refused(wanted, message):

@@ -119,7 +119,7 @@ def test_when_it_fails(npus, broken, fail_on, failed):
     assert result.get("failed", False) is failed
     assert len(result["devices"]) == 2
     if broken == 1 and failed:
-        assert result["msg"] == "1 of 2 devices failed: NPU 0: link: -link -g printed something unknown: 'link status: ODD'"
+        assert result["msg"] == "1 of 2 devices failed: NPU 0: link: -link -g printed unexpected output: 'link status: ODD'"
 
 
 @pytest.mark.parametrize("fail_on, failed", [(None, True), ("any", True), ("all", False), ("none", False)])
@@ -313,7 +313,7 @@ def test_a_session_finds_tool_and_devices(tmp_path, monkeypatch):
     assert (here.tool.path, here.tool.timeout, here.devices, here.conf_text()) == ("/x/hccn_tool", 7.0, [1], None)
     with pytest.raises(InputError) as caught:
         session.start({"timeout": 0})
-    assert caught.value.message == "timeout: 0 leaves no call any time: give 1 second or more"
+    assert caught.value.message == "timeout: 0 is too short: give 1 second or more"
 
 
 @pytest.fixture
@@ -411,7 +411,7 @@ def test_a_host_that_cannot_be_looked_at(conf, monkeypatch):
 
 @pytest.mark.parametrize("given, message", [
     ({"settings": {"mtu": [1500, 4200]}},
-     "settings: mtu takes one value, 2 are given; only arp, ip_rule, ip_route, IPv6neigh, IPv6route_address may stand on several lines"),
+     "settings: mtu has 2 values but takes only one; only arp, ip_rule, ip_route, IPv6neigh, IPv6route_address may be repeated"),
     ({"settings": {"mtu\n": 1}}, "settings: 'mtu\\n' is not a key of hccn.conf: give it without '=' and without the device's number"),
     ({"settings": {"": 1}}, "settings: '' is not a key of hccn.conf: give it without '=' and without the device's number"),
     ({"settings": {"mtu_0": 1500}}, "settings: 'mtu_0' is not a key of hccn.conf: give it without '=' and without the device's number"),
@@ -419,11 +419,11 @@ def test_a_host_that_cannot_be_looked_at(conf, monkeypatch):
     ({"settings": {"arp": ["a\nb"]}}, "settings: the value of arp does not fit on one line of 384 characters"),
     ({"settings": {"arp": "a" * 400}}, "settings: the value of arp does not fit on one line of 384 characters"),
     ({"config": [{"id": 0, "settings": {"address": "10.0.0.1/24"}}]}, "config[0].settings: address: '10.0.0.1/24' is not an IPv4 address"),
-    ({"settings": {"bw_limit": None}}, "settings: bw_limit is given None, not a text or a number"),
-    ({"settings": {"bw_limit": {"a": 1}}}, "settings: bw_limit is given {'a': 1}, not a text or a number"),
+    ({"settings": {"bw_limit": None}}, "settings: the value None of bw_limit is neither a text nor a number"),
+    ({"settings": {"bw_limit": {"a": 1}}}, "settings: the value {'a': 1} of bw_limit is neither a text nor a number"),
     ({"config": [{"id": -1, "settings": {"mtu": 1500}}]}, "config[0]: id -1 is not a physical id of 0 to 63"),
     ({"config": [{"id": 64, "settings": {"mtu": 1500}}]}, "config[0]: id 64 is not a physical id of 0 to 63"),
-    ({"config": [{"id": 0, "settings": {}}, {"id": 0, "settings": {}}]}, "config[1]: device 0 stands there twice"),
+    ({"config": [{"id": 0, "settings": {}}, {"id": 0, "settings": {}}]}, "config[1]: device 0 is listed twice"),
 ])
 def test_bad_input_is_one_sentence(conf, given, message):
     with pytest.raises(InputError) as caught:
@@ -442,7 +442,7 @@ def test_a_device_at_work_keeps_its_switch(npus):
     npus.smi["info"] = AT_WORK
     result = set_tls()
     assert result["msg"] == (
-        "1 of 2 devices failed: NPU 1: device 1 is at work: pid 4711 (python3) (wait for the job to end, or set allow_busy: true)")
+        "1 of 2 devices failed: NPU 1: device 1 is busy: pid 4711 (python3) (wait for the job to end, or set allow_busy: true)")
     assert (result["changed"], result["devices"][1]["errors"][0]["code"], npus.switches) == (False, "device_busy", {0: 0, 1: 1})
     assert set_tls(check_mode=True)["failed"] is True
     assert set_tls(allow_busy=True)["changed"] is True
@@ -450,7 +450,7 @@ def test_a_device_at_work_keeps_its_switch(npus):
 
 def test_queue_pairs_are_work_too(npus):
     npus.broken[(1, "-qp_info -g")] = (0, "total_qp_count: 12\n", "")
-    assert set_tls()["devices"][1]["errors"][0]["message"] == "device 1 is at work: 12 queue pairs"
+    assert set_tls()["devices"][1]["errors"][0]["message"] == "device 1 is busy: 12 queue pairs"
 
 
 @pytest.mark.parametrize("answer", [(3, "", "Get invalid major cmd.\n"), (0, "total_qp_count: %s\n" % ("9" * 5000), "")])
@@ -462,7 +462,7 @@ def test_a_tool_that_cannot_count_queue_pairs_leaves_npu_smi(npus, answer):
 def test_not_knowing_is_not_idle(npus):
     npus.smi["info"] = "| 0 910B4 | OK |\n"
     error = set_tls()["devices"][1]["errors"][0]
-    assert (error["code"], error["message"]) == ("busy_unknown", "whether the NPUs are at work cannot be told: npu-smi info shows no process table")
+    assert (error["code"], error["message"]) == ("busy_unknown", "cannot find out whether the NPUs are busy: npu-smi info shows no process table")
     npus.smi["info"] = AT_WORK.replace("| 1 ", "| 7 ")
     assert set_tls()["devices"][1]["errors"][0]["code"] == "busy_unknown"
 

@@ -217,7 +217,7 @@ def test_what_cannot_be_looked_at_is_counted_and_named(machine, monkeypatch):
     assert [one["pid"] for one in result["containers"]] == [34]
     assert result["problems"][-1] == {
         "rule": "processes_unseen", "severity": "warning", "where": "/proc", "hint": "run as root (become: true)",
-        "message": "4 of 7 processes could not be looked at: pid 31, 32, 33 and so on. Their containers are not in the result"}
+        "message": "4 of 7 processes could not be inspected: pid 31, 32, 33 and more. Their containers are not in the result"}
 
 
 def test_a_root_that_leads_nowhere_is_counted(machine):
@@ -242,7 +242,7 @@ def test_hidden_processes_are_a_problem(machine):
     (machine.proc / "self").symlink_to("2")
     (machine.proc / "1").rename(machine.folder / "hidden")
     assert [problem["message"] for problem in machine.manage()["problems"]] == [
-        "0 of 1 processes could not be looked at; /proc does not list those of other users at all. Their containers are not in the result"]
+        "0 of 1 processes could not be inspected; /proc does not list processes of other users. Their containers are not in the result"]
 
 
 def test_without_proc_there_is_no_answer(tmp_path):
@@ -285,21 +285,21 @@ def test_the_fragments(machine):
 def test_missing(machine):
     machine.container()
     result = machine.manage(fail_on="error")
-    remedy = "create the container anew with -v %s:/etc/hccn.conf:ro" % machine.path
+    remedy = "recreate the container with -v %s:/etc/hccn.conf:ro" % machine.path
     assert (only(result)["state"], only(result)["read_only"], only(result)["remedy"]) == ("missing", None, remedy)
     assert result["problems"] == [{
         "rule": "conf_not_mapped", "severity": "error", "where": "container 5f0e2c1a7b9d pid 100 (python3)", "hint": remedy,
-        "message": "/etc/hccn.conf is not there: ascend-docker-runtime mounts neither hccn.conf nor hccn_tool"}]
+        "message": "/etc/hccn.conf does not exist: ascend-docker-runtime mounts neither hccn.conf nor hccn_tool"}]
     assert result["failed"] is True
     assert result["msg"] == (
-        "1 problem(s) with hccn.conf in containers, the first: container 5f0e2c1a7b9d pid 100 (python3): /etc/hccn.conf is not there: "
+        "1 problem(s) with hccn.conf in containers, the first: container 5f0e2c1a7b9d pid 100 (python3): /etc/hccn.conf does not exist: "
         "ascend-docker-runtime mounts neither hccn.conf nor hccn_tool (%s)" % remedy)
 
 
 @pytest.mark.parametrize("cgroup, remedy, where", [
-    (POD, "add the returned pod_volume to the manifest of the pod and create the pod anew",
+    (POD, "add the returned pod_volume to the manifest of the pod and recreate the pod",
      "container 5f0e2c1a7b9d of pod %s pid 100 (a?b)" % UID),
-    ("0::/lxc.payload.web\n", "mount {path} of the host read-only at /etc/hccn.conf in it and start it anew", "container web pid 100 (a?b)"),
+    ("0::/lxc.payload.web\n", "mount {path} of the host read-only at /etc/hccn.conf in the container and restart it", "container web pid 100 (a?b)"),
 ])
 def test_the_remedy_is_that_of_the_engine(machine, cgroup, remedy, where):
     machine.container(cgroup=cgroup, command="a\x1bb")
@@ -320,8 +320,8 @@ def test_a_copy_is_a_warning(machine):
 def test_a_file_of_the_container_is_stale(machine, content):
     (machine.container() / "etc/hccn.conf").write_text(content)
     (problem,) = machine.manage()["problems"]
-    assert problem["message"] == "/etc/hccn.conf is a file of the container with other content than the host's %s" % machine.path
-    assert problem["hint"] == "create the container anew with -v %s:/etc/hccn.conf:ro" % machine.path
+    assert problem["message"] == "/etc/hccn.conf is a file of the container whose content differs from the host's %s" % machine.path
+    assert problem["hint"] == "recreate the container with -v %s:/etc/hccn.conf:ro" % machine.path
 
 
 @pytest.mark.parametrize("content", ["", CONF])
@@ -331,7 +331,7 @@ def test_an_empty_file_equals_only_an_empty_one(machine, content):
     assert only(machine.manage())["state"] == ("stale" if content else "copy")
 
 
-@pytest.mark.parametrize("cgroup, how", [(DOCKER, "restart the container"), (POD, "delete the pod so that it is created anew")])
+@pytest.mark.parametrize("cgroup, how", [(DOCKER, "restart the container"), (POD, "delete the pod so that it is recreated")])
 def test_stale_after_a_replace_by_rename(machine, cgroup, how):
     mountinfo = "815 812 8:2 /etc/hccn.conf//deleted /etc/hccn.conf ro,relatime - ext4 /dev/sda2 rw\n"
     machine.map(machine.container(cgroup=cgroup, mountinfo=mountinfo))
@@ -342,15 +342,15 @@ def test_stale_after_a_replace_by_rename(machine, cgroup, how):
     assert [(problem["rule"], problem["message"], problem["hint"]) for problem in result["problems"]] == [(
         "conf_stale",
         "/etc/hccn.conf is an older file: the host's %s was replaced (by rename) or removed after the container had started" % machine.path,
-        how + ", which maps the file of now; hccn.cluster.hccn_conf edits the file in place, so that later changes need no restart")]
+        how + ", which then mounts the current file; hccn.cluster.hccn_conf edits the file in place, so that later changes need no restart")]
 
 
 def test_a_user_without_the_right_to_read(machine):
     machine.path.chmod(0o600)
     machine.map(machine.container(uid=4000000000))
     (problem,) = machine.manage()["problems"]
-    assert (problem["rule"], problem["message"]) == ("conf_unreadable", "the user of the process has no right to read /etc/hccn.conf")
-    assert problem["hint"] == "let every user read the host's file: chmod 0644 %s" % machine.path
+    assert (problem["rule"], problem["message"]) == ("conf_unreadable", "the user of the process may not read /etc/hccn.conf")
+    assert problem["hint"] == "make the host's file readable for every user: chmod 0644 %s" % machine.path
 
 
 def test_root_of_another_user_namespace_has_only_the_rights_of_its_ids(machine):
@@ -359,7 +359,7 @@ def test_root_of_another_user_namespace_has_only_the_rights_of_its_ids(machine):
     (root / "etc/hccn.conf").chmod(0o600)
     result = machine.manage()
     assert only(result)["state"] == "unreadable"
-    assert result["problems"][0]["hint"] == "create the container anew with -v %s:/etc/hccn.conf:ro" % machine.path
+    assert result["problems"][0]["hint"] == "recreate the container with -v %s:/etc/hccn.conf:ro" % machine.path
 
 
 def test_a_kernel_without_user_namespaces(machine):
@@ -373,7 +373,7 @@ def test_what_is_no_file_is_not_opened(machine, make):
     make(str(machine.container() / "etc/hccn.conf"))
     result = machine.manage()
     assert only(result)["state"] == "unreadable"
-    assert result["problems"][0]["message"] == "/etc/hccn.conf is no regular file; docker -v makes a folder where the host has no file"
+    assert result["problems"][0]["message"] == "/etc/hccn.conf is not a regular file; docker -v creates a folder if the file is missing on the host"
 
 
 def test_links_of_the_container_are_followed_in_it(machine):
@@ -384,14 +384,14 @@ def test_links_of_the_container_are_followed_in_it(machine):
 
 @pytest.mark.parametrize("error, hint", [
     (DENIED, "run as root (become: true)"),
-    (OSError(5, "Input/output error"), "see what is mounted there"),
+    (OSError(5, "Input/output error"), "check what is mounted there"),
 ])
 def test_a_file_that_cannot_be_looked_at(machine, monkeypatch, error, hint):
     machine.map(machine.container())
     refuse(monkeypatch, ["hccn.conf"], error, "open")
     (problem,) = machine.manage()["problems"]
     assert (problem["rule"], problem["message"], problem["hint"]) == (
-        "conf_unreadable", "/etc/hccn.conf could not be looked at: %s" % error.strerror, hint)
+        "conf_unreadable", "/etc/hccn.conf could not be inspected: %s" % error.strerror, hint)
 
 
 def test_the_next_process_tells_where_the_first_has_ended(machine):
@@ -446,8 +446,8 @@ def test_a_host_file_that_cannot_be_looked_at(machine, monkeypatch):
 
 @pytest.mark.parametrize("option, path, message", [
     ("path", "etc/hccn.conf", "path: 'etc/hccn.conf' is not an absolute path"),
-    ("container_path", "/a:b", "container_path: '/a:b' holds a colon or a control character, which docker -v cannot take"),
-    ("cdi_dir", "/etc\n", "cdi_dir: '/etc\\n' holds a colon or a control character, which docker -v cannot take"),
+    ("container_path", "/a:b", "container_path: '/a:b' contains a colon or a control character, which docker -v does not accept"),
+    ("cdi_dir", "/etc\n", "cdi_dir: '/etc\\n' contains a colon or a control character, which docker -v does not accept"),
 ])
 def test_paths_that_no_engine_takes(machine, option, path, message):
     with pytest.raises(HccnError) as caught:

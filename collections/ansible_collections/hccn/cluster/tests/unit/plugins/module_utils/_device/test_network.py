@@ -328,7 +328,7 @@ def test_a_set_that_did_not_take_is_an_error(npus):
     npus.deaf.add("-mtu -s size 4200")
     error = configure({"id": 0, "mtu": 4200})["devices"][0]["errors"][0]
     assert (error["topic"], error["code"]) == ("mtu", "not_applied")
-    assert error["message"] == "the tool said that it was successful, but the device says 1500 and hccn.conf says None"
+    assert error["message"] == "hccn_tool reported success, but the device has 1500 and hccn.conf has None"
 
 
 def test_a_gateway_that_cannot_be_read_again_stops_the_device(npus):
@@ -348,7 +348,7 @@ def test_a_file_without_final_newline_is_not_written(npus, check_mode):
     result = configure({"id": 0, "mtu": 4200}, check_mode=check_mode)
     error = result["devices"][0]["errors"][0]
     assert error["code"] == "no_final_newline"
-    assert error["message"] == "%s has no final newline: hccn_tool would glue what it sets to its last line" % npus.path
+    assert error["message"] == "%s has no final newline: hccn_tool would append the next setting to the last line" % npus.path
     assert (npus.sets, result["changed"], result["failed"], npus.path.read_text()) == ([], False, True, "mtu_1=4200")
 
 
@@ -383,7 +383,7 @@ def test_a_device_at_work_is_left_alone(npus):
     npus.table = AT_WORK
     result = configure({"id": 0, "mtu": 4200}, {"id": 1, "mtu": 4200}, check_mode=True)
     assert [device["changed"] for device in result["devices"]] == [True, False]
-    assert result["devices"][1]["errors"][0]["message"] == "device 1 is at work: pid 4711 (python3)"
+    assert result["devices"][1]["errors"][0]["message"] == "device 1 is busy: pid 4711 (python3)"
     assert [command[2] for command in result["commands"]] == ["0"]
     configure({"id": 0, "mtu": 4200}, {"id": 1, "mtu": 4200})
     assert npus.sets == [(0, "-mtu -s size 4200")]
@@ -410,4 +410,4 @@ def test_the_other_dialect_is_refused(npus):
     with pytest.raises(HccnError) as caught:
         configure({"id": 0, "mtu": 4200})
     assert (caught.value.code, npus.calls) == ("unsupported_dialect", [])
-    assert caught.value.message == "the NPUs of this host are of the 950, whose hccn_tool has another command line: nothing was done"
+    assert caught.value.message == "the NPUs of this host are of the 950, whose hccn_tool has a different command line: nothing was done"

@@ -38,7 +38,7 @@ def test_dscp_values_as_a_list_and_a_port_of_its_own_choice():
     (dict(NETWORK, address="10.78.1.255"), "address: 10.78.1.255 is not the address of a host in 10.78.1.0/24"),
     (dict(NETWORK, netmask="255.0.255.0"), "netmask: 255.0.255.0 is not contiguous"),
     (dict(NETWORK, netmask="0.0.0.255"), "netmask: 0.0.0.255 is not contiguous"),
-    (dict(NETWORK, netmask="0.0.0.0"), "netmask: 0.0.0.0 would make every address a neighbour"),
+    (dict(NETWORK, netmask="0.0.0.0"), "netmask: 0.0.0.0 would make every address local"),
     (dict(NETWORK, netmask="24"), "netmask: '24' is not a dotted netmask"),
     (dict(NETWORK, gateway="10.78.2.1"), "gateway: 10.78.2.1 lies outside 10.78.1.0/24, the network of the address"),
     ({"netdetect": "255.255.255.255"}, "netdetect: 255.255.255.255 is not the address of a host"),
@@ -50,19 +50,19 @@ def test_dscp_values_as_a_list_and_a_port_of_its_own_choice():
      "ipv6_gateway: fd01::1 lies outside fd00::/64, the network of the address"),
     ({"mtu": 67}, "mtu: 67 is outside 68 to 9702"),
     ({"mtu": 9703}, "mtu: 9703 is outside 68 to 9702"),
-    ({"mtu": 1279}, "mtu: 1279 is below 1280: the device would lose its IPv6 addresses, and hccn_tool asks before it; run it by hand"),
+    ({"mtu": 1279}, "mtu: 1279 is below 1280: the device would lose its IPv6 addresses, and hccn_tool asks for confirmation; run it by hand"),
     ({"roce_port": "4096"}, "roce_port: 4096 is outside 4097 to 65535"),
     ({"roce_port": "any"}, "roce_port: 'any' is neither a port number nor auto"),
     ({"pfc": [0, 0, 1]}, "pfc: give 8 numbers of 0 to 1, one for each priority"),
     ({"pfc": [0, 0, 0, 0, 0, 0, 0, 2]}, "pfc: give 8 numbers of 0 to 1, one for each priority"),
-    ({"pfc": [1, 1, 1, 1, 1, 0, 0, 0]}, "pfc: 5 priorities are switched on, at most 4 can be"),
+    ({"pfc": [1, 1, 1, 1, 1, 0, 0, 0]}, "pfc: 5 priorities are enabled, at most 4 are allowed"),
     ({"prio_tc": [0, 0, 0, 0, 0, 0, 0, 4]}, "prio_tc: give 8 numbers of 0 to 3, one for each priority"),
     ({"dscp_to_tc": {64: 0}}, "dscp_to_tc: dscp 64 is outside 0 to 63"),
     ({"dscp_to_tc": {33: 4}}, "dscp_to_tc: tc 4 of dscp 33 is outside 0 to 3"),
     ({"dscp_to_tc": {"-1": 0}}, "dscp_to_tc: dscp -1 is outside 0 to 63"),
     ({"dscp_to_tc": {}}, "dscp_to_tc: give a dictionary such as {33: 2}, or a list of dictionaries with dscp and tc"),
     ({"dscp_to_tc": [{"dscp": 3}]}, "dscp_to_tc: give a dictionary such as {33: 2}, or a list of dictionaries with dscp and tc"),
-    ({"dscp_to_tc": [{"dscp": 3, "tc": 0}, {"dscp": "03", "tc": 1}]}, "dscp_to_tc: dscp 3 stands there twice"),
+    ({"dscp_to_tc": [{"dscp": 3, "tc": 0}, {"dscp": "03", "tc": 1}]}, "dscp_to_tc: dscp 3 is listed twice"),
     ({"shaping": 9999}, "shaping: 9999 is outside 10000 to 200000"),
     ({"shaping": 200001}, "shaping: 200001 is outside 10000 to 200000"),
 ])
@@ -81,7 +81,7 @@ def test_everything_that_is_wrong_is_told_at_once():
     with pytest.raises(InputError) as caught:
         network_config.wanted(config, (0, 1), None, "/etc/hccn.conf")
     assert caught.value.message == (
-        "config[1].id: device 0 stands in config[0] already; config[2].id: this host has no device 9, only 0-1; "
+        "config[1].id: device 0 is already in config[0]; config[2].id: this host has no device 9, only 0-1; "
         "config[0].mtu: 1 is outside 68 to 9702; config[0].shaping: 1 is outside 10000 to 200000; config[2].mtu: 9999 is outside 68 to 9702")
 
 

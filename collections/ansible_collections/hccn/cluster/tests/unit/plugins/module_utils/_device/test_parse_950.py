@@ -83,14 +83,14 @@ def test_connections(said, link):
 ])
 @pytest.mark.parametrize("text", ["", "Speed: 200000 Mb/s\n", "packet statistics:\nmac_tx_total_pkt_num:12\n", "port_id: 0x5\n", "link up count : 1\n"])
 def test_unknown_text_is_an_error(parse, text):
-    with pytest.raises(ParseError, match="printed something unknown"):
+    with pytest.raises(ParseError, match="printed unexpected output"):
         parse(text)
 
 
 @pytest.mark.parametrize("parse, text, said", [
     (parse_950.parse_link_changes, CHANGES.replace("LINK_DOWN", "LINK_LOST"), "unknown link status: 'LINK_LOST'"),
     (parse_950.parse_link_changes, CHANGES.replace("|  LINK_DOWN  ", ""), "unknown row"),
-    (parse_950.parse_speed, SPEED.replace("200 G", "fast "), "something unknown: 'fast'"),
+    (parse_950.parse_speed, SPEED.replace("200 G", "fast "), "unexpected output: 'fast'"),
     (parse_950.parse_speed, SPEED.replace("| 3   | 1    | 6", "| all | 1    | 6"), "unknown row"),
     (parse_950.parse_ub_connect, "link status : UP\nport 4 : MAYBE\n", "unknown state of port 4: 'MAYBE'"),
 ])

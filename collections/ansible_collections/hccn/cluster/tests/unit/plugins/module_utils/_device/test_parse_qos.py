@@ -37,16 +37,16 @@ def test_the_classes_of_all_dscp_values():
 
 
 @pytest.mark.parametrize("parse, text, message", [
-    (parse_qos.parse_roce_port, "port 5\n", "-udp -g printed something unknown: 'port 5'"),
-    (parse_qos.parse_roce_port, "udp_port:5000\nstatus:odd\n", "-udp -g printed something unknown: 'udp_port:5000'"),
+    (parse_qos.parse_roce_port, "port 5\n", "-udp -g printed unexpected output: 'port 5'"),
+    (parse_qos.parse_roce_port, "udp_port:5000\nstatus:odd\n", "-udp -g printed unexpected output: 'udp_port:5000'"),
     (parse_qos.parse_roce_port, "udp_port:many\nstatus:custom\n", "-udp -g printed no number as its custom port: 'many'"),
-    (parse_qos.parse_shaping, "bw_limit: 5\n", "-shaping -g printed something unknown: 'bw_limit: 5'"),
-    (parse_qos.parse_pfc, "enabled    0 0 0 1\n", "-pfc -g printed something unknown: 'enabled    0 0 0 1'"),
-    (parse_qos.parse_prio_tc, "", "-prio_tc -g printed something unknown: nothing"),
-    (parse_qos.parse_dscp_to_tc, "dscp      tc\n  33       2\n", "-dscp_to_tc -g told 1 of 64 DSCP values"),
-    (parse_network.parse_hccs_ping, "no\n", "-hccs_ping -g printed something unknown: 'no'"),
+    (parse_qos.parse_shaping, "bw_limit: 5\n", "-shaping -g printed unexpected output: 'bw_limit: 5'"),
+    (parse_qos.parse_pfc, "enabled    0 0 0 1\n", "-pfc -g printed unexpected output: 'enabled    0 0 0 1'"),
+    (parse_qos.parse_prio_tc, "", "-prio_tc -g printed unexpected output: nothing"),
+    (parse_qos.parse_dscp_to_tc, "dscp      tc\n  33       2\n", "-dscp_to_tc -g reported 1 of 64 DSCP values"),
+    (parse_network.parse_hccs_ping, "no\n", "-hccs_ping -g printed unexpected output: 'no'"),
     (parse_network.parse_hccs_ping, "2 packets transmitted, 1 received, 50.00% packets loss\n",
-     "-hccs_ping -g printed something unknown: '2 packets transmitted, 1 received, 50.00% packets loss'"),
+     "-hccs_ping -g printed unexpected output: '2 packets transmitted, 1 received, 50.00% packets loss'"),
 ])
 def test_unknown_text_is_an_error(parse, text, message):
     with pytest.raises(ParseError) as caught:

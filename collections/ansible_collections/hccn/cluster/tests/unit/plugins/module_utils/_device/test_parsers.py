@@ -48,14 +48,14 @@ def test_a_ping_without_its_first_line():
 
 
 @pytest.mark.parametrize("parse, text, message", [
-    (parse_network.parse_address, "ipaddr:10.0.0.1\n", "-ip -g printed something unknown: 'ipaddr:10.0.0.1'"),
-    (parse_network.parse_gateway, "", "-gateway -g printed something unknown: nothing"),
-    (parse_network.parse_netdetect, "net detect", "-netdetect -g printed something unknown: 'net detect'"),
-    (parse_network.parse_link, "link status: MAYBE", "-link -g printed something unknown: 'link status: MAYBE'"),
+    (parse_network.parse_address, "ipaddr:10.0.0.1\n", "-ip -g printed unexpected output: 'ipaddr:10.0.0.1'"),
+    (parse_network.parse_gateway, "", "-gateway -g printed unexpected output: nothing"),
+    (parse_network.parse_netdetect, "net detect", "-netdetect -g printed unexpected output: 'net detect'"),
+    (parse_network.parse_link, "link status: MAYBE", "-link -g printed unexpected output: 'link status: MAYBE'"),
     (parse_network.parse_health, "net health status: Splendid\n", "-net_health -g printed an unknown state: 'Splendid'"),
-    (parse_network.parse_health, "health\n", "-net_health -g printed something unknown: 'health'"),
-    (parse_network.parse_ping, "\x00\x01", "-ping -g printed something unknown: '\\x00\\x01'"),
-    (parse_tls.parse_tls, "tls switch on\n", "-tls -g did not tell the TLS switch"),
+    (parse_network.parse_health, "health\n", "-net_health -g printed unexpected output: 'health'"),
+    (parse_network.parse_ping, "\x00\x01", "-ping -g printed unexpected output: '\\x00\\x01'"),
+    (parse_tls.parse_tls, "tls switch on\n", "-tls -g did not report the TLS flag"),
 ])
 def test_unknown_text_is_an_error(parse, text, message):
     with pytest.raises(ParseError) as caught:

@@ -153,7 +153,7 @@ def test_products_that_cannot(npus, product, method, code):
 
 @pytest.mark.parametrize("targets, given, message", [
     ([(0, "10.78.2.10"), (7, "host")], {"count": 3},
-     "count: a ping is always 3 packets, only hccs_ping can count; targets[1].device: this host has no device 7, only 0-1; "
+     "count: a ping always sends 3 packets, a count needs method: hccs_ping; targets[1].device: this host has no device 7, only 0-1; "
      "targets[1].address: 'host' is not an IP address"),
     ([(0, "10.78.2.10")] * 2, {}, "targets[1] is the same as targets[0]"),
     ([], {"size": 65508}, "size: 65508 is outside the 0 to 65507 bytes of ping"),
@@ -169,7 +169,7 @@ def test_bad_input_is_told_at_once(npus, targets, given, message):
 
 
 def test_a_device_at_work_is_not_pinged(npus, monkeypatch):
-    error = {"code": "device_busy", "message": "device 1 is at work: pid 7 (python3)", "hint": "wait"}
+    error = {"code": "device_busy", "message": "device 1 is busy: pid 7 (python3)", "hint": "wait"}
     asked = []
     monkeypatch.setattr(session.Session, "refusals", lambda self, devices, allow: asked.append((devices, allow)) or {1: error})
     result = ping((1, "10.78.2.11"), (0, "10.78.2.10"), allow_busy=False)
@@ -177,4 +177,4 @@ def test_a_device_at_work_is_not_pinged(npus, monkeypatch):
     assert result["measurements"][0]["error"] == error
     assert "command" not in result["measurements"][0]
     assert (asked, npus.calls) == ([([0, 1], False)], ["hccn_tool -i 0 -ping -g address 10.78.2.10"])
-    assert result["msg"] == "1 of 2 pings failed: NPU 1 to 10.78.2.11: device 1 is at work: pid 7 (python3)"
+    assert result["msg"] == "1 of 2 pings failed: NPU 1 to 10.78.2.11: device 1 is busy: pid 7 (python3)"

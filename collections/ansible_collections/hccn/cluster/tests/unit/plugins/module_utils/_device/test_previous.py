@@ -82,7 +82,7 @@ def test_a_disk_that_is_full_is_an_error_and_leaves_no_scratch_file(conf, monkey
     with pytest.raises(HccnError) as raised:
         previous.save(conf, "", network=OLD)
     assert (raised.value.code, raised.value.message) == (
-        "not_saved", "what is there now cannot be saved in %s.restore.json: No space left on device; nothing was set" % conf)
+        "not_saved", "the current settings cannot be saved in %s.restore.json: No space left on device; nothing was set" % conf)
     assert os.listdir(str(tmp_path)) == ["hccn.conf"]
 
 

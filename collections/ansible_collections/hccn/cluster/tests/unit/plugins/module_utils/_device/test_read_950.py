@@ -148,7 +148,7 @@ def test_without_npu_smi_the_help_tells_the_dialect(monkeypatch, help_text, prod
     here = session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "timeout": 5, "devices": ["all"], "hccn_conf": "/etc/hccn.conf"})
     assert (here.host.product, here.host.dialect, type(here.tool).__name__) == (product, dialect, "HccnTool950" if product else "HccnTool")
     if product:
-        with pytest.raises(HccnError, match=r"the NPUs of this host are of the 950, whose hccn_tool has another command line: nothing was done"):
+        with pytest.raises(HccnError, match=r"the NPUs of this host are of the 950, whose hccn_tool has a different command line: nothing was done"):
             here.host.refuse_950()
 
 

@@ -42,7 +42,7 @@ def test_what_is_right(devices, product, super_pod):
     (npu(3, "224.0.0.5"), "invalid_address", "address", "224.0.0.5 is not the address of a host"),
     (npu(3, "0.0.0.0"), "invalid_address", "address", "0.0.0.0 is not the address of a host"),
     (npu(3, "255.255.255.255"), "invalid_address", "address", "255.255.255.255 is not the address of a host"),
-    (npu(3, "10.0.0.5", "0.0.0.0"), "invalid_netmask", "netmask", "0.0.0.0 would make every address a neighbour"),
+    (npu(3, "10.0.0.5", "0.0.0.0"), "invalid_netmask", "netmask", "0.0.0.0 would make every address local"),
     (npu(3, "10.0.0.5", "255.0.255.0"), "invalid_netmask", "netmask", "255.0.255.0 is not contiguous"),
     (npu(3, "10.0.0.5", "24"), "invalid_netmask", "netmask", "'24' is not a dotted netmask"),
     (npu(3, "10.0.0.5", None), "invalid_address", "address", "give netmask with it"),
@@ -58,7 +58,7 @@ def test_values_that_no_npu_can_have(entry, rule, option, said, product):
 
 def test_a_loopback_address():
     assert found([npu(0, "127.0.0.1", "255.0.0.0")]) == [("loopback_address", "error", 0, "devices[0].address")]
-    assert message([npu(0, "127.0.0.1", "255.0.0.0")]) == "127.0.0.1 is a loopback address: nothing that is sent to it leaves the NPU"
+    assert message([npu(0, "127.0.0.1", "255.0.0.0")]) == "127.0.0.1 is a loopback address: packets to it never leave the NPU"
 
 
 @pytest.mark.parametrize(("address", "product", "super_pod", "severity"), [
@@ -74,14 +74,14 @@ def test_reserved_networks(address, product, super_pod, severity):
 
 
 def test_how_a_reserved_network_is_told():
-    assert message([npu(0, "192.168.1.7")], "A2") == "192.168.1.7 is in 192.168.1.0/24, which the NPUs of an A2 host use themselves"
-    assert message([npu(0, "192.200.0.7")], "A3") == "192.200.0.7 is in 192.0.0.0/8, which the NPUs of an A3 host use themselves inside a super pod"
+    assert message([npu(0, "192.168.1.7")], "A2") == "192.168.1.7 is in 192.168.1.0/24, which the NPUs of an A2 host use internally"
+    assert message([npu(0, "192.200.0.7")], "A3") == "192.200.0.7 is in 192.0.0.0/8, which the NPUs of an A3 host use internally inside a super pod"
 
 
 def test_the_npus_of_an_a2_host_share_one_subnet():
     devices = [npu(0, "10.0.9.10")] + [npu(device, "10.0.0.%d" % (10 + device)) for device in range(1, 8)]
     assert found(devices, "A2") == [("one_subnet", "error", 0, "devices[0].address")]
-    assert message(devices, "A2") == "10.0.9.10 is in 10.0.9.0/24, NPU 1 in 10.0.0.0/24: all NPUs of an A2 host share one subnet"
+    assert message(devices, "A2") == "10.0.9.10 is in 10.0.9.0/24, NPU 1 in 10.0.0.0/24: all NPUs of an A2 host must be in one subnet"
 
 
 def test_other_netmasks_are_other_subnets():
@@ -92,19 +92,19 @@ def test_a_pair_of_a_910a_host_shares_a_subnet():
     devices = [npu(device, "10.0.%d.%d" % (device % 4, 10 + device)) for device in range(7)] + [npu(7, "10.0.9.17")]
     assert found(devices, "910A") == [("four_subnets", "error", 7, "devices[7].address")]
     assert message(devices, "910A") == (
-        "10.0.9.17 is in 10.0.9.0/24, NPU 3 in 10.0.3.0/24: the NPUs 0 and 4, 1 and 5, 2 and 6, 3 and 7 of a 910A host share a subnet each")
+        "10.0.9.17 is in 10.0.9.0/24, NPU 3 in 10.0.3.0/24: each of the NPU pairs 0 and 4, 1 and 5, 2 and 6, 3 and 7 of a 910A host must share a subnet")
 
 
 def test_two_pairs_of_a_910a_host_have_different_subnets():
     devices = [npu(device, "10.0.%d.%d" % (min(device % 4, 2), 10 + device)) for device in range(8)]
     assert found(devices, "910A") == [("four_subnets", "error", 3, "devices[3].address")]
-    assert message(devices, "910A") == "10.0.2.13 is in 10.0.2.0/24 as NPU 2 is: the NPUs 0, 1, 2 and 3 of a 910A host are in different subnets"
+    assert message(devices, "910A") == "10.0.2.13 is in 10.0.2.0/24, and so is NPU 2: the NPUs 0, 1, 2 and 3 of a 910A host must be in different subnets"
 
 
 def test_one_subnet_on_910a_is_right_in_amp_mode():
     devices = [npu(device, "10.0.0.%d" % (10 + device)) for device in range(8)]
     assert found(devices, "910A") == [("four_subnets", "warning", 0, "devices[0].address")]
-    assert message(devices, "910A") == "all NPUs are in 10.0.0.0/24: right only for a 910A host in AMP mode"
+    assert message(devices, "910A") == "all NPUs are in 10.0.0.0/24: this is only correct for a 910A host in AMP mode"
     assert found([devices[0], devices[4]], "910A") == []
 
 

@@ -68,9 +68,9 @@ def test_odd_npus_cost_the_others_nothing() -> None:
 
 
 def test_an_error_of_all_npus_is_one() -> None:
-    npus = [npu(number, address=None, errors=[error("no_passwd_entry", "hccn_tool ended without a word (exit 234)", "address", hint="no passwd entry"),
-                                              error("no_passwd_entry", "hccn_tool ended without a word (exit 234)", "link")]) for number in range(8)]
-    assert told(*npus) == ["tool_failed failed npu3 NPUs 0-7: address, link: hccn_tool ended without a word (exit 234)"]
+    npus = [npu(number, address=None, errors=[error("no_passwd_entry", "hccn_tool printed nothing (exit code 234)", "address", hint="no passwd entry"),
+                                              error("no_passwd_entry", "hccn_tool printed nothing (exit code 234)", "link")]) for number in range(8)]
+    assert told(*npus) == ["tool_failed failed npu3 NPUs 0-7: address, link: hccn_tool printed nothing (exit code 234)"]
     [found] = of_devices("npu3", {"devices": npus}, "bring_up")
     assert (found.evidence, len(found.devices)) == (("no passwd entry",), 8)
 
