@@ -209,7 +209,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import network, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import network, device_session
 
 
 def entry_spec() -> dict:
@@ -222,7 +222,7 @@ def entry_spec() -> dict:
 
 def main() -> None:
     config = {"type": "list", "elements": "dict", "required": True, "options": entry_spec()}
-    spec = session.options("any", config=config, allow_busy=session.ALLOW_BUSY, keep_previous=session.KEEP_PREVIOUS)
+    spec = device_session.options("any", config=config, allow_busy=device_session.ALLOW_BUSY, keep_previous=device_session.KEEP_PREVIOUS)
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
         with Guard(written=module.params["hccn_conf"]):

@@ -155,19 +155,19 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import pings, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import pings, device_session
 
 
 def argument_spec() -> dict:
     target = {"device": {"type": "int", "required": True}, "address": {"type": "str", "required": True}}
-    return session.options(
+    return device_session.options(
         "any",
         targets={"type": "list", "elements": "dict", "required": True, "options": target},
         method={"type": "str", "choices": list(pings.METHODS), "default": "ping"},
         size={"type": "int"},
         count={"type": "int"},
         run_id={"type": "str"},
-        allow_busy=session.ALLOW_BUSY,
+        allow_busy=device_session.ALLOW_BUSY,
     )
 
 

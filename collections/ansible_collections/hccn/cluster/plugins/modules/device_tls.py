@@ -129,13 +129,14 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import session, tls
+from ansible_collections.hccn.cluster.plugins.module_utils._device import device_session, tls
 
 
 def main() -> None:
     state = {"type": "str", "choices": ["enabled", "disabled"], "required": True}
     validate_only = {"type": "bool", "default": False}
-    spec = session.options("any", state=state, validate_only=validate_only, allow_busy=session.ALLOW_BUSY, keep_previous=session.KEEP_PREVIOUS)
+    spec = device_session.options(
+        "any", state=state, validate_only=validate_only, allow_busy=device_session.ALLOW_BUSY, keep_previous=device_session.KEEP_PREVIOUS)
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
         with Guard(written=module.params["hccn_conf"]):

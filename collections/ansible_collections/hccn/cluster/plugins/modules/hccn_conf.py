@@ -210,11 +210,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import declare, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import declare, device_session
 
 
 def argument_spec() -> dict:
-    spec = session.options(
+    spec = device_session.options(
         "any",
         path={"type": "path", "default": "/etc/hccn.conf", "aliases": ["hccn_conf"]},
         settings={"type": "dict"},
@@ -225,7 +225,7 @@ def argument_spec() -> dict:
         backup={"type": "bool", "default": False},
         create={"type": "bool", "default": False},
         recover={"type": "bool", "default": False},
-        allow_busy=session.ALLOW_BUSY, keep_previous=session.KEEP_PREVIOUS,
+        allow_busy=device_session.ALLOW_BUSY, keep_previous=device_session.KEEP_PREVIOUS,
     )
     del spec["hccn_conf"]
     return spec

@@ -13,7 +13,7 @@ from typing import Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from .._core import procfs
 from .._core.errors import HccnError, ParseError
-from . import inside
+from . import container_files
 
 _ID = "([0-9a-f]{64})"
 _RUNTIMES = {"docker": "docker", "cri-containerd": "containerd", "nerdctl": "containerd", "crio": "crio", "libpod": "podman",
@@ -148,7 +148,7 @@ def _visible_npus(process: str) -> Set[int]:
     """Return the device numbers of the NPUs in the /dev of a process. Raises OSError."""
     root = os.open(process + "/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        place = inside.walk(root, "/dev")
+        place = container_files.walk(root, "/dev")
     except (FileNotFoundError, NotADirectoryError):
         return set()
     finally:

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts
-from . import conf, conf_check, conf_file, host, previous, recover, session
+from . import conf, conf_check, conf_file, host, saved_state, recover, device_session
 from .device_errors import failed, sentence
 from .host import MAX_DEVICE_ID, expand
 from .npu_smi import NpuSmi
@@ -80,12 +80,12 @@ def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[in
     return expand(params["devices"], present or ()), present
 
 
-def _session(params: Mapping[str, Any]) -> session.Session:
+def _session(params: Mapping[str, Any]) -> device_session.Session:
     """Return tool and devices for a recovery, found before the file is changed."""
-    here = session.start(dict(params, hccn_conf=params["path"]))
-    here.host.refuse_950()
-    named = [entry["id"] for entry in params["config"] or [] if entry["id"] in here.host.devices]
-    return replace(here, devices=here.devices + [device for device in named if device not in here.devices])
+    session = device_session.start(dict(params, hccn_conf=params["path"]))
+    session.host.refuse_950()
+    named = [entry["id"] for entry in params["config"] or [] if entry["id"] in session.host.devices]
+    return replace(session, devices=session.devices + [device for device in named if device not in session.devices])
 
 
 def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callable[[str], str]) -> Optional[str]:
@@ -97,7 +97,7 @@ def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callab
 
     def keep(text: str) -> None:
         if params.get("keep_previous"):
-            previous.save(path, text)
+            saved_state.save(path, text)
         if params["backup"]:
             copies.append(backup(path))
 
@@ -110,7 +110,7 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
     path = params["path"]
     devices, present = _devices(params)
     wanted = wishes(params, devices)
-    here = _session(params) if params["recover"] else None
+    session = _session(params) if params["recover"] else None
     found = _text(path, params["create"])
     before, missing = found or "", found is None
     result: Dict[str, Any] = {}
@@ -119,8 +119,8 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
         copy = _write(params, lambda text: conf.edit(text, wanted), backup)
         result.update({"backup_file": copy} if copy else {})
         after = _text(path, False) or ""
-    if here is not None:
-        result["recovered"] = recover.recover(here, after, conf_check.check(after, present), params["allow_busy"], check_mode)
+    if session is not None:
+        result["recovered"] = recover.recover(session, after, conf_check.check(after, present), params["allow_busy"], check_mode)
         after = after if check_mode else _text(path, False) or ""
     problems = conf_check.check(after, present)
     pending = conf_check.pending(problems, after, params["pending_network"])
@@ -133,7 +133,7 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
     if after != before:
         result["previous"] = before
     if params.get("keep_previous"):
-        result["saved"] = previous.state_of(path)
+        result["saved"] = saved_state.state_of(path)
     return _judged(result, [problem for problem in problems if problem not in pending], path, params["fail_on"])
 
 

@@ -73,7 +73,7 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("This device does not support switching fec mode.", "fec_not_switchable"),
     Failure("This device does not support IPV6!", "ipv6_unsupported"),
     Failure("This device does not support bonding!", "bonding_unsupported"),
-    Failure("User aborts command.", "aborted", "the tool asks before this command; it is not answered here"),
+    Failure("User aborts command.", "aborted", "the tool asks before this command; this module does not answer"),
     Failure("Roce perftest is doing, please try later.", "roce_test_running", "hccn_tool -i N -roce_test reset ends it"),
     Failure("There isn't enough memory to perform the requested", "device_memory_low", "only message size and iterations may be given then"),
     Failure("Please add \"-tcp\"", "tcp_missing"),

@@ -14,7 +14,7 @@ from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts, fails
 from .._core.procfs import read_text
 from .._core.words import printable
-from . import cdi, conf_file, containers, inside
+from . import cdi, conf_file, containers, container_files
 
 MAX_PIDS = 100
 """Most pids that are listed for a container, so that a result stays small; the rest is only counted."""
@@ -120,7 +120,7 @@ def _where(one: containers.Container, pid: int, command: str) -> str:
     return "container %s%s pid %d (%s)" % (name, pod, pid, command)
 
 
-def _verdict(seen: Optional[inside.Seen], host: HostFile, paths: MountPaths, one: containers.Container) -> Tuple[str, str, str]:
+def _verdict(seen: Optional[container_files.Seen], host: HostFile, paths: MountPaths, one: containers.Container) -> Tuple[str, str, str]:
     """Return state, message and remedy; the latter two are empty for a mapped file."""
     path = paths.container_path
     if seen is None:
@@ -145,7 +145,7 @@ _RULES = {"missing": ("conf_not_mapped", "error"), "copy": ("conf_copied", "warn
           "unreadable": ("conf_unreadable", "error")}
 
 
-def _inspect(one: containers.Container, pid: int, host: HostFile, paths: MountPaths, proc: str) -> Optional[inside.Seen]:
+def _inspect(one: containers.Container, pid: int, host: HostFile, paths: MountPaths, proc: str) -> Optional[container_files.Seen]:
     """Return None where the path does not exist. Raises FileNotFoundError or ProcessLookupError where the process has ended, and OSError."""
     process = "%s/%d" % (proc, pid)
     root = os.open(process + "/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -153,7 +153,7 @@ def _inspect(one: containers.Container, pid: int, host: HostFile, paths: MountPa
         if os.readlink(process + "/ns/mnt") != one.namespace:
             raise ProcessLookupError  # another process with this number by now
         try:
-            return inside.inspect(process, proc + "/self", root, paths.container_path, host.identity, len(host.content))
+            return container_files.inspect(process, proc + "/self", root, paths.container_path, host.identity, len(host.content))
         except (FileNotFoundError, NotADirectoryError):
             os.readlink(process + "/ns/mnt")  # nothing at the path, or no process any more?
             return None

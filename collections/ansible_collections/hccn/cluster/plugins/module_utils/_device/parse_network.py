@@ -25,7 +25,7 @@ HEALTH_STATES = {
     "Unreachable": "unreachable", "Time exceeded": "time_exceeded", "Fault": "fault", "Init": "init",
     "Thread error": "thread_error", "Detect ip set": "detect_ip_set", "Unknown": "unknown",
 }
-"""What ``-net_health -g`` prints (older 910A: "Socket failed") and the word used here."""
+"""What ``-net_health -g`` prints (older 910A: "Socket failed") and the values used here."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from .._core.errors import HccnError, InputError
 from .._core.record import record, utc
 from .._core.words import npus, some
-from . import session
+from . import device_session
 from .device_errors import failed, shared
 from .host import Host, unknown
 from .parse_network import HccsPing, parse_hccs_ping
@@ -165,16 +165,16 @@ def _sentence(measurements: Sequence[Mapping[str, Any]]) -> str:
 
 def ping(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """Return the values of device_ping; nothing is sent in check mode. Raises HccnError where nothing could be done."""
-    here = session.start(params)
-    here.host.refuse_950()
-    if params["method"] == "hccs_ping" and here.host.product not in ("A3", None):
-        raise HccnError("unsupported_on_product", "hccs_ping is a command of A3 super pods, this host has NPUs of the %s" % here.host.product,
+    session = device_session.start(params)
+    session.host.refuse_950()
+    if params["method"] == "hccs_ping" and session.host.product not in ("A3", None):
+        raise HccnError("unsupported_on_product", "hccs_ping is a command of A3 super pods, this host has NPUs of the %s" % session.host.product,
                         "use method: ping")
-    targets = targets_of(params, here.host, here.devices)
-    pinger = Pinger(here.tool, here.host, params, params["run_id"] or utc())
+    targets = targets_of(params, session.host, session.devices)
+    pinger = Pinger(session.tool, session.host, params, params["run_id"] or utc())
     measurements = []
     if not check_mode:
-        measurements = pinger.measure(targets, here.refusals(sorted({target.device for target in targets}), params["allow_busy"]))
+        measurements = pinger.measure(targets, session.refusals(sorted({target.device for target in targets}), params["allow_busy"]))
     result: Dict[str, Any] = {"measurements": measurements, "commands": [pinger.command(target) for target in targets]}
     if failed([{"errors": [one["error"]] if "error" in one else []} for one in measurements], params["fail_on"]):
         result.update(failed=True, msg=_sentence(measurements))

@@ -17,7 +17,7 @@ from .._core.problems import Problem
 from . import conf
 from .parse_network import UNSET_ADDRESSES
 from .read import MAX_PARALLEL, TOPIC_OF_KEY, TlsReader, read_plain
-from .session import Session
+from .device_session import Session
 
 TIMEOUT = 120.0
 """Seconds for one device: 3 to 12 were recorded, and a device that is not ready takes longer."""
@@ -56,16 +56,16 @@ def _compare(values: Dict[str, str], found: Dict[str, Any]) -> Comparison:
     return Comparison([{"key": key, "file": values[key], "device": seen[key]} for key in values if seen[key] != wanted[key]], found["errors"])
 
 
-def compare(here: Session, devices: Sequence[int], text: str) -> Dict[int, Comparison]:
+def compare(session: Session, devices: Sequence[int], text: str) -> Dict[int, Comparison]:
     """Compare each device with ``text``, which need not be written yet. Only keys of the text are compared."""
     values = {device: _file_values(text, device) for device in devices}
 
     def plain(device: int) -> Dict[str, Any]:
-        return read_plain(here.tool, device, sorted({TOPIC_OF_KEY[key] for key in values[device] if key in TOPIC_OF_KEY}))
+        return read_plain(session.tool, device, sorted({TOPIC_OF_KEY[key] for key in values[device] if key in TOPIC_OF_KEY}))
 
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
         found = dict(zip(devices, pool.map(plain, devices)))
-    reader = TlsReader(here.tool, here.conf_text(), here.path, True)
+    reader = TlsReader(session.tool, session.conf_text(), session.path, True)
     for device in devices:
         if "tls_enable" in values[device]:
             _tls(reader, device, values[device], found[device])
@@ -81,9 +81,9 @@ def _hindrance(problems: Sequence[Problem], device: int) -> Optional[Dict[str, A
     return None
 
 
-def _recover(here: Session, device: int) -> List[Dict[str, Any]]:
+def _recover(session: Session, device: int) -> List[Dict[str, Any]]:
     try:
-        here.tool.patient(TIMEOUT).set(device, "-cfg", "recovery")
+        session.tool.patient(TIMEOUT).set(device, "-cfg", "recovery")
     except HccnError as error:
         return [error.as_dict()]
     return []
@@ -93,9 +93,9 @@ def _result(device: int, changed: bool, before: Comparison, after: Sequence[Diff
     return {"id": device, "changed": changed, "differences_before": before.differences, "differences_after": list(after), "errors": list(errors)}
 
 
-def _apply(here: Session, device: int, before: Comparison) -> Dict[str, Any]:
-    errors = _recover(here, device)
-    after = compare(here, [device], here.conf_text() or "")[device]
+def _apply(session: Session, device: int, before: Comparison) -> Dict[str, Any]:
+    errors = _recover(session, device)
+    after = compare(session, [device], session.conf_text() or "")[device]
     errors += after.errors
     if not errors and after.differences:
         keys = ", ".join(one["key"] for one in after.differences)
@@ -104,20 +104,20 @@ def _apply(here: Session, device: int, before: Comparison) -> Dict[str, Any]:
     return _result(device, after.differences != before.differences, before, after.differences, errors)
 
 
-def recover(here: Session, text: str, problems: Sequence[Problem], allow_busy: bool, check_mode: bool) -> List[Dict[str, Any]]:
-    """Return a result for each device of ``here``; ``text`` is the text of hccn.conf, in check mode the expected one."""
-    comparisons = compare(here, here.devices, text)
+def recover(session: Session, text: str, problems: Sequence[Problem], allow_busy: bool, check_mode: bool) -> List[Dict[str, Any]]:
+    """Return a result for each device of ``session``; ``text`` is the text of hccn.conf, in check mode the expected one."""
+    comparisons = compare(session, session.devices, text)
     for device, seen in comparisons.items():
         hindrance = _hindrance(problems, device) if seen.differences and not seen.errors else None
         seen.errors += [hindrance] if hindrance else []
     results = []
     for device, seen in comparisons.items():
         if seen.differences and not seen.errors:  # asked right before the device's turn: a recovery takes seconds
-            seen.errors += here.refusals([device], allow_busy).values()
+            seen.errors += session.refusals([device], allow_busy).values()
         if seen.errors or not seen.differences:
             results.append(_result(device, False, seen, seen.differences, seen.errors))
         elif check_mode:
             results.append(_result(device, True, seen, [], []))
         else:
-            results.append(_apply(here, device, seen))
+            results.append(_apply(session, device, seen))
     return results

@@ -16,7 +16,7 @@ from . import conf
 from .failures import NOT_PERSISTED
 from .read import TlsReader
 from .hccn_tool import HccnTool
-from . import conf_file, session
+from . import conf_file, device_session
 from .device_errors import failed, sentence
 from .read import side_effects
 
@@ -99,7 +99,7 @@ def refuse_all(changes: Sequence[Change], error: HccnError) -> None:
             change.needed, change.after = False, change.before
 
 
-def spare_busy(changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
+def skip_busy(changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
     """Cancel the changes of busy devices, and add their refusal as an error."""
     for change in changes:
         if change.needed and change.device in refusals:
@@ -111,7 +111,7 @@ def apply(tool: HccnTool, changes: Sequence[Change], wanted: bool, refusals: Cal
     """Set every device that needs it and is idle right before. A failure becomes an error of its device, and the others go on."""
     for change in changes:
         if change.needed:
-            spare_busy([change], refusals([change.device]))
+            skip_busy([change], refusals([change.device]))
         if not change.needed:
             continue
         try:
@@ -154,11 +154,11 @@ def _word(value: Any) -> str:
     return {True: "on", False: "off"}.get(value, "unknown")
 
 
-def _save_previous(here: session.Session, changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
+def _save_previous(session: device_session.Session, changes: Sequence[Change], refusals: Mapping[int, Dict[str, Any]]) -> None:
     """Save the flags before any device is set. If that fails, cancel all changes with that error."""
-    spare_busy(changes, refusals)
+    skip_busy(changes, refusals)
     try:
-        here.save_previous(tls=[{"id": change.device, "enabled": change.before.enabled} for change in changes if change.needed])
+        session.save_previous(tls=[{"id": change.device, "enabled": change.before.enabled} for change in changes if change.needed])
     except HccnError as error:
         refuse_all(changes, error)
 
@@ -167,36 +167,36 @@ def set_flag(params: Mapping[str, Any], check_mode: bool) -> Dict[str, Any]:
     """Return the values of device_tls. Raises HccnError where nothing could be done."""
     wanted = params["state"] == "enabled"
     validate_only = params["validate_only"]
-    here = session.start(params)
-    here.host.refuse_950()
-    text = first = here.conf_text()
+    session = device_session.start(params)
+    session.host.refuse_950()
+    text = first = session.conf_text()
     # The query for certificates may write a key; disabling TLS needs none of them.
-    reader = TlsReader(here.tool, text, here.path, check_mode or (validate_only and not wanted))
-    changes = plan(reader, text, here.devices, wanted)
+    reader = TlsReader(session.tool, text, session.path, check_mode or (validate_only and not wanted))
+    changes = plan(reader, text, session.devices, wanted)
     try:
-        conf_file.require_end(here.path, text)
+        conf_file.require_end(session.path, text)
     except HccnError as error:
         refuse_all(changes, error)
 
     def refusals(devices: Sequence[int]) -> Mapping[int, Dict[str, Any]]:
-        return here.refusals(devices, params["allow_busy"])
+        return session.refusals(devices, params["allow_busy"])
 
     if check_mode or validate_only:
-        spare_busy(changes, refusals([change.device for change in changes if change.needed]))
+        skip_busy(changes, refusals([change.device for change in changes if change.needed]))
     else:
         if params.get("keep_previous"):
-            _save_previous(here, changes, refusals([change.device for change in changes if change.needed]))
-        apply(here.tool, changes, wanted, refusals)
-        text = here.conf_text()
-        verify(TlsReader(here.tool, text, here.path, False), text, changes, wanted)
-    last = first if check_mode else here.conf_text()
+            _save_previous(session, changes, refusals([change.device for change in changes if change.needed]))
+        apply(session.tool, changes, wanted, refusals)
+        text = session.conf_text()
+        verify(TlsReader(session.tool, text, session.path, False), text, changes, wanted)
+    last = first if check_mode else session.conf_text()
     if not (check_mode or validate_only):
         note_written(changes, last)
     result = _result(changes, params["fail_on"])
     if check_mode:
         return result
     unset = [change.device for change in changes if not change.needed or validate_only]
-    effects = [effect for effect in side_effects(here.path, first, last) if effect["device"] in unset]
+    effects = [effect for effect in side_effects(session.path, first, last) if effect["device"] in unset]
     if validate_only:
         result.update(side_effects=effects, changed=bool(effects))
     elif effects:

@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, declare, hccn_tool, host, info, npu_smi, read, session, tls
+from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, declare, hccn_tool, host, info, npu_smi, read, device_session, tls
 from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip, Process
 
 PRODUCT = host.Host((0, 1), "A2", "Ascend 910B4", (Chip(0, 0, 0), Chip(1, 0, 1)))
@@ -63,10 +63,10 @@ def npus(tmp_path, monkeypatch):
     fake = Npus(path, {0: 0, 1: 1})
 
     def start(params):
-        return session.Session(hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), PRODUCT, host.expand(params["devices"], (0, 1)), str(path),
+        return device_session.Session(hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), PRODUCT, host.expand(params["devices"], (0, 1)), str(path),
                                npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
 
-    monkeypatch.setattr(session, "start", start)
+    monkeypatch.setattr(device_session, "start", start)
     return fake
 
 
@@ -309,10 +309,10 @@ def test_what_the_queries_wrote_is_told_where_nothing_was_set(npus):
 
 def test_a_session_finds_tool_and_devices(tmp_path, monkeypatch):
     monkeypatch.setattr(host, "probe", lambda smi: PRODUCT)
-    here = session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "devices": ["1"], "timeout": 7, "hccn_conf": str(tmp_path / "none")})
+    here = device_session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "devices": ["1"], "timeout": 7, "hccn_conf": str(tmp_path / "none")})
     assert (here.tool.path, here.tool.timeout, here.devices, here.conf_text()) == ("/x/hccn_tool", 7.0, [1], None)
     with pytest.raises(InputError) as caught:
-        session.start({"timeout": 0})
+        device_session.start({"timeout": 0})
     assert caught.value.message == "timeout: 0 is too short: give 1 second or more"
 
 
@@ -558,8 +558,8 @@ def test_a_process_is_told_with_its_pod(tmp_path, monkeypatch, cgroup, told):
 
 
 def test_nothing_is_switched_on_a_950(npus, monkeypatch):
-    start = session.start
-    monkeypatch.setattr(session, "start", lambda params: dataclasses.replace(start(params), host=host.Host((0,), "950", "x")))
+    start = device_session.start
+    monkeypatch.setattr(device_session, "start", lambda params: dataclasses.replace(start(params), host=host.Host((0,), "950", "x")))
     with pytest.raises(HccnError) as caught:
         set_tls()
     assert "950" in caught.value.message

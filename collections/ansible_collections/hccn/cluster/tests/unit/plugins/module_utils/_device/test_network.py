@@ -4,7 +4,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, conf_file, hccn_tool, host, network, npu_smi, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, conf_file, hccn_tool, host, network, npu_smi, device_session
 from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip
 
 HEAD = "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |\n"
@@ -119,10 +119,10 @@ def npus(tmp_path, monkeypatch):
     fake.host = host.Host((0, 1), "A2", "Ascend 910B4", (Chip(0, 0, 0), Chip(1, 0, 1)))
 
     def start(params):
-        return session.Session(hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), fake.host, host.expand(params["devices"], (0, 1)), str(path),
-                               npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
+        tool = hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None)
+        return device_session.Session(tool, fake.host, host.expand(params["devices"], (0, 1)), str(path), npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
 
-    monkeypatch.setattr(session, "start", start)
+    monkeypatch.setattr(device_session, "start", start)
     return fake
 
 
@@ -333,10 +333,10 @@ def test_a_set_that_did_not_take_is_an_error(npus):
 
 def test_a_gateway_that_cannot_be_read_again_stops_the_device(npus):
     npus.broken[(0, "-gateway -g")] = REFUSED
-    here = session.start({"devices": ["all"]})
+    here = device_session.start({"devices": ["all"]})
     port = network.DeviceNetwork(0, {"address": "10.79.1.10", "netmask": "255.255.255.0", "mtu": 4200}, network.items_of(["address", "mtu"]), {}, {})
-    port.now = {"address": "10.78.1.10", "netmask": "255.255.255.0", "gateway": "10.78.1.1", "mtu": 1500}
-    port.was, port.foreseen = dict(port.now), network.forecast(port.named, port.wanted, port.now, dict.fromkeys(port.now))
+    port.current = {"address": "10.78.1.10", "netmask": "255.255.255.0", "gateway": "10.78.1.1", "mtu": 1500}
+    port.before, port.forecast = dict(port.current), network.forecast(port.requested, port.wanted, port.current, dict.fromkeys(port.current))
     network.Setter(here, False).apply([port])
     assert [error["topic"] for error in port.errors] == ["address", "gateway"]
     assert npus.sets == [(0, "-ip -s address 10.79.1.10 netmask 255.255.255.0")]

@@ -6,7 +6,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import hccn_tool, host, pings, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import hccn_tool, host, pings, device_session
 
 ANSWERED = "device 0 PING 10.78.2.10\nrecv seq=0,time=0.090000ms\nrecv seq=1,time=0.030000ms\nrecv seq=2,time=0.060000ms\n"
 GOOD = (0, ANSWERED + "3 packets transmitted, 3 received, 0.00% packet loss\n", "")
@@ -34,7 +34,7 @@ class Npus:
 @pytest.fixture
 def npus(monkeypatch):
     fake = Npus()
-    monkeypatch.setattr(session, "start", lambda params: session.Session(
+    monkeypatch.setattr(device_session, "start", lambda params: device_session.Session(
         hccn_tool.HccnTool("hccn_tool", 5, fake, lambda pause: None), fake.host, host.expand(params["devices"], fake.host.devices), "/etc/hccn.conf"))
     monkeypatch.setattr(pings, "utc", lambda moment=None: "2026-01-05T10:00:00.000Z")
     return fake
@@ -171,7 +171,7 @@ def test_bad_input_is_told_at_once(npus, targets, given, message):
 def test_a_device_at_work_is_not_pinged(npus, monkeypatch):
     error = {"code": "device_busy", "message": "device 1 is busy: pid 7 (python3)", "hint": "wait"}
     asked = []
-    monkeypatch.setattr(session.Session, "refusals", lambda self, devices, allow: asked.append((devices, allow)) or {1: error})
+    monkeypatch.setattr(device_session.Session, "refusals", lambda self, devices, allow: asked.append((devices, allow)) or {1: error})
     result = ping((1, "10.78.2.11"), (0, "10.78.2.10"), allow_busy=False)
     assert [(one["source"]["device"], one["status"]) for one in result["measurements"]] == [(1, "not_run"), (0, "ok")]
     assert result["measurements"][0]["error"] == error

@@ -4,7 +4,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, ParseError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import hccn_tool, host, parse_950, read, read_950, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import hccn_tool, host, parse_950, read, read_950, device_session
 from ansible_collections.hccn.cluster.plugins.module_utils._device.npu_smi import NpuSmi
 
 DEV_INFO = """+---------+---------+---------------------+-----------+-------------+------------+
@@ -145,7 +145,7 @@ def test_several_npus_in_order(npu):
 def test_without_npu_smi_the_help_tells_the_dialect(monkeypatch, help_text, product, dialect):
     monkeypatch.setattr(host, "probe", lambda smi: host.Host((0,), None, None))
     monkeypatch.setattr(hccn_tool.HccnTool, "help", lambda self: help_text)
-    here = session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "timeout": 5, "devices": ["all"], "hccn_conf": "/etc/hccn.conf"})
+    here = device_session.start({"hccn_tool": "/x/hccn_tool", "npu_smi": "npu-smi", "timeout": 5, "devices": ["all"], "hccn_conf": "/etc/hccn.conf"})
     assert (here.host.product, here.host.dialect, type(here.tool).__name__) == (product, dialect, "HccnTool950" if product else "HccnTool")
     if product:
         with pytest.raises(HccnError, match=r"the NPUs of this host are of the 950, whose hccn_tool has a different command line: nothing was done"):

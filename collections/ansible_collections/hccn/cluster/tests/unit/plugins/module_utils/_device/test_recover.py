@@ -4,7 +4,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, declare, hccn_tool, host, npu_smi, session
+from ansible_collections.hccn.cluster.plugins.module_utils._device import conf, declare, hccn_tool, host, npu_smi, device_session
 from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip
 
 HEAD = "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |\n"
@@ -70,10 +70,10 @@ def npus(tmp_path, monkeypatch):
     fake = Npus(path)
 
     def start(params):
-        return session.Session(hccn_tool.HccnTool("hccn_tool", params["timeout"], fake, lambda pause: None), fake.host,
+        return device_session.Session(hccn_tool.HccnTool("hccn_tool", params["timeout"], fake, lambda pause: None), fake.host,
                                host.expand(params["devices"], fake.host.devices), params["hccn_conf"], npu_smi.NpuSmi("/x/npu-smi", fake.npu_smi))
 
-    monkeypatch.setattr(session, "start", start)
+    monkeypatch.setattr(device_session, "start", start)
     monkeypatch.setattr(host, "probe", lambda npu_smi: fake.host)
     return fake
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._device import previous
+from ansible_collections.hccn.cluster.plugins.module_utils._device import saved_state
 
 OLD = [{"id": 1, "address": "10.0.0.1", "netmask": "255.0.0.0", "gateway": None}]
 
@@ -19,7 +19,7 @@ def conf(tmp_path):
 
 
 def record(conf):
-    with open(previous.path_of(conf), encoding="ascii") as stream:
+    with open(saved_state.path_of(conf), encoding="ascii") as stream:
         found = json.load(stream)
     assert found.pop("schema") == "hccn.cluster/restore/2"
     assert found.pop("saved_at").endswith("Z")
@@ -27,36 +27,36 @@ def record(conf):
 
 
 def test_while_a_change_is_unfinished_the_oldest_value_of_each_option_stays(conf):
-    previous.save(conf, "first\n", network=OLD)
-    previous.save(conf, "second\n", network=[{"id": 1, "address": "10.9.9.9", "mtu": 1500}, {"id": 0, "mtu": 4200}], tls=[{"id": 0, "enabled": False}])
-    previous.save(conf, None, tls=[{"id": 0, "enabled": True}, {"id": 2, "enabled": None}])
+    saved_state.save(conf, "first\n", network=OLD)
+    saved_state.save(conf, "second\n", network=[{"id": 1, "address": "10.9.9.9", "mtu": 1500}, {"id": 0, "mtu": 4200}], tls=[{"id": 0, "enabled": False}])
+    saved_state.save(conf, None, tls=[{"id": 0, "enabled": True}, {"id": 2, "enabled": None}])
     assert record(conf) == {
         "hccn_conf": "first\n", "tls": [{"id": 0, "enabled": False}, {"id": 2, "enabled": None}],
         "network": [{"id": 0, "mtu": 4200}, {"id": 1, "address": "10.0.0.1", "netmask": "255.0.0.0", "gateway": None, "mtu": 1500}]}
 
 
 def test_of_a_mapping_each_entry_counts(conf):
-    previous.save(conf, "", network=[{"id": 0, "dscp_to_tc": {"33": 1}}])
-    previous.save(conf, "", network=[{"id": 0, "dscp_to_tc": {"33": 2, "34": 3}}])
+    saved_state.save(conf, "", network=[{"id": 0, "dscp_to_tc": {"33": 1}}])
+    saved_state.save(conf, "", network=[{"id": 0, "dscp_to_tc": {"33": 2, "34": 3}}])
     assert record(conf)["network"] == [{"id": 0, "dscp_to_tc": {"33": 1, "34": 3}}]
 
 
 def test_after_a_complete_change_the_next_one_starts_anew(conf):
-    previous.save(conf, "first\n", network=OLD)
-    os.unlink(previous.marker_of(conf))
-    previous.save(conf, "second\n", tls=[{"id": 0, "enabled": True}])
+    saved_state.save(conf, "first\n", network=OLD)
+    os.unlink(saved_state.marker_of(conf))
+    saved_state.save(conf, "second\n", tls=[{"id": 0, "enabled": True}])
     assert record(conf) == {"hccn_conf": "second\n", "network": [], "tls": [{"id": 0, "enabled": True}]}
-    assert previous.state_of(conf) == {"path": conf + ".restore.json", "marker": conf + ".restore.unfinished", "exists": True, "unfinished": True}
+    assert saved_state.state_of(conf) == {"path": conf + ".restore.json", "marker": conf + ".restore.unfinished", "exists": True, "unfinished": True}
 
 
 def test_the_record_is_whole_before_the_marker_says_that_it_counts(conf, monkeypatch):
     """Else a kill between the two would add to the record of an older change."""
     seen = []
-    real = previous._replace
-    monkeypatch.setattr(previous, "_replace", lambda path, text: (seen.append(os.path.exists(previous.marker_of(conf))), real(path, text)))
-    previous.save(conf, "", network=OLD)
+    real = saved_state._replace
+    monkeypatch.setattr(saved_state, "_replace", lambda path, text: (seen.append(os.path.exists(saved_state.marker_of(conf))), real(path, text)))
+    saved_state.save(conf, "", network=OLD)
     assert seen == [False]
-    assert os.path.exists(previous.marker_of(conf))
+    assert os.path.exists(saved_state.marker_of(conf))
 
 
 def test_what_is_written_is_on_the_disk_and_for_the_owner_only(conf, monkeypatch, tmp_path):
@@ -65,12 +65,12 @@ def test_what_is_written_is_on_the_disk_and_for_the_owner_only(conf, monkeypatch
     monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(os.readlink("/proc/self/fd/%d" % descriptor)), real(descriptor)))
     umask = os.umask(0)
     try:
-        previous.save(conf, "text\n", network=OLD)
+        saved_state.save(conf, "text\n", network=OLD)
     finally:
         os.umask(umask)
     folder = str(tmp_path)
     assert [path if path == folder else path.startswith(folder + "/.hccn-") for path in synced] == [True, folder, folder]
-    assert [os.stat(path).st_mode & 0o777 for path in (previous.path_of(conf), previous.marker_of(conf))] == [0o600, 0o600]
+    assert [os.stat(path).st_mode & 0o777 for path in (saved_state.path_of(conf), saved_state.marker_of(conf))] == [0o600, 0o600]
     assert sorted(os.listdir(folder)) == ["hccn.conf", "hccn.conf.restore.json", "hccn.conf.restore.unfinished"]
 
 
@@ -80,7 +80,7 @@ def test_a_disk_that_is_full_is_an_error_and_leaves_no_scratch_file(conf, monkey
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(HccnError) as raised:
-        previous.save(conf, "", network=OLD)
+        saved_state.save(conf, "", network=OLD)
     assert (raised.value.code, raised.value.message) == (
         "not_saved", "the current settings cannot be saved in %s.restore.json: No space left on device; nothing was set" % conf)
     assert os.listdir(str(tmp_path)) == ["hccn.conf"]
@@ -89,26 +89,26 @@ def test_a_disk_that_is_full_is_an_error_and_leaves_no_scratch_file(conf, monkey
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "hccn.cluster/restore/2"}', '{"schema": "hccn.cluster/restore/1", "network": [], "tls": []}',
                                   '{"schema": "hccn.cluster/restore/2", "network": [{}], "tls": []}', "\u00e9"])
 def test_a_record_that_cannot_be_read_is_not_overwritten_while_it_counts(conf, text):
-    with open(previous.path_of(conf), "w", encoding="utf-8") as stream:
+    with open(saved_state.path_of(conf), "w", encoding="utf-8") as stream:
         stream.write(text)
-    open(previous.marker_of(conf), "w").close()
+    open(saved_state.marker_of(conf), "w").close()
     with pytest.raises(HccnError) as raised:
-        previous.save(conf, "", network=OLD)
+        saved_state.save(conf, "", network=OLD)
     assert raised.value.code == "not_saved"
-    with open(previous.path_of(conf), encoding="utf-8") as stream:
+    with open(saved_state.path_of(conf), encoding="utf-8") as stream:
         assert stream.read() == text
-    os.unlink(previous.marker_of(conf))
-    previous.save(conf, "", network=OLD)
+    os.unlink(saved_state.marker_of(conf))
+    saved_state.save(conf, "", network=OLD)
     assert record(conf)["network"] == OLD
 
 
 def test_a_link_to_hccn_conf_has_the_same_record(conf, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(conf)
-    assert previous.path_of(str(link)) == conf + ".restore.json"
+    assert saved_state.path_of(str(link)) == conf + ".restore.json"
 
 
 def test_bytes_that_are_no_text_come_back(conf):
     text = b"address_1=\xff\n".decode("utf-8", "surrogateescape")
-    previous.save(conf, text)
+    saved_state.save(conf, text)
     assert record(conf)["hccn_conf"].encode("utf-8", "surrogateescape") == b"address_1=\xff\n"

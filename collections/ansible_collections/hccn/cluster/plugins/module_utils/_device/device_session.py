@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._core.errors import InputError
-from . import busy, conf_file, host, previous
+from . import busy, conf_file, host, saved_state
 from .parse_950 import is_950_help
 from .npu_smi import NpuSmi
 from .hccn_tool import DRIVER_TOOLS, HccnTool, HccnTool950, find_program
@@ -57,11 +57,11 @@ class Session:
         """Return the current text of hccn.conf, None if there is no file. Raises HccnError."""
         return conf_file.read(self.path)
 
-    def save_previous(self, network: previous.Entries = (), tls: previous.Entries = ()) -> None:
+    def save_previous(self, network: saved_state.Entries = (), tls: saved_state.Entries = ()) -> None:
         """Save the values of devices before they are set, for the role restore. Raises HccnError; nothing may be set then."""
         if network or tls:
             with conf_file.locked(self.path, self.tool.timeout):
-                previous.save(self.path, self.conf_text(), network, tls)
+                saved_state.save(self.path, self.conf_text(), network, tls)
 
 
 def start(params: Mapping[str, Any]) -> Session:

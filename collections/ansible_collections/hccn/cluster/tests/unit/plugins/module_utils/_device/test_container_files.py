@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._device import inside
+from ansible_collections.hccn.cluster.plugins.module_utils._device import container_files
 
 STATUS = """Name:\tpython3
 Umask:\t0022
@@ -34,7 +34,7 @@ def reached(root, path):
     """The content that a walk ends at."""
     directory = os.open(str(root), os.O_PATH | os.O_DIRECTORY)
     try:
-        place = inside.walk(directory, path)
+        place = container_files.walk(directory, path)
     finally:
         os.close(directory)
     with open("/proc/self/fd/%d" % place) as stream:
@@ -78,13 +78,13 @@ def test_a_loop_of_links_ends(root):
 
 
 def test_the_user_of_a_process():
-    who = inside.parse_status(STATUS.format(capabilities="00000000a80425fb"))
+    who = container_files.parse_status(STATUS.format(capabilities="00000000a80425fb"))
     assert (who.uid, who.groups, who.capabilities) == (1001, {101, 4, 27}, 0xA80425FB)
-    assert inside.parse_id_map("         0     100000      65536\n     65536          5          1\n") == ((100000, 65536), (5, 1))
+    assert container_files.parse_id_map("         0     100000      65536\n     65536          5          1\n") == ((100000, 65536), (5, 1))
 
 
-def who(uid=1001, groups=(101,), capabilities=0, ranges=inside.EVERYONE):
-    return inside.User(uid, frozenset(groups), capabilities, ranges, ranges)
+def who(uid=1001, groups=(101,), capabilities=0, ranges=container_files.EVERYONE):
+    return container_files.User(uid, frozenset(groups), capabilities, ranges, ranges)
 
 
 @pytest.mark.parametrize("mode, user, allowed", [
@@ -101,7 +101,7 @@ def who(uid=1001, groups=(101,), capabilities=0, ranges=inside.EVERYONE):
     (0o640, who(capabilities=2, ranges=((0, 1),)), True),
 ])
 def test_the_right_to_read_a_file_of_root(mode, user, allowed):
-    assert inside.may_read(mode, 0, 0, user) is allowed
+    assert container_files.may_read(mode, 0, 0, user) is allowed
 
 
 def test_mount_points():
@@ -111,4 +111,4 @@ def test_mount_points():
         "816 812 8:2 /x /with\\040blank rw - ext4 /dev/sda2 rw\n"
         "\n"
     )
-    assert inside.parse_mountinfo(lines) == ["/", "/etc/hccn.conf", "/with blank"]
+    assert container_files.parse_mountinfo(lines) == ["/", "/etc/hccn.conf", "/with blank"]
