@@ -34,7 +34,7 @@ class Stat:
         return self.state in ("Z", "X")
 
     @property
-    def headless(self) -> bool:
+    def main_thread_ended(self) -> bool:
         """True where the first thread has ended and others run on, so that /proc/PID shows neither the files nor the root of the process."""
         return self.state == "Z" and self.threads > 1
 

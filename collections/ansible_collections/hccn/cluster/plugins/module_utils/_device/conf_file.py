@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""hccn.conf on disk: read and rewritten in place under flock, as hccn_tool itself does.
+"""Read hccn.conf, and rewrite it in place under flock, in the same way as hccn_tool.
 
-The inode stays: containers that bind-mount the file see the change. The file is never replaced by rename.
+The file is never replaced by rename, so its inode does not change and containers that bind-mount the file see the change.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ def read(path: str) -> Optional[str]:
         raise HccnError("conf_unreadable", "%s: %s" % (path, error.strerror), "run as root (become: true)") from None
 
 
-def bad_end(path: str, text: str, consequence: str) -> HccnError:
-    """Return the error of a text without a proper end: hccn_tool would append the next key to its last line."""
-    if conf.end_fault(text) == conf.NUL_BYTES:
+def ending_error(path: str, text: str, consequence: str) -> HccnError:
+    """Return the error for a text without a final newline, to which hccn_tool would append the next key."""
+    if conf.ending_problem(text) == conf.NUL_BYTES:
         return HccnError(conf.NUL_BYTES, "%s ends in NUL bytes from an interrupted write: %s" % (path, consequence),
                          "hccn.cluster.hccn_conf removes them")
     return HccnError("no_final_newline", "%s has no final newline: %s" % (path, consequence), "hccn.cluster.hccn_conf adds the newline")
 
 
-def require_end(path: str, text: Optional[str]) -> None:
+def require_writable(path: str, text: Optional[str]) -> None:
     """Require that hccn_tool can write the file. Raises HccnError ``conf_missing``, ``no_final_newline``, ``nul_bytes`` or ``conf_unwritable``."""
     if text is None:
         raise _missing(path)
-    if not conf.ends_well(text):
-        raise bad_end(path, text, "hccn_tool would append the next setting to the last line")
+    if not conf.ends_in_newline(text):
+        raise ending_error(path, text, "hccn_tool would append the next setting to the last line")
     if not os.access(path, os.W_OK):
         raise HccnError("conf_unwritable", "%s is not writable: a change of the device would be lost at the next boot" % path,
                         "run as root (become: true), and check whether the file is mounted read-only or immutable")
@@ -57,7 +57,7 @@ def _missing(path: str) -> HccnError:
 def _decode(content: bytes, path: str) -> str:
     if len(content) > MAX_BYTES:
         raise HccnError("conf_too_large", "%s is larger than the %d bytes that hccn_tool takes" % (path, MAX_BYTES), "check that the path is correct")
-    # Bytes that are no UTF-8 must come back as they were: surrogateescape keeps them.
+    # surrogateescape preserves bytes that are not UTF-8.
     return content.decode("utf-8", "surrogateescape")
 
 
@@ -69,7 +69,7 @@ def _lock(descriptor: int, path: str, timeout: float) -> None:
 
 @contextmanager
 def locked(path: str, timeout: float, flags: int = os.O_RDONLY, refused: str = "conf_unreadable") -> Iterator[int]:
-    """Hold the lock of hccn.conf, as hccn_tool does while it writes, and yield the descriptor. ``refused``: the code where the file cannot be opened.
+    """Hold the lock of hccn.conf, as hccn_tool does while it writes, and yield the descriptor. ``refused``: the error code if the file cannot be opened.
 
     Raises HccnError ``conf_missing``, ``conf_locked`` or ``refused``.
     """
@@ -93,9 +93,9 @@ def _write(descriptor: int, content: bytes, offset: int) -> None:
 
 
 def _overwrite(descriptor: int, before: bytes, after: bytes) -> None:
-    """Overwrite the old text, so that after each system call the file contains the old or the new text, except for empty lines, which the tool ignores.
+    """Overwrite the old text. After each system call the file contains the old or the new text, apart from empty lines, which hccn_tool ignores.
 
-    A file that grows is first extended by empty lines, where a full disk shows. A file that shrinks is filled with empty lines and truncated last.
+    A file that grows is first extended by empty lines, so that a full disk is noticed. A file that shrinks is filled with empty lines and truncated last.
     """
     same = len(os.path.commonprefix([before, after]))
     try:
@@ -104,17 +104,17 @@ def _overwrite(descriptor: int, before: bytes, after: bytes) -> None:
         os.fsync(descriptor)
         os.ftruncate(descriptor, len(after))
     except BaseException:
-        _put_back(descriptor, before)
+        _restore(descriptor, before)
         raise
 
 
-def _put_back(descriptor: int, before: bytes) -> None:
+def _restore(descriptor: int, before: bytes) -> None:
     try:
         _write(descriptor, before, 0)
         os.ftruncate(descriptor, len(before))
         os.fsync(descriptor)
     except OSError:
-        pass  # the caller reads and reports the content of the file
+        pass  # the caller reads the file again and reports its content
 
 
 def _failure(descriptor: int, path: str, before: bytes, error: OSError) -> HccnError:
@@ -126,9 +126,9 @@ def _failure(descriptor: int, path: str, before: bytes, error: OSError) -> HccnE
 
 
 def change(path: str, edit: Callable[[str], str], timeout: float, before_write: Optional[Callable[[str], None]] = None) -> bool:
-    """Read, edit and write the file under one lock; return True if it changed. ``before_write`` receives the old text (for a backup).
+    """Read, edit and write the file under one lock. Return True if it changed. ``before_write`` is called with the old text, for a backup.
 
-    Raises HccnError ``conf_missing``, ``conf_locked``, ``conf_unwritable`` (the file holds the old text then), ``conf_damaged`` or ``conf_too_large``.
+    Raises HccnError ``conf_missing``, ``conf_locked``, ``conf_unwritable`` (the file then contains the old text), ``conf_damaged`` or ``conf_too_large``.
     """
     with locked(path, timeout, os.O_RDWR, "conf_unwritable") as descriptor:
         before = os.pread(descriptor, MAX_BYTES + 1, 0)
@@ -147,7 +147,7 @@ def change(path: str, edit: Callable[[str], str], timeout: float, before_write: 
 
 
 def create(path: str, mode: int = 0o644) -> None:
-    """Create an empty file like the driver's installer, root:root 0644 whatever the umask, never through a link. An existing file stays as it is.
+    """Create an empty file like the installer of the driver, root:root 0644 independent of the umask, never through a link. Keep an existing file.
 
     Raises HccnError ``conf_unwritable``.
     """

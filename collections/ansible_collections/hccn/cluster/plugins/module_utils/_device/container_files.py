@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Inspect a path inside a container from the host, through /proc/PID/root, without entering a namespace.
+"""Inspect a path in a container from the host, through /proc/PID/root and without entering a namespace.
 
-The container controls what is there: links are followed inside its root only, and only regular files are opened.
+The container controls its files, so links are only followed within its root, and only regular files are opened.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from typing import FrozenSet, List, Optional, Tuple
 from .._core.procfs import read_text, unlike_proc
 
 _MAX_LINKS = 40
-"""As the kernel's own limit (MAXSYMLINKS, include/linux/namei.h)."""
+"""The limit of the kernel (MAXSYMLINKS, include/linux/namei.h)."""
 
 _IGNORES_READ_RIGHTS = 1 << 1 | 1 << 2
 """CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH (include/uapi/linux/capability.h)."""
 
 
-def walk(root: int, path: str) -> int:
-    """Return a descriptor (O_PATH) of ``path`` below the directory ``root``, resolved as by a process with that root. Raises OSError."""
-    places = [os.dup(root)]
+def open_below(root: int, path: str) -> int:
+    """Open ``path`` with O_PATH and return the descriptor. The path is resolved as by a process with the root directory ``root``. Raises OSError."""
+    descriptors = [os.dup(root)]
     rest = path.split("/")[::-1]
     links = 0
     try:
         while rest:
             part = rest.pop()
             if part == "..":
-                if len(places) > 1:
-                    os.close(places.pop())
+                if len(descriptors) > 1:
+                    os.close(descriptors.pop())
             elif part not in ("", "."):
-                places.append(os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=places[-1]))
-                if stat.S_ISLNK(os.fstat(places[-1]).st_mode):
+                descriptors.append(os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptors[-1]))
+                if stat.S_ISLNK(os.fstat(descriptors[-1]).st_mode):
                     links += 1
                     if links > _MAX_LINKS:
                         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-                    target = os.readlink("", dir_fd=places[-1])
-                    keep = 1 if target.startswith("/") else len(places) - 1
-                    while len(places) > keep:
-                        os.close(places.pop())
+                    target = os.readlink("", dir_fd=descriptors[-1])
+                    keep = 1 if target.startswith("/") else len(descriptors) - 1
+                    while len(descriptors) > keep:
+                        os.close(descriptors.pop())
                     rest.extend(target.split("/")[::-1])
-        return places.pop()
+        return descriptors.pop()
     finally:
-        for place in places:
+        for place in descriptors:
             os.close(place)
 
 
 @dataclass(frozen=True)
 class User:
-    """The identity of a process for the file system. ``uids`` and ``gids``: the ranges to which its capabilities apply, as (first, count)."""
+    """The file-system identity of a process. ``uids`` and ``gids`` are the ranges to which its capabilities apply, as (first, count)."""
 
     uid: int
     groups: FrozenSet[int]
@@ -67,7 +67,7 @@ EVERYONE = ((0, 2 ** 32),)
 
 
 def parse_status(status: str, uids: Tuple[Tuple[int, int], ...] = EVERYONE, gids: Tuple[Tuple[int, int], ...] = EVERYONE) -> User:
-    """Parse /proc/PID/status: file-system uid and gid (the fourth of each line), further groups, effective capabilities. Raises ParseError."""
+    """Parse /proc/PID/status: file-system uid and gid (the fourth of each line), supplementary groups, effective capabilities. Raises ParseError."""
     fields = {key: value.split() for key, _colon, value in (line.partition(":") for line in status.splitlines())}
     try:
         groups = frozenset(int(group) for group in [fields["Gid"][3]] + fields.get("Groups", []))
@@ -77,7 +77,7 @@ def parse_status(status: str, uids: Tuple[Tuple[int, int], ...] = EVERYONE, gids
 
 
 def parse_id_map(lines: str) -> Tuple[Tuple[int, int], ...]:
-    """Parse /proc/PID/uid_map; return the ranges of ids outside, as (first, count). Raises ParseError."""
+    """Parse /proc/PID/uid_map, and return the ranges of ids outside the user namespace, as (first, count). Raises ParseError."""
     rows = [line.split() for line in lines.splitlines()]
     try:
         return tuple((int(row[1]), int(row[2])) for row in rows)
@@ -93,10 +93,10 @@ def _id_map(process: str, name: str) -> Tuple[Tuple[int, int], ...]:
 
 
 def user(process: str, own: str) -> User:
-    """Return the user of ``process`` (/proc/PID); ``own`` is /proc/self. Raises OSError."""
+    """Return the user of ``process`` (/proc/PID). ``own`` is /proc/self. Raises OSError."""
     status = read_text(process + "/status")
     if os.readlink(process + "/ns/user") == os.readlink(own + "/ns/user"):
-        return parse_status(status)  # its map tells of the namespace around both
+        return parse_status(status)  # the map of the common namespace relates to its parent
     return parse_status(status, _id_map(process, "uid_map"), _id_map(process, "gid_map"))
 
 
@@ -104,13 +104,13 @@ def _within(number: int, ranges: Tuple[Tuple[int, int], ...]) -> bool:
     return any(first <= number < first + count for first, count in ranges)
 
 
-def may_read(mode: int, owner: int, group: int, who: User) -> bool:
+def may_read(mode: int, owner: int, group: int, reader: User) -> bool:
     """Return True if mode, owner and capabilities allow reading. Access control lists and security modules are not considered."""
-    if who.capabilities & _IGNORES_READ_RIGHTS and _within(owner, who.uids) and _within(group, who.gids):
+    if reader.capabilities & _IGNORES_READ_RIGHTS and _within(owner, reader.uids) and _within(group, reader.gids):
         return True
-    if who.uid == owner:
+    if reader.uid == owner:
         return bool(mode & stat.S_IRUSR)
-    if group in who.groups:
+    if group in reader.groups:
         return bool(mode & stat.S_IRGRP)
     return bool(mode & stat.S_IROTH)
 
@@ -119,16 +119,16 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def parse_mountinfo(lines: str) -> List[str]:
-    """Parse /proc/PID/mountinfo; return the mount points relative to the root of the process."""
+    """Parse /proc/PID/mountinfo, and return the mount points relative to the root of the process."""
     points = [fields[4] for fields in (line.split() for line in lines.splitlines()) if len(fields) > 4]
     return [_OCTAL.sub(lambda found: chr(int(found.group(1), 8)), point) for point in points]
 
 
 @dataclass(frozen=True)
-class Seen:
-    """The file at the path. ``regular`` is false for a directory, a device and the like; ``mounted``: the path itself is a mount point.
+class ContainerFile:
+    """The file at the path in the container. ``regular`` is False for a directory or a device. ``mounted``: the path itself is a mount point.
 
-    ``content`` is None where it was not read: the file is that of the host, or its size differs.
+    ``content`` is None if it was not read, since the file is that of the host or its size differs.
     """
 
     regular: bool
@@ -142,29 +142,29 @@ class Seen:
 
 
 def _content(place: int, limit: int) -> bytes:
-    # Through the O_PATH descriptor, so that it is the very file that was found to be regular.
+    # Opened through the O_PATH descriptor, so that it is the same file that was found to be regular.
     descriptor = os.open("/proc/self/fd/%d" % place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         return stream.read(limit + 1)
 
 
-def inspect(process: str, own: str, root: int, path: str, identity: Tuple[int, int], size: int) -> Seen:
-    """Return the file at ``path`` below ``root`` as the process sees it; ``identity`` (device and inode) and ``size`` are those of the host's file.
+def inspect(process: str, own: str, root: int, path: str, identity: Tuple[int, int], size: int) -> ContainerFile:
+    """Return the file at ``path`` below ``root`` as the process sees it. ``identity`` (device, inode) and ``size`` are those of the host's file.
 
-    Raises FileNotFoundError or NotADirectoryError where nothing is there, and OSError.
+    Raises FileNotFoundError or NotADirectoryError if the path does not exist, and OSError.
     """
-    who = user(process, own)
+    reader = user(process, own)
     mounts = parse_mountinfo(read_text(process + "/mountinfo"))
-    place = walk(root, path)
+    place = open_below(root, path)
     try:
         entry = os.fstat(place)
         regular = stat.S_ISREG(entry.st_mode)
         compare = regular and entry.st_size == size and (entry.st_dev, entry.st_ino) != identity
-        return Seen(
+        return ContainerFile(
             regular, entry.st_dev, entry.st_ino, entry.st_nlink,
             _content(place, size) if compare else None,
             bool(os.fstatvfs(place).f_flag & os.ST_RDONLY),
-            may_read(entry.st_mode, entry.st_uid, entry.st_gid, who),
+            may_read(entry.st_mode, entry.st_uid, entry.st_gid, reader),
             os.path.normpath(path) in mounts,
         )
     finally:

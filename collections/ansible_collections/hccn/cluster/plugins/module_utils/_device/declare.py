@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The logic of hccn_conf: declared keys of the file, and what is wrong with it."""
+"""The logic of hccn_conf: set and remove keys of the file, check it, and apply it to devices."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError, InputError
 from .._core.problems import Problem, as_dicts
-from . import conf, conf_check, conf_file, host, saved_state, recover, device_session
+from . import conf, conf_check, conf_file, device_session, host, recover, saved_state
 from .device_errors import failed, sentence
 from .host import MAX_DEVICE_ID, expand
 from .npu_smi import NpuSmi
 
 _NUMBERED = re.compile(r"_\d+$")
-
-Wishes = Dict[Tuple[int, str], List[str]]
-
 
 def _values(where: str, key: str, value: Any) -> List[str]:
     values = value if isinstance(value, list) else [value]
@@ -35,16 +32,16 @@ def _values(where: str, key: str, value: Any) -> List[str]:
         if "\n" in text or "\r" in text or len(key) + len(text) + 4 > conf_check.MAX_LINE:
             raise InputError("%s: the value of %s does not fit on one line of %d characters" % (where, key, conf_check.MAX_LINE))
         rule = conf_check.VALUE_RULES.get(key)
-        wrong = rule(text) if rule else None
-        if wrong:
-            raise InputError("%s: %s: %s" % (where, key, wrong))
+        error = rule(text) if rule else None
+        if error:
+            raise InputError("%s: %s: %s" % (where, key, error))
     return texts
 
 
-def wishes(params: Mapping[str, Any], devices: Sequence[int]) -> Wishes:
-    """``settings`` for every device of ``devices``, then ``config``, whose entries win. Raises InputError."""
+def declared_keys(params: Mapping[str, Any], devices: Sequence[int]) -> Dict[Tuple[int, str], List[str]]:
+    """Return ``settings`` for each of ``devices`` and ``config``, which takes precedence, by device and key. Raises InputError."""
     absent = params["state"] == "absent"
-    wanted: Wishes = {}
+    wanted: Dict[Tuple[int, str], List[str]] = {}
     for device in devices:
         for key, value in (params["settings"] or {}).items():
             wanted[(device, key)] = [] if absent else _values("settings", key, value)
@@ -61,7 +58,7 @@ def wishes(params: Mapping[str, Any], devices: Sequence[int]) -> Wishes:
 
 
 def _text(path: str, create: bool) -> Optional[str]:
-    """Return the text, None for a file that will be created."""
+    """Return the text, None if the file will be created."""
     text = conf_file.read(path)
     if text is None and not create:
         raise HccnError("conf_missing", "%s does not exist" % path, "set create: true, or create it with the installer of the driver")
@@ -69,7 +66,7 @@ def _text(path: str, create: bool) -> Optional[str]:
 
 
 def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[int]]]:
-    """Return the devices of ``settings``, and those of the host (None where they are unknown and ``devices`` is not ``all``)."""
+    """Return the devices of ``settings`` and the devices of the host, None if they are unknown and ``devices`` is not ``all``."""
     present: Optional[Sequence[int]]
     try:
         present = host.probe(NpuSmi(params["npu_smi"])).devices
@@ -81,7 +78,7 @@ def _devices(params: Mapping[str, Any]) -> Tuple[List[int], Optional[Sequence[in
 
 
 def _session(params: Mapping[str, Any]) -> device_session.Session:
-    """Return tool and devices for a recovery, found before the file is changed."""
+    """Return the session of a recovery. It is started before the file is changed, so that errors leave the file unchanged."""
     session = device_session.start(dict(params, hccn_conf=params["path"]))
     session.host.refuse_950()
     named = [entry["id"] for entry in params["config"] or [] if entry["id"] in session.host.devices]
@@ -89,7 +86,7 @@ def _session(params: Mapping[str, Any]) -> device_session.Session:
 
 
 def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callable[[str], str]) -> Optional[str]:
-    """Edit the file; return the path of its backup if one was made."""
+    """Edit the file, and return the path of its backup if one was made."""
     path = params["path"]
     if params["create"]:
         conf_file.create(path)
@@ -106,10 +103,10 @@ def _write(params: Mapping[str, Any], edit: Callable[[str], str], backup: Callab
 
 
 def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str], str]) -> Dict[str, Any]:
-    """Return the values of hccn_conf. ``backup(path)`` copies the file and returns the copy's path. Raises HccnError."""
+    """Return the values of hccn_conf. ``backup(path)`` copies the file and returns the path of the copy. Raises HccnError."""
     path = params["path"]
     devices, present = _devices(params)
-    wanted = wishes(params, devices)
+    wanted = declared_keys(params, devices)
     session = _session(params) if params["recover"] else None
     found = _text(path, params["create"])
     before, missing = found or "", found is None
@@ -134,10 +131,10 @@ def declare(params: Mapping[str, Any], check_mode: bool, backup: Callable[[str],
         result["previous"] = before
     if params.get("keep_previous"):
         result["saved"] = saved_state.state_of(path)
-    return _judged(result, [problem for problem in problems if problem not in pending], path, params["fail_on"])
+    return _with_failure(result, [problem for problem in problems if problem not in pending], path, params["fail_on"])
 
 
-def _judged(result: Dict[str, Any], problems: Sequence[Problem], path: str, fail_on: str) -> Dict[str, Any]:
+def _with_failure(result: Dict[str, Any], problems: Sequence[Problem], path: str, fail_on: str) -> Dict[str, Any]:
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors and fail_on != "none":
         return dict(result, failed=True, msg="%s has %d problem(s) left, the first: %s, %s" % (path, len(errors), errors[0].where, errors[0].message))

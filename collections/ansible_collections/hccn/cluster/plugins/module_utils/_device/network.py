@@ -113,7 +113,7 @@ def plan(ports: Sequence[DeviceNetwork], path: str, text: Optional[str]) -> None
         try:
             predicted = forecast(port.requested, port.wanted, port.current, port.persistent)
             if predicted.commands:
-                conf_file.require_end(path, text)
+                conf_file.require_writable(path, text)
                 port.forecast = predicted
         except HccnError as error:
             port.errors.append(error.as_dict())
@@ -193,7 +193,7 @@ class Setter:
         commands = item.commands(port.wanted, port.current, port.persistent)
         if not commands:
             return
-        conf_file.require_end(self._session.path, self._session.conf_text())
+        conf_file.require_writable(self._session.path, self._session.conf_text())
         port.set_items.append(item)
         for words in commands:
             self.commands.append(list(tool.argv(port.device, *words)))

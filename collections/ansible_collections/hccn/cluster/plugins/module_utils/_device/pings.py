@@ -14,7 +14,7 @@ from .._core.errors import HccnError, InputError
 from .._core.record import record, utc
 from .._core.words import npus, some
 from . import device_session
-from .device_errors import failed, shared
+from .device_errors import failed, group_by_text
 from .host import Host, unknown
 from .parse_network import HccsPing, parse_hccs_ping
 from .parse_network import Ping, parse_ping
@@ -157,7 +157,7 @@ class Pinger:
 def _sentence(measurements: Sequence[Mapping[str, Any]]) -> str:
     bad = [one for one in measurements if one["status"] != "ok"]
     parts = []
-    for places, message in shared([(place, one["error"]["message"]) for place, one in enumerate(bad)]):
+    for places, message in group_by_text([(place, one["error"]["message"]) for place, one in enumerate(bad)]):
         addresses = list(dict.fromkeys(bad[place]["target"]["address"] for place in places))
         parts.append("%s to %s: %s" % (npus(bad[place]["source"]["device"] for place in places), some(addresses), message))
     return "%d of %d pings failed: %s" % (len(bad), len(measurements), "; ".join(parts))

@@ -157,13 +157,13 @@ class TlsReader:
         """Return why the query is not made: ``no_final_newline``, ``nul_bytes``, ``would_write``, or None."""
         if self._text is None or conf.value_of(self._text, device, "tls_enable") is not None:
             return None
-        return conf.end_fault(self._text) or (WOULD_WRITE if self._check_mode else None)
+        return conf.ending_problem(self._text) or (WOULD_WRITE if self._check_mode else None)
 
     def read(self, device: int) -> Dict[str, Any]:
         """Return ``{tls: {...}, errors: [...]}``; ``tls.reason`` is why ``enabled`` is null."""
         hindrance = self._hindrance(device)
         if hindrance and hindrance != WOULD_WRITE:
-            error = conf_file.bad_end(self._path, self._text or "", "the TLS query would append tls_enable_%d to its last line" % device)
+            error = conf_file.ending_error(self._path, self._text or "", "the TLS query would append tls_enable_%d to its last line" % device)
             return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": [failure_entry("tls", error)]}
         if hindrance:
             return {"tls": dict(_TLS_UNKNOWN, reason=hindrance), "errors": []}

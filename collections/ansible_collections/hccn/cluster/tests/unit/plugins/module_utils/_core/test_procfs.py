@@ -13,14 +13,14 @@ KERNEL_THREAD = "12 (kworker/0:1 (x)) I 2 0 0 0 -1 69238880 0 0 0 0 0 0 0 0 20 0
 HEADLESS = "13 (python3) Z 1 13 13 0 -1 4227084 0 0 0 0 0 0 0 0 20 0 3 0 4711"
 
 
-@pytest.mark.parametrize("text, stat, ended, headless", [
+@pytest.mark.parametrize("text, stat, ended, main_thread_ended", [
     (KERNEL_THREAD, Stat("I", 2, 0, True, 1, 9), False, False),
     (HEADLESS, Stat("Z", 1, 13, False, 3, 4711), True, True),
     (HEADLESS.replace(" 3 0 ", " 1 0 "), Stat("Z", 1, 13, False, 1, 4711), True, False),
 ])
-def test_stat(text, stat, ended, headless):
+def test_stat(text, stat, ended, main_thread_ended):
     found = procfs.parse_stat(text)
-    assert (found, found.ended, found.headless) == (stat, ended, headless)
+    assert (found, found.ended, found.main_thread_ended) == (stat, ended, main_thread_ended)
 
 
 @pytest.mark.parametrize("text", ["", "13", "13 (a) S 1 2", HEADLESS.replace("4227084", "many")])

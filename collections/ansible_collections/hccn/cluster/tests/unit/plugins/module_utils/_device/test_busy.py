@@ -33,32 +33,32 @@ class Smi:
 
 
 def test_only_the_devices_that_would_take_part_count():
-    busy.refuse_work_here(Smi(), 1)
+    busy.require_idle_host(Smi(), 1)
     with pytest.raises(HccnError) as caught:
-        busy.refuse_work_here(Smi(), 2)
+        busy.require_idle_host(Smi(), 2)
     assert (caught.value.code, caught.value.message) == ("device_busy", "device 1 is busy: pid %d (python3)" % TOO_HIGH_FOR_A_PID)
 
 
 def test_a_host_without_npus_has_none_to_disturb(monkeypatch):
     monkeypatch.setattr(host.os, "listdir", lambda folder: ["null"])
-    busy.refuse_work_here(Smi(chips=HccnError("tool_missing", "npu-smi is nowhere")), 8)
+    busy.require_idle_host(Smi(chips=HccnError("tool_missing", "npu-smi is nowhere")), 8)
 
 
 def test_no_answer_of_npu_smi_makes_no_host_without_npus(tmp_path):
     (tmp_path / "davinci0").write_text("")
     smi = NpuSmi("/x/npu-smi", lambda argv, timeout: Result(tuple(argv), 0, "dcmi module initialize failed. ret is -8005\n", "", False, 0.0, 0.1))
     with pytest.raises(HccnError) as caught:
-        busy.refuse_work_here(smi, 8, str(tmp_path))
+        busy.require_idle_host(smi, 8, str(tmp_path))
     assert (caught.value.code, caught.value.message) == (
         "busy_unknown", "cannot find out whether the NPUs are busy: npu-smi info -m shows no NPU: 'dcmi module initialize failed. ret is -8005'")
     (tmp_path / "davinci0").rename(tmp_path / "davinci_manager")
-    busy.refuse_work_here(smi, 8, str(tmp_path))
+    busy.require_idle_host(smi, 8, str(tmp_path))
 
 
 def test_npus_whose_holder_keeps_npu_smi_out(tmp_path):
     text = "dcmi model initialized failed, because the device is used. ret is -8020\n"
     with pytest.raises(HccnError) as caught:
-        busy.refuse_work_here(NpuSmi("/x/npu-smi", lambda argv, timeout: Result(tuple(argv), 0, text, "", False, 0.0, 0.1)), 8, str(tmp_path))
+        busy.require_idle_host(NpuSmi("/x/npu-smi", lambda argv, timeout: Result(tuple(argv), 0, text, "", False, 0.0, 0.1)), 8, str(tmp_path))
     assert (caught.value.code, caught.value.message) == (
         "device_busy", "npu-smi info -m cannot read the NPUs, since a program uses them: "
                        "'dcmi model initialized failed, because the device is used. ret is -8020'")
@@ -66,10 +66,10 @@ def test_npus_whose_holder_keeps_npu_smi_out(tmp_path):
 
 def test_npus_that_cannot_be_asked_are_not_taken_for_idle(monkeypatch):
     with pytest.raises(HccnError) as caught:
-        busy.refuse_work_here(Smi(processes=HccnError("timeout", "no answer within 60 s")), 8)
+        busy.require_idle_host(Smi(processes=HccnError("timeout", "no answer within 60 s")), 8)
     assert (caught.value.code, caught.value.message) == ("busy_unknown", "cannot find out whether the NPUs are busy: no answer within 60 s")
     with pytest.raises(HccnError, match="npu-smi hangs"):
-        busy.refuse_work_here(Smi(chips=HccnError("timeout", "npu-smi hangs")), 8)
+        busy.require_idle_host(Smi(chips=HccnError("timeout", "npu-smi hangs")), 8)
 
 
 class Asked:

@@ -37,14 +37,14 @@ def test_the_first_line_of_a_key_wins():
     assert conf.value_of("mtu_0=1500\n", 1, "mtu") is None
 
 
-@pytest.mark.parametrize("wishes, old, new", [
+@pytest.mark.parametrize("edits, old, new", [
     ({(0, "gateway"): ["10.78.1.254"]}, "gateway_0=10.78.1.1\n", "gateway_0=10.78.1.254\n"),
     ({(0, "netmask"): []}, "netmask_0=255.255.255.0\n", ""),
     ({(0, "arp"): ["-i eth0 -s 10.78.1.8 bc:1e:85:00:00:08"]}, "arp_0=-i eth0 -s 10.78.1.7 bc:1e:85:00:00:07\n", ""),
     ({(0, "address"): ["10.78.1.10"]}, "", ""),
 ])
-def test_an_edit_touches_only_its_lines(wishes, old, new):
-    assert conf.edit(TEXT, wishes) == TEXT.replace(old, new, 1)
+def test_an_edit_touches_only_its_lines(edits, old, new):
+    assert conf.edit(TEXT, edits) == TEXT.replace(old, new, 1)
 
 
 def test_new_keys_come_at_the_end():
@@ -58,7 +58,7 @@ def test_duplicates_of_a_declared_key_go():
 
 def test_the_last_line_gets_its_newline():
     assert conf.edit("mtu_0=1500", {}) == "mtu_0=1500\n"
-    assert conf.ends_well("") and conf.ends_well("a\n") and not conf.ends_well("a")
+    assert conf.ends_in_newline("") and conf.ends_in_newline("a\n") and not conf.ends_in_newline("a")
 
 
 def test_lines_end_at_lf_only():
@@ -292,7 +292,7 @@ DAMAGED = "address_0=10.78.1.10\nnetmask_0=255.255.255.0\n" + "\0" * 4000
 def test_nul_bytes_are_no_content():
     assert [setting.full_key for setting in conf.settings(DAMAGED + "mtu_0=4200\n")] == ["address_0", "netmask_0"], "a C string ends there"
     assert conf.value_of("address_0=10.78.1.10\0\0", 0, "address") == "10.78.1.10"
-    assert (conf.ends_well(DAMAGED), conf.ends_well(DAMAGED + "mtu_0=4200\n")) == (False, True)
+    assert (conf.ends_in_newline(DAMAGED), conf.ends_in_newline(DAMAGED + "mtu_0=4200\n")) == (False, True)
 
 
 @pytest.mark.parametrize("text, repaired", [
@@ -313,7 +313,7 @@ def test_nul_bytes_are_a_problem_of_their_own(text, where):
 
 def test_nothing_is_set_into_a_file_that_ends_in_nul_bytes(path):
     with pytest.raises(HccnError) as caught:
-        conf_file.require_end(path, DAMAGED)
+        conf_file.require_writable(path, DAMAGED)
     assert (caught.value.code, caught.value.message, caught.value.hint) == (
         "nul_bytes", path + " ends in NUL bytes from an interrupted write: hccn_tool would append the next setting to the last line",
         "hccn.cluster.hccn_conf removes them")

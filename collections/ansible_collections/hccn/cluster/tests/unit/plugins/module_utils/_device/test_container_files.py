@@ -31,10 +31,10 @@ def root(tmp_path):
 
 
 def reached(root, path):
-    """The content that a walk ends at."""
+    """The content that a open_below ends at."""
     directory = os.open(str(root), os.O_PATH | os.O_DIRECTORY)
     try:
-        place = container_files.walk(directory, path)
+        place = container_files.open_below(directory, path)
     finally:
         os.close(directory)
     with open("/proc/self/fd/%d" % place) as stream:

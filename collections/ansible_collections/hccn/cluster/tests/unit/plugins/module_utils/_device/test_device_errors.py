@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._device.device_errors import sentence, shared, unusable
+from ansible_collections.hccn.cluster.plugins.module_utils._device.device_errors import sentence, group_by_text, fatal_error
 
 
 def device(number, *messages, **more):
@@ -31,14 +31,14 @@ def test_errors_that_differ_only_in_the_number_of_their_device():
     ([], []),
 ])
 def test_what_counts_as_the_same(said, found):
-    assert shared(said) == found
+    assert group_by_text(said) == found
 
 
 def test_the_missing_tool_is_named_with_its_devices_and_an_npu_that_is_not_there_comes_first():
     error = {"topic": "link", "code": "tool_missing", "message": "/x: no such program", "hint": "install it"}
     missing = [{"id": number, "errors": [error]} for number in (0, 1)]
-    assert unusable(missing, [0, 1], ["versions"]) == {"code": "tool_missing", "message": "/x: no such program", "hint": "install it", "devices": [0, 1]}
-    assert unusable(missing, [0, 1], ["link"]) is None
+    assert fatal_error(missing, [0, 1], ["versions"]) == {"code": "tool_missing", "message": "/x: no such program", "hint": "install it", "devices": [0, 1]}
+    assert fatal_error(missing, [0, 1], ["link"]) is None
     absent = {"id": 3, "errors": [{"code": "no_such_device", "message": "no such NPU"}]}
-    assert unusable([*missing, absent], [0, 1], [])["message"] == "NPU 3 does not exist on this host, which has NPUs 0-1"
-    assert unusable([absent], [], [])["message"] == "NPU 3 does not exist on this host, which has no NPU"
+    assert fatal_error([*missing, absent], [0, 1], [])["message"] == "NPU 3 does not exist on this host, which has NPUs 0-1"
+    assert fatal_error([absent], [], [])["message"] == "NPU 3 does not exist on this host, which has no NPU"

@@ -551,10 +551,10 @@ def test_a_process_is_told_with_its_pod(tmp_path, monkeypatch, cgroup, told):
     if cgroup is not None:
         (tmp_path / "4711").mkdir()
         (tmp_path / "4711/cgroup").write_text(cgroup)
-    true = busy.place_of
-    monkeypatch.setattr(busy, "place_of", lambda pid: true(pid, str(tmp_path)))
-    assert busy.Work((Process(0, 0, 4711, "python3", 1),), None).sentence == told
-    assert busy.Work((Process(0, 0, 12, "", 1),), None).sentence == "pid 12"
+    true = busy.container_of
+    monkeypatch.setattr(busy, "container_of", lambda pid: true(pid, str(tmp_path)))
+    assert busy.Usage((Process(0, 0, 4711, "python3", 1),), None).sentence == told
+    assert busy.Usage((Process(0, 0, 12, "", 1),), None).sentence == "pid 12"
 
 
 def test_nothing_is_switched_on_a_950(npus, monkeypatch):

@@ -156,7 +156,7 @@ def test_processes_are_grouped_by_container(machine):
         (ID, "docker", None, "mnt:[200]", (210, 90, 200), (0, 3)),
         (ID, "containerd", UID, "mnt:[150]", (150,), (0,)),
     ]
-    assert (found.processes, found.unseen, found.hidden) == (5, (), False)
+    assert (found.processes, found.uninspected, found.hidden) == (5, (), False)
 
 
 def test_what_is_not_a_container_with_npus(machine):
@@ -226,14 +226,14 @@ def test_a_root_that_leads_nowhere_is_counted(machine):
     (root / "dev/davinci_manager").unlink()
     (root / "dev").rmdir()
     (root / "dev").symlink_to("dev")
-    assert machine.scan().unseen == (31,)
+    assert machine.scan().uninspected == (31,)
 
 
 def test_a_process_whose_first_thread_has_ended_is_counted(machine):
     for pid, threads in ((31, 2), (32, 1)):
         process = machine.process(pid, "mnt:[9]", machine.folder, state="Z", threads=threads)
         (process / "ns/mnt").unlink()
-    assert machine.scan().unseen == (31,)
+    assert machine.scan().uninspected == (31,)
 
 
 def test_hidden_processes_are_a_problem(machine):

@@ -59,7 +59,7 @@ def test_a_host_as_it_is():
 
 def test_the_file_stays_as_it_is_with_these_variables():
     config = adopt(BOTH, file())["variables"]["bring_up_config"]
-    assert conf.edit(CONF, declare.wishes({"state": "present", "settings": None, "config": config}, ())) == CONF
+    assert conf.edit(CONF, declare.declared_keys({"state": "present", "settings": None, "config": config}, ())) == CONF
 
 
 @pytest.mark.parametrize(("device", "left", "message"), [
