@@ -181,7 +181,7 @@ class BusyProbe:
         self._host = host
         self._now = now
         self._sleep = sleep
-        short_timeout = smi.within(PROBE_TIMEOUT_S)
+        short_timeout = smi.with_timeout(PROBE_TIMEOUT_S)
         self._running = _Cached(lambda: processes_by_device(host, short_timeout.processes()), now)
         self._pairs: Dict[int, _Cached] = {}
 

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What hccn_tool says when it fails: each text and the error that it stands for.
+"""The failure messages of hccn_tool and the errors that they mean.
 
-Source: hicann/driver, src/custom/network/hccn/ascend910B (A2, A3). The exit code is the low byte of an internal code whose families
-collide, so the text decides and the code only breaks a silence. Texts come on either stream.
+Source: hicann/driver, src/custom/network/hccn/ascend910B (A2, A3). The exit code is the low byte of an internal code and therefore ambiguous, so it
+is only used if there is no known message. Messages are printed on stdout or stderr.
 """
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 from .._core.errors import HccnError
 from .._core.process import Result
@@ -17,7 +17,7 @@ from .._core.words import beginning
 
 SUCCESS = "Cmd executed successfully!"
 BUSY = "tool_busy"
-NOT_PERSISTED = "conf_not_persisted"  # the device did change
+NOT_PERSISTED = "conf_not_persisted"  # the device was changed, but not hccn.conf
 NO_PASSWD_ENTRY_EXIT = 234
 
 
@@ -29,7 +29,7 @@ class Failure(NamedTuple):
     hint: str = ""
 
 
-# The specific texts first: a run may print a specific and a generic one, and then the specific one is the error.
+# Specific messages come first: a run may print a specific and a generic message, and the specific one is the error.
 FAILURES: Tuple[Failure, ...] = (
     Failure("hccn_tool is busy, please try again.", BUSY, "another hccn_tool is running on this device: try again"),
     Failure("I2c is busy. Please try again.", "i2c_busy", "the optical module is being read by another caller: try again"),
@@ -96,18 +96,15 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("Cmd execute failed!", "tool_failed", "see /var/log/hccn_tool/hccn.log"),
 )
 
-_HINTS: Dict[str, str] = {failure.code: failure.hint for failure in FAILURES}
-
-
 MESSAGE_LIMIT = 200
-"""Most characters of a line in a message; the longest text of the tool has 143."""
+"""Maximum length of a line in a message. The longest message of hccn_tool has 143 characters."""
 
 
 def _cut(line: str) -> str:
     return beginning(line.strip(), MESSAGE_LIMIT)
 
 
-def _spoken(result: Result) -> Optional[HccnError]:
+def _known_failure(result: Result) -> Optional[HccnError]:
     lines = (result.stderr + "\n" + result.stdout).splitlines()
     for failure in FAILURES:
         for line in lines:
@@ -117,25 +114,25 @@ def _spoken(result: Result) -> Optional[HccnError]:
 
 
 def failure_of(result: Result) -> Optional[HccnError]:
-    """Return the error of a run of hccn_tool, None where neither its text nor its exit code reports one."""
+    """Return the error of a run of hccn_tool, None if neither its output nor its exit code reports a failure."""
     if result.timed_out:
         return HccnError("timeout", "no answer within %.0f s: %s" % (result.duration_s, " ".join(result.argv)),
                          "the device may be not ready (npu-smi info), or another process holds hccn.conf locked (lslocks)")
-    spoken = _spoken(result)
-    if spoken is not None:
-        return spoken
+    known = _known_failure(result)
+    if known is not None:
+        return known
     if result.rc < 0:
         return HccnError("tool_killed", "hccn_tool was ended by signal %d" % -result.rc)
     if result.rc == NO_PASSWD_ENTRY_EXIT and not result.stdout and not result.stderr:
         return HccnError("no_passwd_entry", "hccn_tool printed nothing (exit code %d)" % result.rc, "the uid has no passwd entry in this container")
     if result.rc != 0:
-        said = (result.stderr or result.stdout).strip().splitlines()
-        return HccnError("tool_exit_%d" % result.rc, _cut(said[0]) if said else "hccn_tool printed nothing (exit code %d)" % result.rc)
+        output = (result.stderr or result.stdout).strip().splitlines()
+        return HccnError("tool_exit_%d" % result.rc, _cut(output[0]) if output else "hccn_tool printed nothing (exit code %d)" % result.rc)
     return None
 
 
 def set_failure_of(result: Result) -> Optional[HccnError]:
-    """Return the error of a command that changes something. Besides those of ``failure_of``, a missing success line is an error."""
+    """Return the error of a command that changes something. In addition to ``failure_of``, a missing success message is an error."""
     error = failure_of(result)
     if error is None and SUCCESS not in result.stdout:
         return HccnError("not_confirmed", "hccn_tool exited with 0 but did not report success: %s" % " ".join(result.argv),

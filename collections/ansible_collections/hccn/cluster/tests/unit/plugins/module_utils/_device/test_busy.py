@@ -90,7 +90,7 @@ class Asked:
     def sleep(self, seconds):
         self.time += seconds
 
-    def within(self, timeout):
+    def with_timeout(self, timeout):
         self.timeout = timeout
         return self
 

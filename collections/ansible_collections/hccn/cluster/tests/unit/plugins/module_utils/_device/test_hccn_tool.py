@@ -108,17 +108,17 @@ def test_an_odd_id_never_reaches_the_tool(device):
 def test_lost_packets_are_a_measurement():
     text = "device 0 PING 10.0.0.2\nrecv time out seq=0\nrecv seq=1,time=0.090000ms\nrecv seq=2,time=0.110000ms\n"
     text += "3 packets transmitted, 2 received, 33.33% packet loss\n"
-    ping = hccn_tool.ping_of(run_result(1, text, "Command execute failed!\n"))
+    ping = hccn_tool.parse_ping_result(run_result(1, text, "Command execute failed!\n"))
     assert (ping.target, ping.sent, ping.received, ping.lost, ping.times_ms, ping.reasons) == (
         "10.0.0.2", 3, 2, 1, (0.09, 0.11), ("recv time out",))
 
 
 def test_a_ping_that_did_not_happen_is_an_error():
     with pytest.raises(HccnError) as caught:
-        hccn_tool.ping_of(run_result(22, "", "Execute failed: Link status is down.\n"))
+        hccn_tool.parse_ping_result(run_result(22, "", "Execute failed: Link status is down.\n"))
     assert caught.value.code == "link_down"
     with pytest.raises(ParseError):
-        hccn_tool.ping_of(run_result(0, "nothing of the kind"))
+        hccn_tool.parse_ping_result(run_result(0, "nothing of the kind"))
 
 
 def test_a_program_is_found_in_path_or_folder(tmp_path, monkeypatch):
