@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError
-from .._core.guard import is_own
+from .._core.guard import belongs_to_run
 from .._core.numbers import count_of
 from .containers import container_of
 from .host import Host, has_device_files
@@ -203,7 +203,7 @@ class BusyProbe:
             running = self._running.get()
         except HccnError as error:
             raise _unknown(error) from None
-        others = tuple(one for one in running.get(device, ()) if not is_own(one.pid))
+        others = tuple(one for one in running.get(device, ()) if not belongs_to_run(one.pid))
         usage = Usage(others, None if others or own_test else self._queue_pairs(device))
         if usage.sentence:
             raise HccnError("device_busy", "device %d is busy: %s" % (device, usage.sentence), BUSY_HINT)

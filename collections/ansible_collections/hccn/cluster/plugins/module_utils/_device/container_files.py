@@ -15,7 +15,7 @@ import stat
 from dataclasses import dataclass
 from typing import FrozenSet, List, Optional, Tuple
 
-from .._core.procfs import read_text, unlike_proc
+from .._core.procfs import read_text, format_error
 
 _MAX_LINKS = 40
 """The limit of the kernel (MAXSYMLINKS, include/linux/namei.h)."""
@@ -73,7 +73,7 @@ def parse_status(status: str, uids: Tuple[Tuple[int, int], ...] = EVERYONE, gids
         groups = frozenset(int(group) for group in [fields["Gid"][3]] + fields.get("Groups", []))
         return User(int(fields["Uid"][3]), groups, int(fields["CapEff"][0], 16), uids, gids)
     except (KeyError, IndexError, ValueError) as error:
-        raise unlike_proc("status", status) from error
+        raise format_error("status", status) from error
 
 
 def parse_id_map(lines: str) -> Tuple[Tuple[int, int], ...]:
@@ -82,7 +82,7 @@ def parse_id_map(lines: str) -> Tuple[Tuple[int, int], ...]:
     try:
         return tuple((int(row[1]), int(row[2])) for row in rows)
     except (IndexError, ValueError) as error:
-        raise unlike_proc("uid_map", lines) from error
+        raise format_error("uid_map", lines) from error
 
 
 def _id_map(process: str, name: str) -> Tuple[Tuple[int, int], ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .._core.errors import HccnError
-from .._core.foreign_text import without_templates
+from .._core.untrusted_text import without_templates
 from .._core.words import npus, without_device_number
 
 NO_SUCH_DEVICE = "no_such_device"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.errors import InputError
-from ...module_utils._core.foreign_text import has_template
+from ...module_utils._core.untrusted_text import has_template
 from ...module_utils._core.numbers import is_count
 from ...module_utils._core.problems import Problem, as_dicts
 from ...module_utils._core.words import printable

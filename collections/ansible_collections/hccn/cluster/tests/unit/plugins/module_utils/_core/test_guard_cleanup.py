@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard, is_own, run_quietly
+from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard, belongs_to_run, run_quietly
 
 
 def broken():
@@ -39,10 +39,10 @@ def test_the_guard_calls_them_when_the_worker_is_killed(tmp_path):
 def test_processes_of_the_same_run_are_known():
     other = subprocess.Popen(["sleep", "60"])
     try:
-        assert not is_own(other.pid), "without a guard nothing is"
+        assert not belongs_to_run(other.pid), "without a guard nothing is"
         with Guard():
             mine = subprocess.Popen(["sleep", "60"])
-            assert [is_own(pid) for pid in (mine.pid, other.pid, 2 ** 22 + 1)] == [True, False, False]
+            assert [belongs_to_run(pid) for pid in (mine.pid, other.pid, 2 ** 22 + 1)] == [True, False, False]
         assert mine.wait(30) == -signal.SIGKILL
     finally:
         other.kill()

@@ -61,11 +61,11 @@ def test_the_process_that_holds_a_lock_is_named(tmp_path):
 def test_a_process_may_call_itself_anything(tmp_path):
     (tmp_path / "7").mkdir()
     (tmp_path / "7/comm").write_text("a\x1b[2J\n\u202eb\n", encoding="utf-8")
-    assert locks.named(7, str(tmp_path)) == "pid 7 (a?[2J??b)"
-    assert locks.named(8, str(tmp_path)) == "pid 8"
+    assert locks.process_name(7, str(tmp_path)) == "pid 7 (a?[2J??b)"
+    assert locks.process_name(8, str(tmp_path)) == "pid 8"
 
 
-UNSEEN = "an unknown process, which runs in another PID namespace (a container) or on another host, or has ended"
+UNKNOWN_HOLDER = "an unknown process, which runs in another PID namespace (a container) or on another host, or has ended"
 
 
 @pytest.mark.parametrize("text", ["", "1: FLOCK  ADVISORY  WRITE 0 %s:%d 0 EOF\n"])
@@ -75,12 +75,12 @@ def test_a_holder_in_another_pid_namespace_cannot_be_named(tmp_path, text):
     found = os.stat(path)
     (tmp_path / "locks").write_text(text and text % ("%x:%x" % (os.major(found.st_dev), os.minor(found.st_dev)), found.st_ino))
     with open(path) as stream:
-        assert locks.holder_of(stream.fileno(), str(tmp_path)) == UNSEEN
+        assert locks.holder_of(stream.fileno(), str(tmp_path)) == UNKNOWN_HOLDER
 
 
 def test_without_proc_the_holder_is_unknown(tmp_path):
     with open(os.devnull) as stream:
-        assert locks.holder_of(stream.fileno(), str(tmp_path / "nowhere")) == UNSEEN
+        assert locks.holder_of(stream.fileno(), str(tmp_path / "nowhere")) == UNKNOWN_HOLDER
 
 
 def test_the_device_of_the_mount_counts_too(tmp_path):

@@ -159,7 +159,7 @@ def test_the_guard_ends_what_is_left_on_a_plain_way_out(tmp_path):
     mark = tmp_path / "cleaned"
     with guard.Guard(cleanup=[["touch", str(mark)], ["/nowhere/tool"]]) as watch:
         child = process.Child(["sleep", "60"], 60)
-        assert guard.marked(watch.mark) == [child.pid]
+        assert guard.marked_pids(watch.mark) == [child.pid]
     assert gone(child.pid)
     assert mark.exists()
     assert guard.MARK not in os.environ
@@ -174,7 +174,7 @@ def test_a_child_in_the_middle_of_its_exec_is_looked_at_again(monkeypatch):
     monkeypatch.setattr(guard.procfs, "pids", lambda: [7])
     monkeypatch.setattr(guard.procfs, "stat_of", lambda pid: shown["stat"].pop(0))
     monkeypatch.setattr(guard, "_read", lambda pid, name: shown[name].pop(0))
-    assert guard.marked("ours") == [7]
+    assert guard.marked_pids("ours") == [7]
     assert shown == {"environ": [], "cmdline": [], "stat": []}
 
 
@@ -188,7 +188,7 @@ def test_what_has_no_environment_is_not_waited_for(monkeypatch, stat, cmdline):
     monkeypatch.setattr(guard.procfs, "stat_of", lambda pid: stat)
     monkeypatch.setattr(guard, "_read", lambda pid, name: shown[name])
     monkeypatch.setattr(guard.time, "sleep", lambda seconds: pytest.fail("it waits"))
-    assert guard.marked("ours") == []
+    assert guard.marked_pids("ours") == []
 
 
 def test_guards_nest():

@@ -174,7 +174,7 @@ def test_what_this_run_has_there_is_no_other_work(monkeypatch):
     world.pairs = [4]
     world.probe().require_idle(0, own_test=True)
     world.holders[0] = 4711
-    monkeypatch.setattr(busy, "is_own", lambda pid: pid == 4711)
+    monkeypatch.setattr(busy, "belongs_to_run", lambda pid: pid == 4711)
     world.probe().require_idle(0, own_test=True)
-    monkeypatch.setattr(busy, "is_own", lambda pid: False)
+    monkeypatch.setattr(busy, "belongs_to_run", lambda pid: False)
     assert refused(world.probe(), 0, own_test=True) == ("device_busy", "device 0 is busy: pid 4711 (python3)")

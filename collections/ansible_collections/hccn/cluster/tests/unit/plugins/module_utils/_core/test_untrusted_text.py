@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._core.foreign_text import has_template, without_templates
+from ansible_collections.hccn.cluster.plugins.module_utils._core.untrusted_text import has_template, without_templates
 
 
 @pytest.mark.parametrize("text, found", [
