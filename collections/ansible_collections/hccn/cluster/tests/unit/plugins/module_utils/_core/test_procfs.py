@@ -24,7 +24,7 @@ def test_stat(text, stat, ended, main_thread_ended):
 
 
 @pytest.mark.parametrize("text", ["", "13", "13 (a) S 1 2", HEADLESS.replace("4227084", "many")])
-def test_a_file_that_is_not_as_proc_5_says(text):
+def test_unknown_format_is_an_error(text):
     with pytest.raises(ParseError) as caught:
         procfs.parse_stat(text)
     assert caught.value.message == "/proc/PID/stat does not have the format of proc(5): %r" % text
@@ -35,7 +35,7 @@ def test_this_process():
     assert os.getpid() in procfs.pids()
 
 
-def test_a_process_that_is_gone():
+def test_missing_process():
     child = subprocess.Popen(["true"])
     child.wait()
     with pytest.raises(OSError):

@@ -3,7 +3,7 @@ from __future__ import annotations
 from ansible_collections.hccn.cluster.plugins.module_utils._device.device_errors import refuse_templates
 
 
-def test_a_neighbour_whose_name_is_a_template_has_no_name():
+def test_names_with_templates_are_removed():
     earlier = {"topic": "link", "code": "timeout", "message": "{{ printed by the tool }}"}
     device = {"id": 3, "address": "10.0.0.1", "lldp": {"system_name": "{{ lookup('pipe', 'id') }}", "port": "1/1"},
               "processes": [{"pid": "1", "name": "{% x %}"}],
@@ -20,6 +20,6 @@ def test_a_neighbour_whose_name_is_a_template_has_no_name():
              "message": "processes[0].name contains {{, {% or {#, which Ansible could run as code, so the value is not used"}]}
 
 
-def test_other_names_stay():
+def test_other_names_are_kept():
     device = {"id": 3, "lldp": {"system_name": "leaf-1"}, "errors": []}
     assert refuse_templates(device) == device

@@ -12,18 +12,18 @@ def wanted(*config, text="", present=(0, 1)):
     return network_config.wanted([dict({"id": index}, **entry) for index, entry in enumerate(config)], present, text, "/etc/hccn.conf")
 
 
-def test_every_option_in_the_form_that_is_compared():
+def test_options_are_normalized():
     entry = dict(NETWORK, gateway="10.78.1.1", netdetect="10.78.1.1", mtu=1280, ipv6_address="FD00:78::0010", ipv6_prefix=64,
                  ipv6_gateway="fd00:78:0::1", ipv6_netdetect="fd00:78::1", roce_port="4097", pfc=[1, 1, 1, 1, 0, 0, 0, 0],
                  dscp_to_tc={"40": "3", 7: 0}, prio_tc=[0, 1, 2, 3] * 2, shaping=10000)
     assert wanted(entry) == {0: dict(entry, ipv6_address="fd00:78::10", ipv6_gateway="fd00:78::1", roce_port=4097, dscp_to_tc={"7": 0, "40": 3})}
 
 
-def test_what_is_not_given_is_not_wanted():
+def test_missing_options_are_not_wanted():
     assert wanted({"address": None, "mtu": 1500}, {}) == {0: {"mtu": 1500}, 1: {}}
 
 
-def test_dscp_values_as_a_list_and_a_port_of_its_own_choice():
+def test_dscp_values_as_a_list_and_port_auto():
     assert wanted({"dscp_to_tc": [{"dscp": 33, "tc": 2}], "roce_port": "auto"}) == {0: {"roce_port": "auto", "dscp_to_tc": {"33": 2}}}
 
 
@@ -66,17 +66,17 @@ def test_dscp_values_as_a_list_and_a_port_of_its_own_choice():
     ({"shaping": 9999}, "shaping: 9999 is outside 10000 to 200000"),
     ({"shaping": 200001}, "shaping: 200001 is outside 10000 to 200000"),
 ])
-def test_each_rule_is_one_sentence(entry, sentence):
+def test_message_of_each_rule(entry, sentence):
     with pytest.raises(InputError) as caught:
         wanted(entry)
     assert caught.value.message == "config[0]." + sentence
 
 
-def test_a_network_of_two_addresses_has_no_broadcast():
+def test_network_of_two_addresses_has_no_broadcast_address():
     assert wanted({"address": "10.78.1.10", "netmask": "255.255.255.254"})[0]["address"] == "10.78.1.10"
 
 
-def test_everything_that_is_wrong_is_told_at_once():
+def test_all_faults_are_reported_at_once():
     config = [{"id": 0, "mtu": 1, "shaping": 1}, {"id": 0}, {"id": 9, "mtu": 9999}]
     with pytest.raises(InputError) as caught:
         network_config.wanted(config, (0, 1), None, "/etc/hccn.conf")
@@ -85,25 +85,25 @@ def test_everything_that_is_wrong_is_told_at_once():
         "config[0].mtu: 1 is outside 68 to 9702; config[0].shaping: 1 is outside 10000 to 200000; config[2].mtu: 9999 is outside 68 to 9702")
 
 
-def test_an_empty_config():
+def test_empty_config_is_refused():
     with pytest.raises(InputError) as caught:
         network_config.wanted([], (0, 1), None, "/etc/hccn.conf")
     assert caught.value.message == "config is empty: give an entry with an id for each device"
 
 
-def test_an_address_that_two_devices_would_have():
+def test_duplicate_address_in_config_is_refused():
     with pytest.raises(InputError) as caught:
         wanted(NETWORK, NETWORK)
     assert caught.value.message == "config[1].address: 10.78.1.10 is taken, config[0] has it too"
 
 
-def test_an_address_that_another_device_has():
+def test_address_of_another_device_is_refused():
     with pytest.raises(InputError) as caught:
         wanted({"ipv6_address": "fd00::0001", "ipv6_prefix": 64}, text="IPv6address_1=fd00::1\n")
     assert caught.value.message == "config[0].ipv6_address: fd00::1 is taken, device 1 has it in /etc/hccn.conf"
 
 
-def test_addresses_that_change_hands_and_those_of_absent_devices_are_free():
+def test_swapped_addresses_and_those_of_absent_devices_are_allowed():
     other = dict(NETWORK, address="10.78.1.11")
     text = "address_0=10.78.1.10\naddress_1=10.78.1.11\naddress_7=10.78.1.11\n"
     assert sorted(wanted(other, NETWORK, text=text)) == [0, 1]

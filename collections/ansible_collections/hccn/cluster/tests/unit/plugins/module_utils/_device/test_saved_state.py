@@ -26,7 +26,7 @@ def record(conf):
     return found
 
 
-def test_while_a_change_is_unfinished_the_oldest_value_of_each_option_stays(conf):
+def test_oldest_value_is_kept_while_a_change_is_unfinished(conf):
     saved_state.save(conf, "first\n", network=OLD)
     saved_state.save(conf, "second\n", network=[{"id": 1, "address": "10.9.9.9", "mtu": 1500}, {"id": 0, "mtu": 4200}], tls=[{"id": 0, "enabled": False}])
     saved_state.save(conf, None, tls=[{"id": 0, "enabled": True}, {"id": 2, "enabled": None}])
@@ -35,13 +35,13 @@ def test_while_a_change_is_unfinished_the_oldest_value_of_each_option_stays(conf
         "network": [{"id": 0, "mtu": 4200}, {"id": 1, "address": "10.0.0.1", "netmask": "255.0.0.0", "gateway": None, "mtu": 1500}]}
 
 
-def test_of_a_mapping_each_entry_counts(conf):
+def test_entries_of_a_mapping_are_merged(conf):
     saved_state.save(conf, "", network=[{"id": 0, "dscp_to_tc": {"33": 1}}])
     saved_state.save(conf, "", network=[{"id": 0, "dscp_to_tc": {"33": 2, "34": 3}}])
     assert record(conf)["network"] == [{"id": 0, "dscp_to_tc": {"33": 1, "34": 3}}]
 
 
-def test_after_a_complete_change_the_next_one_starts_anew(conf):
+def test_new_record_after_a_completed_change(conf):
     saved_state.save(conf, "first\n", network=OLD)
     os.unlink(saved_state.marker_of(conf))
     saved_state.save(conf, "second\n", tls=[{"id": 0, "enabled": True}])
@@ -49,8 +49,8 @@ def test_after_a_complete_change_the_next_one_starts_anew(conf):
     assert saved_state.state_of(conf) == {"path": conf + ".restore.json", "marker": conf + ".restore.unfinished", "exists": True, "unfinished": True}
 
 
-def test_the_record_is_whole_before_the_marker_says_that_it_counts(conf, monkeypatch):
-    """Else a kill between the two would add to the record of an older change."""
+def test_record_is_written_before_the_marker(conf, monkeypatch):
+    """Otherwise a kill between the two writes would leave a marker with the record of an older change."""
     seen = []
     real = saved_state._replace
     monkeypatch.setattr(saved_state, "_replace", lambda path, text: (seen.append(os.path.exists(saved_state.marker_of(conf))), real(path, text)))
@@ -59,7 +59,7 @@ def test_the_record_is_whole_before_the_marker_says_that_it_counts(conf, monkeyp
     assert os.path.exists(saved_state.marker_of(conf))
 
 
-def test_what_is_written_is_on_the_disk_and_for_the_owner_only(conf, monkeypatch, tmp_path):
+def test_files_are_synced_and_readable_by_the_owner_only(conf, monkeypatch, tmp_path):
     synced = []
     real = os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(os.readlink("/proc/self/fd/%d" % descriptor)), real(descriptor)))
@@ -74,7 +74,7 @@ def test_what_is_written_is_on_the_disk_and_for_the_owner_only(conf, monkeypatch
     assert sorted(os.listdir(folder)) == ["hccn.conf", "hccn.conf.restore.json", "hccn.conf.restore.unfinished"]
 
 
-def test_a_disk_that_is_full_is_an_error_and_leaves_no_scratch_file(conf, monkeypatch, tmp_path):
+def test_full_disk_is_an_error_and_leaves_no_temporary_file(conf, monkeypatch, tmp_path):
     def full(_descriptor):
         raise OSError(28, "No space left on device")
 
@@ -88,7 +88,7 @@ def test_a_disk_that_is_full_is_an_error_and_leaves_no_scratch_file(conf, monkey
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "hccn.cluster/restore/2"}', '{"schema": "hccn.cluster/restore/1", "network": [], "tls": []}',
                                   '{"schema": "hccn.cluster/restore/2", "network": [{}], "tls": []}', "\u00e9"])
-def test_a_record_that_cannot_be_read_is_not_overwritten_while_it_counts(conf, text):
+def test_unreadable_record_is_not_overwritten_while_unfinished(conf, text):
     with open(saved_state.path_of(conf), "w", encoding="utf-8") as stream:
         stream.write(text)
     open(saved_state.marker_of(conf), "w").close()
@@ -102,13 +102,13 @@ def test_a_record_that_cannot_be_read_is_not_overwritten_while_it_counts(conf, t
     assert record(conf)["network"] == OLD
 
 
-def test_a_link_to_hccn_conf_has_the_same_record(conf, tmp_path):
+def test_link_to_hccn_conf_has_the_same_record(conf, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(conf)
     assert saved_state.path_of(str(link)) == conf + ".restore.json"
 
 
-def test_bytes_that_are_no_text_come_back(conf):
+def test_non_utf_8_bytes_are_preserved(conf):
     text = b"address_1=\xff\n".decode("utf-8", "surrogateescape")
     saved_state.save(conf, text)
     assert record(conf)["hccn_conf"].encode("utf-8", "surrogateescape") == b"address_1=\xff\n"
