@@ -97,7 +97,7 @@ class HccnTool950(HccnTool):
         return (self.path,) + arguments[:2] + tuple(chosen) + arguments[2:]
 
 
-def parse_ping_result(result: process.Result, parse: Callable[[str], Any] = parse_ping) -> Any:
+def ping_result(result: process.Result, parse: Callable[[str], Any] = parse_ping) -> Any:
     """Parse the result of ``-ping -g``, or of another command with its ``parse``. Raises HccnError.
 
     Lost packets are a measurement, although hccn_tool reports them as a failure.

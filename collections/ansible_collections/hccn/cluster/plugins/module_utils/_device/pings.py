@@ -15,7 +15,7 @@ from .._core.record import record, utc
 from .._core.words import npus, some
 from . import device_session
 from .device_errors import failed, group_by_text
-from .hccn_tool import HccnTool, parse_ping_result
+from .hccn_tool import HccnTool, ping_result
 from .host import Host, unknown_devices
 from .parse_network import HccsPing, Ping, parse_hccs_ping, parse_ping
 from .read import MAX_PARALLEL
@@ -140,7 +140,7 @@ class Pinger:
         error: Optional[Dict[str, Any]] = None
         try:
             result = self._tool.run(target.device, *arguments(target, self._method, self._size, self._count))
-            ping = parse_ping_result(result, parse_hccs_ping if self._method == "hccs_ping" else parse_ping)
+            ping = ping_result(result, parse_hccs_ping if self._method == "hccs_ping" else parse_ping)
             samples, error = [_hccs_sample(ping) if isinstance(ping, HccsPing) else _plain_sample(ping)], _loss_error(ping)
         except HccnError as caught:
             error = caught.as_dict()

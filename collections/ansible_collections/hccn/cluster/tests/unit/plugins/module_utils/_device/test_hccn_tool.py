@@ -108,17 +108,17 @@ def test_invalid_id_is_refused(device):
 def test_lost_packets_are_a_result():
     text = "device 0 PING 10.0.0.2\nrecv time out seq=0\nrecv seq=1,time=0.090000ms\nrecv seq=2,time=0.110000ms\n"
     text += "3 packets transmitted, 2 received, 33.33% packet loss\n"
-    ping = hccn_tool.parse_ping_result(run_result(1, text, "Command execute failed!\n"))
+    ping = hccn_tool.ping_result(run_result(1, text, "Command execute failed!\n"))
     assert (ping.target, ping.sent, ping.received, ping.lost, ping.times_ms, ping.reasons) == (
         "10.0.0.2", 3, 2, 1, (0.09, 0.11), ("recv time out",))
 
 
 def test_ping_that_was_not_sent_is_an_error():
     with pytest.raises(HccnError) as caught:
-        hccn_tool.parse_ping_result(run_result(22, "", "Execute failed: Link status is down.\n"))
+        hccn_tool.ping_result(run_result(22, "", "Execute failed: Link status is down.\n"))
     assert caught.value.code == "link_down"
     with pytest.raises(ParseError):
-        hccn_tool.parse_ping_result(run_result(0, "nothing of the kind"))
+        hccn_tool.ping_result(run_result(0, "nothing of the kind"))
 
 
 def test_program_is_searched_in_path_and_folders(tmp_path, monkeypatch):
