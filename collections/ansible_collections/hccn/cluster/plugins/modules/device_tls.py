@@ -129,7 +129,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.guard import Guard
-from ansible_collections.hccn.cluster.plugins.module_utils._device import device_session, tls
+from ansible_collections.hccn.cluster.plugins.module_utils._device import device_session, tls_flag
 
 
 def main() -> None:
@@ -140,7 +140,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     try:
         with Guard(written=module.params["hccn_conf"]):
-            result = tls.set_flag(module.params, module.check_mode)
+            result = tls_flag.set_flag(module.params, module.check_mode)
     except HccnError as error:
         module.fail_json(msg=error.sentence(), error=error.as_dict(), state=module.params["state"], devices=[])
     if not module._diff:

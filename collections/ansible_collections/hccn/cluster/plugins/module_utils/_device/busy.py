@@ -21,12 +21,12 @@ from .._core.errors import HccnError
 from .._core.guard import belongs_to_run
 from .._core.numbers import count_of
 from .containers import container_of
+from .hccn_tool import HccnTool
 from .host import Host, has_device_files
 from .host import probe as probe_host
+from .npu_smi import NpuSmi
 from .parse_npu_smi import Process
 from .read import MAX_PARALLEL
-from .npu_smi import NpuSmi
-from .hccn_tool import HccnTool
 
 BUSY_HINT = "wait for the job to end, or set allow_busy: true"
 
@@ -40,19 +40,21 @@ PROBE_TIMEOUT_S = 10.0
 """Timeout of npu-smi between two tests. It is shorter than elsewhere, since the other host of the pair waits."""
 
 SETTLE_S = 2.0
+"""Maximum time to wait until a device has released the queue pairs of the previous test."""
+
 _SETTLE_PAUSE_S = 0.2
 
 _QP_COUNT = re.compile(r"^total_qp_count:\s*(\d+)", re.MULTILINE)
 
 
-def _describe_process(one: Process) -> str:
+def _describe_process(process: Process) -> str:
     """Return the pid of a process, and its name and its pod or container if they are known."""
-    place = container_of(one.pid)
+    found = container_of(process.pid)
     where = None
-    if place is not None:
-        where = "pod %s" % place.pod_uid if place.pod_uid else "%s container %s" % (place.runtime, place.container[:12])
-    known = ", ".join(part for part in (one.name, where) if part)
-    return "pid %d (%s)" % (one.pid, known) if known else "pid %d" % one.pid
+    if found is not None:
+        where = "pod %s" % found.pod_uid if found.pod_uid else "%s container %s" % (found.runtime, found.container[:12])
+    known = ", ".join(part for part in (process.name, where) if part)
+    return "pid %d (%s)" % (process.pid, known) if known else "pid %d" % process.pid
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Usage:
     @property
     def sentence(self) -> str:
         """Describe the use. The text is empty for an idle device."""
-        parts = [_describe_process(one) for one in self.processes]
+        parts = [_describe_process(process) for process in self.processes]
         if not parts and self.queue_pairs:
             parts = ["%d queue pairs" % self.queue_pairs]
         return ", ".join(parts)
@@ -73,13 +75,14 @@ class Usage:
 
 def processes_by_device(host: Host, processes: Sequence[Process]) -> Dict[int, List[Process]]:
     """Return the processes by physical device id. Raises HccnError ``busy_unknown`` for a process on an unknown chip."""
-    names = {(chip.npu, chip.chip): chip.device for chip in host.chips}
+    devices = {(chip.npu, chip.chip): chip.device for chip in host.chips}
     found: Dict[int, List[Process]] = {}
-    for one in processes:
-        place = (one.npu, one.chip)
-        if place not in names:
-            raise HccnError("busy_unknown", "npu-smi shows pid %d on NPU %d chip %d, which npu-smi info -m does not list" % (one.pid, one.npu, one.chip))
-        found.setdefault(names[place], []).append(one)
+    for process in processes:
+        chip_ids = (process.npu, process.chip)
+        if chip_ids not in devices:
+            raise HccnError("busy_unknown", "npu-smi shows pid %d on NPU %d chip %d, which npu-smi info -m does not list"
+                            % (process.pid, process.npu, process.chip))
+        found.setdefault(devices[chip_ids], []).append(process)
     return found
 
 
@@ -203,7 +206,7 @@ class BusyProbe:
             running = self._running.get()
         except HccnError as error:
             raise _unknown(error) from None
-        others = tuple(one for one in running.get(device, ()) if not belongs_to_run(one.pid))
+        others = tuple(process for process in running.get(device, ()) if not belongs_to_run(process.pid))
         usage = Usage(others, None if others or own_test else self._queue_pairs(device))
         if usage.sentence:
             raise HccnError("device_busy", "device %d is busy: %s" % (device, usage.sentence), BUSY_HINT)

@@ -48,8 +48,8 @@ def open_below(root: int, path: str) -> int:
                     rest.extend(target.split("/")[::-1])
         return descriptors.pop()
     finally:
-        for place in descriptors:
-            os.close(place)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,9 @@ class ContainerFile:
     mounted: bool
 
 
-def _content(place: int, limit: int) -> bytes:
+def _content(path_descriptor: int, limit: int) -> bytes:
     # Opened through the O_PATH descriptor, so that it is the same file that was found to be regular.
-    descriptor = os.open("/proc/self/fd/%d" % place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    descriptor = os.open("/proc/self/fd/%d" % path_descriptor, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         return stream.read(limit + 1)
 
@@ -155,17 +155,17 @@ def inspect(process: str, own: str, root: int, path: str, identity: Tuple[int, i
     """
     reader = user(process, own)
     mounts = parse_mountinfo(read_text(process + "/mountinfo"))
-    place = open_below(root, path)
+    descriptor = open_below(root, path)
     try:
-        entry = os.fstat(place)
+        entry = os.fstat(descriptor)
         regular = stat.S_ISREG(entry.st_mode)
         compare = regular and entry.st_size == size and (entry.st_dev, entry.st_ino) != identity
         return ContainerFile(
-            regular, entry.st_dev, entry.st_ino, entry.st_nlink,
-            _content(place, size) if compare else None,
-            bool(os.fstatvfs(place).f_flag & os.ST_RDONLY),
-            may_read(entry.st_mode, entry.st_uid, entry.st_gid, reader),
-            os.path.normpath(path) in mounts,
+            regular=regular, device=entry.st_dev, inode=entry.st_ino, links=entry.st_nlink,
+            content=_content(descriptor, size) if compare else None,
+            read_only=bool(os.fstatvfs(descriptor).f_flag & os.ST_RDONLY),
+            readable=may_read(entry.st_mode, entry.st_uid, entry.st_gid, reader),
+            mounted=os.path.normpath(path) in mounts,
         )
     finally:
-        os.close(place)
+        os.close(descriptor)

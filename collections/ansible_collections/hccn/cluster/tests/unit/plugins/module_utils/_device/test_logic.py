@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.process import Result
-from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, declare, hccn_tool, host, info, npu_smi, read, device_session, tls
+from ansible_collections.hccn.cluster.plugins.module_utils._device import busy, declare, device_session, hccn_tool, host, info, npu_smi, read, tls_flag
 from ansible_collections.hccn.cluster.plugins.module_utils._device.parse_npu_smi import Chip, Process
 
 PRODUCT = host.Host((0, 1), "A2", "Ascend 910B4", (Chip(0, 0, 0), Chip(1, 0, 1)))
@@ -225,7 +225,7 @@ def test_unreadable_certificates_are_an_error(npus):
 
 
 def set_tls(state="disabled", check_mode=False, fail_on="any", allow_busy=False, validate_only=False):
-    return tls.set_flag({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "validate_only": validate_only}, check_mode)
+    return tls_flag.set_flag({"devices": ["all"], "state": state, "fail_on": fail_on, "allow_busy": allow_busy, "validate_only": validate_only}, check_mode)
 
 
 def test_tls_flag_is_set_where_it_differs(npus):
