@@ -23,7 +23,7 @@ _NULS = re.compile(r"\0+\n?")
 _NULS_FIRST = re.compile(r"^\0+\n?", re.MULTILINE)
 
 MIN_LINE = 3
-"""The tool ignores shorter lines."""
+"""Minimum length of a line. hccn_tool ignores shorter lines."""
 
 _LINE = re.compile(r"^([^=\s]+)_(\d{1,9})=(.*)$")
 

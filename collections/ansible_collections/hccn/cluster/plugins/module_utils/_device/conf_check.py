@@ -22,7 +22,7 @@ from .network_config import MTU, network_of
 from .network_items import AUTO_PORT, ITEMS
 
 MAX_LINE = 384
-"""Characters of a line that the tool reads (hicann/driver cfg.c)."""
+"""Maximum length of a line that hccn_tool reads (hicann/driver cfg.c)."""
 
 _BLANKS = re.compile(r"^([^=#\s]+_\d+)(\s+=\s*|=\s+)")
 _JOINED_KEY = re.compile(

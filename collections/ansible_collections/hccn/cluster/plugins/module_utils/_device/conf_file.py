@@ -17,7 +17,7 @@ from .._core.errors import HccnError
 from . import conf
 
 MAX_BYTES = 1024 * 1024
-"""About the size that the tool accepts (hicann/driver cfg.c)."""
+"""Approximate maximum size that hccn_tool accepts (hicann/driver cfg.c)."""
 
 
 def read(path: str) -> Optional[str]:

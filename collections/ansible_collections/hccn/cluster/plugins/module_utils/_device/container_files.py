@@ -96,7 +96,7 @@ def user(process: str, own: str) -> User:
     """Return the user of ``process`` (/proc/PID). ``own`` is /proc/self. Raises OSError."""
     status = read_text(process + "/status")
     if os.readlink(process + "/ns/user") == os.readlink(own + "/ns/user"):
-        return parse_status(status)  # the map of the common namespace relates to its parent
+        return parse_status(status)  # both are in the same user namespace, so no map applies
     return parse_status(status, _id_map(process, "uid_map"), _id_map(process, "gid_map"))
 
 
