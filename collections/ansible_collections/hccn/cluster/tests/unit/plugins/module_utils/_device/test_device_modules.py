@@ -1,3 +1,5 @@
+"""Test the logic of device_info, device_tls and hccn_conf."""
+
 from __future__ import annotations
 
 import dataclasses
