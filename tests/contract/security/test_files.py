@@ -103,7 +103,7 @@ def test_links_where_own_files_go(tmp_path: Path, victim: Path) -> None:
     with pytest.raises(HccnError):
         journal.Journal.create(str(state), "r1")
     (tmp_path / "hccn.conf").symlink_to(tmp_path / "absent")
-    with pytest.raises(HccnError, match="hccn.conf is a link to a file that is not there"):
+    with pytest.raises(HccnError, match="hccn.conf is a link to a file that does not exist"):
         conf_file.create(str(tmp_path / "hccn.conf"))
     for name, write in (("links.json", lambda path: worker.write(str(path), {})), ("report.html", lambda path: files.replace(path, b"page")),
                         ("spec.json", lambda path: cdi.write(str(path), "{}")), ("table.json", lambda path: staging.write(path, "{}"))):

@@ -206,7 +206,7 @@ def test_nothing_is_set_where_nothing_can_be_saved(cluster: Cluster) -> None:
     record(cluster, "npu1").mkdir()
     done = bring_up(cluster, network(7, 0))
     assert done.code == 2
-    assert f"what is there now cannot be saved in {record(cluster, 'npu1')}: " in done.said
+    assert f"the current settings cannot be saved in {record(cluster, 'npu1')}: " in done.said
     assert addresses(cluster, "npu1") == devices
     assert "bring_up_keep_previous: false" in done.said
     assert bring_up(cluster, network(7, 0), bring_up_keep_previous=False).code == 0

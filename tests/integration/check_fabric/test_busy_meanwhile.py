@@ -35,7 +35,7 @@ def test_an_npu_that_becomes_busy_is_left_alone(make: Callable[..., Cluster], si
     by_status = {record["status"]: record for record in records(results)}
     assert sorted(record["status"] for record in records(results)) == ["not_run", "ok", "ok"]
     busy = by_status["not_run"]
-    said = "device 0 is at work: pid 4711 (python3)"
+    said = "device 0 is busy: pid 4711 (python3)"
     assert (busy[side]["host"], busy["context"]["failed_end"]) == (victim, side)
     assert busy["error"] == {"code": "device_busy", "message": said if side == "source" else f"{victim} npu 0 as server: {said}",
                              "hint": "wait for the job to end, or set allow_busy: true"}

@@ -73,7 +73,7 @@ def test_four_problems_and_no_others(lab: testbed.Lab, tmp_path: Path) -> None:
     assert summary == "LLM-DataDist: 513 links of 514 clusters on 9 NPUs, 4 problems"
     expected = [
         ("error: node1 npu 2: a container with NPU 2 of node1 does not see the host's /etc/hccn.conf: it has another content, ",
-         "mount /etc/hccn.conf of the host read-only at /etc/hccn.conf in it and start it anew"),
+         "mount /etc/hccn.conf of the host read-only at /etc/hccn.conf in the container and restart it"),
         ("error: node1 npu 3: TLS is on on NPU 3 of node1 and off on the 8 others: they cannot link. ",
          "make it equal on all, with hccn.cluster.tls (tls_state: disabled to follow the others)"),
         ("error: node2 npu 1: the link of NPU 1 of node2 is down. ", "mend the link, or take the NPU out of the plan."),

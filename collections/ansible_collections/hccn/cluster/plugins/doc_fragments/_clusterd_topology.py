@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The option that says which NPU hangs on which leaf and QDD."""
+"""The option that maps NPUs to leaf switches and their QDD modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class ModuleDocFragment:
 options:
   topology:
     description:
-      - Which NPUs hang on which leaf switch, and by which module (QDD). Nothing tells it by itself, so it is written down once, for instance in the
+      - Which NPUs are connected to which leaf switch, and by which module (QDD). It cannot be discovered, so define it once, for instance in the
         inventory.
     type: list
     elements: dict
@@ -23,16 +23,16 @@ options:
         required: true
       backup:
         description:
-          - The leaf that takes over. For people only.
+          - The leaf switch that takes over. Informational, not used by the module.
         type: str
       nodes:
         description:
-          - The nodes for which this entry holds, by their names in Kubernetes. Without it, all.
+          - Kubernetes names of the nodes that this entry applies to. By default all nodes.
         type: list
         elements: str
       qdds:
         description:
-          - The modules that hang on the leaf.
+          - The modules of the leaf switch.
         type: list
         elements: dict
         required: true
@@ -44,11 +44,11 @@ options:
             required: true
           backup:
             description:
-              - The module that takes over, port by port. For people only.
+              - The module that takes over, port by port. Informational, not used by the module.
             type: str
           ports:
             description:
-              - The NPU of each of the ports V(A) and V(B), by physical id.
+              - Physical id of the NPU at each of the ports V(A) and V(B).
             type: dict
             required: true
 """

@@ -87,7 +87,7 @@ options:
         default: sum
       root:
         description:
-          - The root rank.
+          - Root rank.
         type: int
         default: 0
       check:
@@ -236,7 +236,7 @@ options:
         type: str
 
 notes:
-  - The manifests were checked against the published schemas of the resources. They were not run on a cluster with NPUs or GPUs.
+  - The manifests are validated against the published schemas of the resources. They were not tested on a cluster with NPUs or GPUs.
 seealso:
   - module: hccn.cluster.hccl_perf
   - module: hccn.cluster.nccl_perf

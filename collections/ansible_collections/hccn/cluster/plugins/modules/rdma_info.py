@@ -9,15 +9,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rdma_info
-short_description: Read the RDMA devices of a host, and what keeps them from being used
+short_description: Read the RDMA devices of a host and report why they cannot be used
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
   - Reads the host's RDMA devices (network adapters, software RoCE) from C(/sys/class/infiniband), port by port. No tool is needed.
-  - Tells which GID of a port is RoCE v2 with which IP address. The index of a GID changes when addresses or VLANs come and go, so it is not to be
-    written down.
-  - Names what is missing. A driver, a device file, the link, an IP address, memory that may be locked.
+  - Returns the type and the IP address of each GID of a port. The index of a GID changes if addresses or VLANs are added or removed, so do not store it.
+  - Reports missing requirements, such as a driver, a device file, the link, an IP address, or a sufficient limit of locked memory.
   - The RoCE ports of NPUs are not among these devices. M(hccn.cluster.device_info) reads them.
 extends_documentation_fragment:
   - hccn.cluster._attributes
@@ -25,12 +24,12 @@ extends_documentation_fragment:
 options:
   root:
     description:
-      - Folder below which C(sys), C(proc) and C(dev) are read, such as C(/host) in a container that sees the host's there.
+      - Folder that contains C(sys), C(proc) and C(dev), such as C(/host) in a container where the file systems of the host are mounted there.
     type: path
     default: /
   fail_on:
     description:
-      - From which severity of problems on the module fails. All are returned in any case.
+      - Lowest severity of problems for which the module fails. All problems are returned in any case.
     type: str
     choices: [error, warning, never]
     default: never
@@ -40,7 +39,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Look at the RDMA devices
+- name: Read the RDMA devices
   hccn.cluster.rdma_info:
   register: rdma
 
@@ -52,7 +51,7 @@ EXAMPLES = r"""
     label: "{{ item.0.device }} {{ item.1.gid }}"
   when: item.1.type == 'RoCE v2' and item.1.address is not none
 
-- name: Stop where RDMA cannot work
+- name: Fail on hosts where RDMA cannot work
   hccn.cluster.rdma_info:
     fail_on: error
 """
@@ -60,7 +59,7 @@ EXAMPLES = r"""
 RETURN = r"""
 rdma_devices:
   description:
-    - One entry for each port of each RDMA device, in the order of their names. What the kernel does not tell is null.
+    - One entry for each port of each RDMA device, sorted by name. Values that the kernel does not report are null.
   returned: success
   type: list
   elements: dict
@@ -69,30 +68,30 @@ rdma_devices:
       description: Name of the RDMA device, as C(ib_write_bw -d) takes it.
       type: str
     port:
-      description: Number of the port, from 1.
+      description: Number of the port, starting at 1.
       type: int
     netdev:
-      description: The port's network device.
+      description: Network device of the port.
       type: str
     state:
-      description: State of the port, in the kernel's word. V(ACTIVE) is what it must be.
+      description: State of the port as the kernel names it. A usable port is V(ACTIVE).
       type: str
     physical_state:
-      description: State of the link, in the kernel's word.
+      description: State of the link as the kernel names it.
       type: str
     rate:
       description: Rate of the port as the kernel prints it.
       type: str
     rate_gbit_s:
-      description: The same as a number. Software RoCE claims V(2.5), whatever is below it.
+      description: Rate of the port as a number. Software RoCE always reports V(2.5), independent of its network device.
       type: float
     link_layer:
       description: V(Ethernet) or V(InfiniBand).
       type: str
     gids:
       description:
-        - The GIDs in use, each with C(index), C(gid), C(type) (C(RoCE v2) or C(IB/RoCE v1)), C(address) and C(netdev). A VLAN has a C(netdev) of its own.
-        - C(address) is the IP address that the GID stands for, null for link-local ones and on InfiniBand.
+        - The GIDs in use, each with C(index), C(gid), C(type) (C(RoCE v2) or C(IB/RoCE v1)), C(address) and C(netdev). A VLAN has a separate C(netdev).
+        - C(address) is the IP address of the GID, null for link-local GIDs and on InfiniBand.
       type: list
       elements: dict
     driver:
@@ -128,14 +127,14 @@ rdma_devices:
       verbs: /dev/infiniband/uverbs0
 memlock:
   description:
-    - How much memory a process of this user may lock, C(limit_bytes), null for unlimited. With C(enforced=false) the limit does not count, as for root.
-    - Null where C(proc) does not tell.
+    - Limit of memory that a process of this user may lock, C(limit_bytes), null for unlimited. With C(enforced=false) the limit does not apply, as for root.
+    - Null if C(proc) does not provide the limit.
   returned: success
   type: dict
   sample: {limit_bytes: 65536, enforced: true}
 problems:
   description:
-    - What is missing or wrong, each with C(rule), C(severity), C(message), C(where) and C(hint).
+    - Problems, each with C(rule), C(severity), C(message), C(where) and C(hint).
     - The rules are C(driver_missing), C(no_rdma_device), C(verbs_missing), C(port_down), C(no_gid) and C(memlock).
   returned: success
   type: list

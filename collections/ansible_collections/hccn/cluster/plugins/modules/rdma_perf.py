@@ -368,7 +368,7 @@ error:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._device.session import ALLOW_BUSY, options
+from ansible_collections.hccn.cluster.plugins.module_utils._device.device_session import ALLOW_BUSY, options
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import request, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import DEFAULT_STATE_DIR
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test_tool

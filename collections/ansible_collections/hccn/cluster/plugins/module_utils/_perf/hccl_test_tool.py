@@ -316,7 +316,7 @@ class HcclTest(Tool):
         return [os.path.join(cann, "lib64")] + list(DRIVER_LIBRARIES)
 
     def refuse_work(self, smi: str, options: CollectiveOptions) -> None:
-        busy.refuse_work_here(NpuSmi(smi), options.ranks_per_host)
+        busy.require_idle_host(NpuSmi(smi), options.ranks_per_host)
 
     def find_errors(self, stdout: str, stderr: str) -> List[HccnError]:
         return find_errors(stdout, stderr)

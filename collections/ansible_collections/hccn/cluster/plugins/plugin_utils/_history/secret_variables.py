@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ...module_utils._core.foreign_text import has_template
+from ...module_utils._core.untrusted_text import has_template
 from .known_values import LONGEST, SHORTEST
 
 SMALLEST_NUMBER = 100_000

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...module_utils._core.errors import InputError
-from ...module_utils._core.foreign_text import has_template
+from ...module_utils._core.untrusted_text import has_template
 from ...module_utils._core.numbers import is_count
 from ...module_utils._core.problems import Problem, as_dicts
 from ...module_utils._core.words import printable
@@ -111,7 +111,7 @@ def _known(file: Mapping[str, Any]) -> list[dict[str, Any]]:
     before = str((diff.get("before") if isinstance(diff, Mapping) else None) or "")
     if "\0" in before:
         known += as_dicts([Problem(conf.NUL_BYTES, "warning", "the file holds NUL bytes, left by a write that was cut off: bring_up will remove them")])
-    elif not conf.ends_well(before):
+    elif not conf.ends_in_newline(before):
         known += as_dicts([Problem("final_newline", "warning", "the last line of the file has no newline: bring_up will add it")])
     return known
 
@@ -126,7 +126,7 @@ def _refused(device: int, key: str, value: str) -> Problem | None:
     if has_template(key) or has_template(value):
         return Problem("template", "error", f"{where} is not taken: the inventory would read it as a template", device=device)
     try:
-        declare.wishes({"state": "present", "settings": None, "config": [{"id": device, "settings": {key: value}}]}, ())
+        declare.declared_keys({"state": "present", "settings": None, "config": [{"id": device, "settings": {key: value}}]}, ())
     except InputError as error:
         return Problem("invalid_value", "error", f"{where} is not taken: {error.message.partition(': ')[2]}", device=device)
     return None

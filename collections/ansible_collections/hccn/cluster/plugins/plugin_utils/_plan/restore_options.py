@@ -15,7 +15,7 @@ from ...module_utils._core.problems import Problem, as_dicts
 from ...module_utils._device import conf
 from ...module_utils._device.network_config import OPTIONS, settable
 from ...module_utils._device.network_items import canonical
-from ...module_utils._device.previous import SCHEMA
+from ...module_utils._device.saved_state import SCHEMA
 from .adoption import config_of
 
 _TIME = re.compile(r"[0-9TZ:.-]{1,30}")

@@ -14,7 +14,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._core.foreign_text import TEMPLATE_MARKS
+from ansible_collections.hccn.cluster.plugins.module_utils._core.untrusted_text import TEMPLATE_MARKS
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.assemble import HostAddresses
 from ansible_collections.hccn.cluster.plugins.module_utils._rank_table.json_fields import packed
 

@@ -104,10 +104,10 @@ def test_tls_is_equal_on_what_is_concerned():
 @pytest.mark.parametrize("state, severity", [("missing", "error"), ("stale", "error"), ("unreadable", "error"), ("copy", "warning")])
 def test_hccn_conf_in_containers(state, severity):
     params = plan()
-    params["mounts"]["p1"]["containers"][0].update(state=state, remedy="create the container anew")
+    params["mounts"]["p1"]["containers"][0].update(state=state, remedy="recreate the container")
     assert told(params) == [("hccn_conf_" + state, severity, "p1", 0)]
     found = check.check(params)["problems"][0]
-    assert (found["where"], found["hint"]) == ("container cccccccccccc pid 7 (python3)", "create the container anew")
+    assert (found["where"], found["hint"]) == ("container cccccccccccc pid 7 (python3)", "recreate the container")
     params["clusters"][0]["local_comm_res"] = '{"version": "1.3"}'
     assert told(params) == []
 

@@ -306,7 +306,7 @@ def test_an_npu_that_cannot_be_reset_stops_nothing_else_at_the_end(params, tmp_p
         session.perform(params, False)
     assert (raised.value.code, raised.value.message) == (
         "tool_exit_3", "run r1 was ended, but not every NPU could be reset: "
-        "npu 0: hccn_tool ended without a word (exit 3); npu 2: hccn_tool ended without a word (exit 3)")
+        "npu 0: hccn_tool printed nothing (exit code 3); npu 2: hccn_tool printed nothing (exit code 3)")
     assert (tmp_path / "calls").read_text().splitlines() == ["-i %d -roce_test reset" % device for device in (0, 1, 2)]
     assert (policy / "scaling_governor").read_text() == "schedutil"
     assert results.look(params["state_dir"], "r1")["error"]["code"] == "run_cancelled"
@@ -386,7 +386,7 @@ def test_a_device_at_work_is_left_alone(params, tmp_path):
     result = session.perform(params, False)
     assert [(entry["id"], entry["status"], entry["error"]["code"], entry["context"]) for entry in result["measurements"]] == [
         ("r1/p0001/forward/0", "not_run", "device_busy", {"round": 1, "rail": 0, "failed_end": "source"})]
-    assert result["measurements"][0]["error"]["message"] == "device 0 is at work: pid 4711 (python3)"
+    assert result["measurements"][0]["error"]["message"] == "device 0 is busy: pid 4711 (python3)"
     calls = (tmp_path / "calls").read_text().splitlines()
     assert not [call for call in calls if call.startswith("-i 0 -roce_test")]
     start = journals.read(params["state_dir"], "r1").start

@@ -20,7 +20,7 @@ def measured(source, target, device, rate=200):
         return {**made, "status": "failed" if code == "peer_unreachable" else "not_run", "error": {"code": code, "message": "no answer"},
                 "context": {**made["context"], "failed_end": "target"}}
     if device == 0 and "n6" in (source, target):
-        return {**made, "status": "not_run", "error": {"code": "device_busy", "message": "device 0 is at work: pid 4711"},
+        return {**made, "status": "not_run", "error": {"code": "device_busy", "message": "device 0 is busy: pid 4711"},
                 "context": {**made["context"], "failed_end": "source" if source == "n6" else "target"}}
     slow = device == 1 and "n3" in (source, target)
     return {**made, "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": 120.0 if slow else 195.0}]}

@@ -96,7 +96,7 @@ def test_results_of_device_info_are_devices():
     devices = [{"id": 0, "address": "192.168.1.1", "super_pod": {"server_index": 3}, "errors": []}, {"id": 3, "super_pod": None, "errors": []}]
     assert addresses([{"host": "x1", "product": "A3", "devices": devices}], ["10.0.0.0/24", "10.0.1.0/24"]) == {"x1": ["10.0.0.1", "10.0.1.2"]}
     assert wrong([{"host": "x1", "product": "A3", "devices": devices[:1]}], ["192.0.1.0/24"]) == [
-        ("reserved_network", "x1", 0, "192.0.1.1 is in 192.0.0.0/8, which the NPUs of an A3 host use themselves")]
+        ("reserved_network", "x1", 0, "192.0.1.1 is in 192.0.0.0/8, which the NPUs of an A3 host use internally")]
 
 
 def test_addresses_written_by_hand_take_precedence():
@@ -111,7 +111,7 @@ def test_without_subnets_only_written_addresses_are_checked():
     assert plan_addresses([a2("npu1", config=[by_hand(4, "10.9.0.5")]), {"host": "npu2"}]).config == {
         "npu1": [{"id": 4, "address": "10.9.0.5", "netmask": "255.255.255.0"}], "npu2": []}
     assert wrong([{"host": "n1", "product": "A2", "config": [by_hand(0, "192.168.1.9")]}]) == [
-        ("reserved_network", "n1", 0, "192.168.1.9 is in 192.168.1.0/24, which the NPUs of an A2 host use themselves")]
+        ("reserved_network", "n1", 0, "192.168.1.9 is in 192.168.1.0/24, which the NPUs of an A2 host use internally")]
 
 
 def for_file(device, **settings):
@@ -125,7 +125,7 @@ def test_settings_for_hccn_conf_are_checked_and_not_returned():
     assert wrong([{"host": "n1", "config": [*config[:2], by_hand(3, "10.9.0.5")]}]) == [
         ("duplicate_address", "n1", 3, "10.9.0.5 is also the address of n1 NPU 2, config[0].settings")]
     assert wrong([{"host": "n1", "product": "A2", "config": [for_file(0, address="192.168.1.9", netmask="255.255.255.0")]}]) == [
-        ("reserved_network", "n1", 0, "192.168.1.9 is in 192.168.1.0/24, which the NPUs of an A2 host use themselves")]
+        ("reserved_network", "n1", 0, "192.168.1.9 is in 192.168.1.0/24, which the NPUs of an A2 host use internally")]
 
 
 def test_file_and_device_must_not_be_given_different_values():
@@ -170,7 +170,7 @@ def test_a_gateway_among_the_addresses_is_a_problem():
     ({"host": "n1"}, [SUBNET], ("no_devices", "n1", None, "it has neither devices nor a config written by hand")),
     (a2("n1", [0], config=[by_hand(1, "10.0.0.9")]), ["10.0.0.0/24"], ("absent_device", "n1", 1, "the host does not have this NPU")),
     (a2("n1", [0, 1]), ["10.0.0.0/24", "10.0.1.0/24"],
-     ("one_subnet", "n1", 1, "10.0.1.1 is in 10.0.1.0/24, NPU 0 in 10.0.0.0/24: all NPUs of an A2 host share one subnet")),
+     ("one_subnet", "n1", 1, "10.0.1.1 is in 10.0.1.0/24, NPU 0 in 10.0.0.0/24: all NPUs of an A2 host must be in one subnet")),
 ])
 def test_devices_that_cannot_be_planned_are_problems(host, subnets, problem):
     assert wrong([host], subnets) == [problem]

@@ -59,7 +59,7 @@ def test_variables_of_a_configured_host():
 
 def test_the_adopted_variables_change_nothing_in_the_file():
     config = adopt(BOTH, file())["variables"]["bring_up_config"]
-    assert conf.edit(CONF, declare.wishes({"state": "present", "settings": None, "config": config}, ())) == CONF
+    assert conf.edit(CONF, declare.declared_keys({"state": "present", "settings": None, "config": config}, ())) == CONF
 
 
 @pytest.mark.parametrize(("device", "left", "message"), [

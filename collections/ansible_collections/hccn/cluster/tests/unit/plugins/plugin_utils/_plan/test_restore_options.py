@@ -49,7 +49,7 @@ def test_values_that_cannot_be_restored_are_problems():
     assert made["problems"] == [
         {"rule": "invalid_value", "severity": "error", "device": 0, "message": "address_0 is not taken: address: 'x' is not an IPv4 address"},
         {"rule": "not_settable", "severity": "error", "device": 0,
-         "message": "mtu: 100 is below 1280: the device would lose its IPv6 addresses, and hccn_tool asks before it; run it by hand"},
+         "message": "mtu: 100 is below 1280: the device would lose its IPv6 addresses, and hccn_tool asks for confirmation; run it by hand"},
         {"rule": "no_address", "severity": "warning", "device": 1,
          "message": "NPU 1 had no address and keeps the one that it has: hccn_tool cannot remove it"}]
     assert made["missing"] == ["NPU 2: the address that was saved cannot be set (0.0.0.0 is not the address of a host)"]
