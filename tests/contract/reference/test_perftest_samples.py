@@ -180,9 +180,9 @@ def test_what_the_errors_tell(cases: dict[str, dict[str, Any]]) -> None:
 
     assert message("errors/status-9-with-8-qps", "client") == "completion error: remote invalid request (status 9, syndrome 0x0)"
     assert message("errors/units-differ", "server") == (
-        "something else than asked for was measured: 12.56 Gbit/s, but 0.000201 million messages a second of 65536 bytes (0.105 Gbit/s)")
-    assert message("errors/size-differs", "server") == "something else than asked for was measured: sizes 4096, not 65536"
-    assert message("errors/iterations-differ", "server") == "something else than asked for was measured: 100 iterations, not 200"
+        "perftest did not measure what was requested: 12.56 Gbit/s, but 0.000201 million messages per second of 65536 bytes (0.105 Gbit/s)")
+    assert message("errors/size-differs", "server") == "perftest did not measure what was requested: sizes 4096, not 65536"
+    assert message("errors/iterations-differ", "server") == "perftest did not measure what was requested: 100 iterations, not 200"
 
 
 def test_the_settings_of_a_report(cases: dict[str, dict[str, Any]]) -> None:

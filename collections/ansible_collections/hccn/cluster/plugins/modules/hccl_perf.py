@@ -264,7 +264,7 @@ measurements:
         hint:
           description: What to do.
           type: str
-          sample: the host is down, its sshd is not running, or a firewall is between
+          sample: the host is down, its sshd is not running, or a firewall blocks the connection
     options:
       description: The options that matter for comparing, and the C(HCCL_) variables.
       type: dict
@@ -299,7 +299,7 @@ findings:
     message:
       description: The finding in one sentence.
       type: str
-      sample: "node5: slow together with good hosts, which are good without it"
+      sample: "node5: groups with it are slow, other groups are good"
     evidence:
       description: Groups that show it, with their bus bandwidth.
       type: list

@@ -185,7 +185,7 @@ class Search:
         if known is None:
             ordered = self._sorted(group)
             if self._budget <= 0:
-                raise Stopped("as many groups as allowed were measured")
+                raise Stopped("the limit of measured groups (isolate_budget) was reached")
             self._budget -= 1
             value = self._measure(ordered)
             if value is None:

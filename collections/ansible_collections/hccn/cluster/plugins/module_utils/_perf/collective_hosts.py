@@ -98,7 +98,7 @@ def check_logins(login: Optional[Login], addresses: Sequence[str], name_of: Mapp
     if login is None or all(map(ssh_login.is_here, addresses)):
         return None
     try:
-        answers = ssh_login.ask(login, addresses, LIMITS_ARGV)
+        answers = ssh_login.run_on_all(login, addresses, LIMITS_ARGV)
     except HccnError as error:
         raise NotPlaced(error) from None
     found = ssh_login.refusals(answers)

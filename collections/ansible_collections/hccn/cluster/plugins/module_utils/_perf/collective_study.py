@@ -27,10 +27,10 @@ BUDGET = 40
 """Groups that the search may measure; for one slow host of 1000 it needs 26."""
 
 _FACTS = {
-    bisection.GROUP: "slow together with good hosts, which are good without %(it)s",
-    bisection.SIZE: "any %(count)d hosts together are slow, fewer are not: no host is to blame",
-    bisection.EVERYWHERE: "every group that was tried is slow: no host is to blame more than others",
-    bisection.TOO_FEW: "slow together: measure with a third host to tell which of them it is",
+    bisection.GROUP: "groups with %(it)s are slow, other groups are good",
+    bisection.SIZE: "every group of %(count)d hosts is slow, smaller groups are good: the cause is the number of hosts, not a single host",
+    bisection.EVERYWHERE: "every measured group is slow: no single host is the cause",
+    bisection.TOO_FEW: "slow together: measure with a third host to find out which of them is the cause",
 }
 _NAMED = (bisection.GROUP, bisection.TOO_FEW)
 """Findings that name hosts."""

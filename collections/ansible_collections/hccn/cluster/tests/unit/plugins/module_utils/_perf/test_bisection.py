@@ -141,7 +141,7 @@ def test_what_is_known_is_not_measured_again() -> None:
 
 def test_a_budget_ends_it_with_what_is_known() -> None:
     found = Cluster(64, {"n50"}).findings(budget=5)
-    assert (found[0].kind, found[0].stopped) == ("group", "as many groups as allowed were measured")
+    assert (found[0].kind, found[0].stopped) == ("group", "the limit of measured groups (isolate_budget) was reached")
     assert "n50" in found[0].hosts and len(found[0].hosts) < 64
 
 

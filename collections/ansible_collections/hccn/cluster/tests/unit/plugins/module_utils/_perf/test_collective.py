@@ -143,7 +143,7 @@ def test_failed_run(fake: Fake) -> None:
     assert outcome.failed
     assert outcome.record["status"] == "failed"
     assert outcome.record["error"]["code"] == "hccl_7"
-    assert outcome.sentence.startswith("hccl interface returned 7 (resource unavailable) at ./a.cc:1 (look on every host")
+    assert outcome.sentence.startswith("hccl interface returned 7 (resource unavailable) at ./a.cc:1 (check every host")
     assert outcome.result()["output"] == (BANNER + "hccl interface return err ./a.cc:1, retcode: 7").strip()
     assert "samples" not in outcome.record
 
@@ -170,7 +170,8 @@ def test_every_host_that_takes_no_login_is_named(fake: Fake) -> None:
     record = collective.run(fake.request(hosts=("n1", "n2", "n3", "n4"), names=("a", "b", "c", "d"))).record
     assert (record["status"], record["error"]["code"], record["context"]) == ("not_run", "host_unreachable", {"suspects": ["b", "d"]})
     assert record["error"]["message"] == (
-        "2 of 4 hosts take no login from %s: n2: ssh: connect to host n2 port 22: Connection refused; n4: Host key verification failed." % os.uname().nodename)
+        "2 of 4 hosts accept no login from %s: n2: ssh: connect to host n2 port 22: Connection refused; "
+        "n4: Host key verification failed." % os.uname().nodename)
     assert not (fake.folder / "arguments").exists()
     assert left(fake) == []
 

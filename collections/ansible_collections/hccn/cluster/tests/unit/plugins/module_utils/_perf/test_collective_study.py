@@ -82,10 +82,10 @@ def test_a_slow_rail_and_the_host_that_makes_it_so() -> None:
     hall = Hall(speed)
     found = hall.study(request, groups=("rails",), isolate=True).findings
     assert [(one["kind"], one["device"], one["hosts"]) for one in found] == [("group", 3, ["n6"])]
-    assert found[0]["message"] == "device 3: n6: slow together with good hosts, which are good without it"
+    assert found[0]["message"] == "device 3: n6: groups with it are slow, other groups are good"
     sample = collective_study.finding_records(collective_study.Study(findings=found), "r")[0]["samples"][0]
     assert (sample["component"], sample["message"]) == (
-        {"kind": "host", "name": "n6"}, "device 3: slow together with good hosts, which are good without it")
+        {"kind": "host", "name": "n6"}, "device 3: groups with it are slow, other groups are good")
     assert {one.environment.get("HCCL_TEST_USE_DEVS") for one in hall.asked if one.context["group"].startswith("bisection")} == {"3"}
 
 
@@ -95,7 +95,7 @@ def test_a_slow_host_is_named() -> None:
     assert (study.slow, study.limit_gbyte_s) == (True, 70.0)
     finding = study.findings[0]
     assert (finding["kind"], finding["hosts"]) == ("group", ["n3"])
-    assert finding["message"] == "n3: slow together with good hosts, which are good without it"
+    assert finding["message"] == "n3: groups with it are slow, other groups are good"
     assert finding["evidence"][0].startswith("slow over n3, ") and finding["evidence"][0].endswith(": 50 GB/s")
     assert len(hall.asked) <= 16
     search = [request for request in hall.asked if request.context["group"] == "bisection"]
@@ -106,14 +106,14 @@ def test_a_slow_host_is_named() -> None:
     sample = dict(kept["samples"][0])
     assert sample.pop("evidence") == finding["evidence"]
     assert sample == {"component": {"kind": "host", "name": "n3"}, "cause": "collective_slow", "severity": "slow", "hosts": ["n3"],
-                      "message": "slow together with good hosts, which are good without it", "stage": "check_collective"}
+                      "message": "groups with it are slow, other groups are good", "stage": "check_collective"}
     assert "source" not in kept
 
 
 def test_a_pair() -> None:
     study = Hall(slow_with("n2", "n7")).study(isolate=True)
     assert study.findings[0]["hosts"] == ["n2", "n7"]
-    assert study.findings[0]["message"] == "n2, n7: slow together with good hosts, which are good without all of them"
+    assert study.findings[0]["message"] == "n2, n7: groups with all of them are slow, other groups are good"
     assert [(kept["hosts"], kept["samples"][0]["component"]["name"]) for kept in collective_study.finding_records(study, "r")] == [
         (["n2", "n7"], "n2, n7")]
 

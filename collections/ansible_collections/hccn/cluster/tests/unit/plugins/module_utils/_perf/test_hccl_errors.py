@@ -122,5 +122,5 @@ def test_long_lines_are_cut() -> None:
 def test_timed_out_error() -> None:
     assert timed_out_error("1 of 2").as_dict() == {
         "code": "timed_out", "message": "1 of 2",
-        "hint": "one rank hangs or cannot be reached; look at the links and at leftover processes on every host, or raise timeout",
+        "hint": "one rank hangs or cannot be reached; check the links and leftover processes on every host, or raise timeout",
     }

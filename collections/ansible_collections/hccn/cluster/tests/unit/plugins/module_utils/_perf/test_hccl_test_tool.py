@@ -149,10 +149,10 @@ def test_warnings_once_each() -> None:
     (GOOD.replace("30.50 ", "-nan  "), "no_measurement: no time was measured for 4096 bytes (time nan)"),
     (GOOD.replace("30.50", "0.00 "), "no_measurement: no time was measured for 4096 bytes (time 0.0)"),
     (GOOD.replace("30.50", "inf  "), "no_measurement: no time was measured for 4096 bytes (time inf)"),
-    ("", "no_table: the output holds no row of the result table"),
+    ("", "no_table: the output contains no row of the result table"),
     (GOOD.rsplit("16384 ", 1)[0], "rows_missing: 1 of 3 sizes have no row, the first is 16384 bytes"),
-    (GOOD + "32768 | 33.00 | 0.99297 | success\n", "unexpected_rows: rows for 32768 bytes do not fit what was asked for"),
-    (GOOD + "16384 | 33.00 | 0.99297 | success\n", "unexpected_rows: rows for [4096, 8192, 16384, 16384] bytes do not fit what was asked for"),
+    (GOOD + "32768 | 33.00 | 0.99297 | success\n", "unexpected_rows: the rows for 32768 bytes do not belong to the requested sizes"),
+    (GOOD + "16384 | 33.00 | 0.99297 | success\n", "unexpected_rows: the rows for [4096, 8192, 16384, 16384] bytes do not belong to the requested sizes"),
     (GOOD.replace("success", "NULL"), "not_checked: the results were not checked, though a check was asked for"),
     ("Warning: The calculation result overflows, No verification is performed.\n" + GOOD.replace("success", "NULL"), "ok"),
     ("Warning: The initdata overflows, No verification is performed.\n" + GOOD.replace("success", "NULL"), "ok"),
@@ -181,7 +181,7 @@ def test_judge_stopped() -> None:
 
 
 def test_judge_log_of_unknown_sizes() -> None:
-    assert verdict(GOOD, expected=()) == "rows_missing: 3 row(s), but the log does not tell which sizes were asked for"
+    assert verdict(GOOD, expected=()) == "rows_missing: the log has 3 row(s), but does not contain the requested sizes"
 
 
 def test_failed_on_standard_error() -> None:

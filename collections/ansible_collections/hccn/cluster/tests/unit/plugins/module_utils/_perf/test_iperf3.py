@@ -50,12 +50,12 @@ def test_command_lines():
 @pytest.mark.parametrize("options, message", [
     (Options(measure="latency"), "iperf3 measures bandwidth only"),
     (Options(all_sizes=True), "iperf3 measures one size at a time"),
-    (Options(iterations=5), "iterations means nothing to iperf3, which measures TCP"),
-    (Options(mtu=4096, gid_index=3), "mtu and gid_index mean nothing to iperf3, which measures TCP"),
-    (Options(qps=129), "qps is 129, but iperf3 takes 1 to 128 (-P)"),
-    (Options(size_bytes=1048577), "size_bytes is 1048577, but iperf3 takes 1 to 1048576 (-l)"),
-    (Options(source_port=80), "source_port is 80, but iperf3 takes 1024 to 65535 (--cport)"),
-    (Options(duration_s=0), "duration_s is 0, but iperf3 takes 1 to 86400 (-t)"),
+    (Options(iterations=5), "iterations has no effect with iperf3, which measures TCP"),
+    (Options(mtu=4096, gid_index=3), "mtu and gid_index have no effect with iperf3, which measures TCP"),
+    (Options(qps=129), "qps is 129, but iperf3 accepts 1 to 128 (-P)"),
+    (Options(size_bytes=1048577), "size_bytes is 1048577, but iperf3 accepts 1 to 1048576 (-l)"),
+    (Options(source_port=80), "source_port is 80, but iperf3 accepts 1024 to 65535 (--cport)"),
+    (Options(duration_s=0), "duration_s is 0, but iperf3 accepts 1 to 86400 (-t)"),
 ])
 def test_what_iperf3_does_not_measure(options, message):
     with pytest.raises(InputError) as raised:

@@ -91,12 +91,12 @@ def test_settings_are_read_pair_by_pair():
     (report(BW_HEADING + BW_ROW.replace(" 1000 ", " 100  ")), ASKED, "100 iterations, not 1000"),
     (report(), Asked(Options(all_sizes=True), "mlx5_2"), "sizes 65536, not 2 to 8388608 (23)"),
     (report(BW_HEADING + BW_ROW.replace("90.50", "10787.97")), ASKED,
-     "10788 Gbit/s, but 0.172615 million messages a second of 65536 bytes (90.5 Gbit/s)"),
+     "10788 Gbit/s, but 0.172615 million messages per second of 65536 bytes (90.5 Gbit/s)"),
 ])
 def test_what_exit_status_0_hides(result, asked, difference):
     with pytest.raises(HccnError) as raised:
         perftest_report.judged(result, asked)
-    assert (raised.value.code, raised.value.message) == ("options_differ", "something else than asked for was measured: " + difference)
+    assert (raised.value.code, raised.value.message) == ("options_differ", "perftest did not measure what was requested: " + difference)
 
 
 def test_what_was_left_to_perftest_is_not_judged():
@@ -176,7 +176,7 @@ RETRIES = "transport retry counter exceeded (status 12, syndrome 0x81)"
     ("Failed status-transport retry counter exceeded (12): wr_id 0 syndrom 0x81", "retry_exceeded", RETRIES),
     ("Failed status 13: wr_id 3 syndrom 0x87", "receiver_not_ready", "RNR retry counter exceeded (status 13, syndrome 0x87)"),
     ("Failed status 9: wr_id 5 syndrom 0x0", "completion_error", "remote invalid request (status 9, syndrome 0x0)"),
-    ("Failed status 17: wr_id 5 syndrom 0xa", "completion_error", "unknown to this collection (status 17, syndrome 0xa)"),
+    ("Failed status 17: wr_id 5 syndrom 0xa", "completion_error", "unknown status (status 17, syndrome 0xa)"),
 ])
 def test_completion_errors_of_all_releases(line, code, message):
     error = perftest_report.error_of(finished(header(), " Completion with error at client\n %s\nscnt=128, ccnt=0\n" % line, 1))
@@ -218,7 +218,7 @@ def test_another_way_through_the_fabric():
     assert make_tool(Options("read", "latency")).varied({"qps": 4}).describe()["options"] == {}, "latency is measured with one queue pair"
     with pytest.raises(InputError) as raised:
         tool.varied({"source_port": 50000})
-    assert raised.value.message == "source_port means nothing to perftest, whose queue pairs choose it"
+    assert raised.value.message == "source_port has no effect with perftest, which chooses the source ports of its queue pairs itself"
 
 
 def test_what_is_told_of_an_end():
@@ -241,16 +241,16 @@ def test_infiniband_needs_no_gid():
 
 
 @pytest.mark.parametrize("options, message", [
-    (Options(iterations=4), "iterations is 4, but perftest takes 5 to 100000000 (-n)"),
-    (Options(size_bytes=2147483648), "size_bytes is 2147483648, but perftest takes 1 to 2147483647 (-s)"),
-    (Options(qps=16385), "qps is 16385, but perftest takes 1 to 16384 (-q)"),
-    (Options(gid_index=65), "gid_index is 65, but perftest takes 0 to 64 (-x)"),
-    (Options(traffic_class=256), "traffic_class is 256, but perftest takes 0 to 255 (--tclass)"),
-    (Options(mtu=1500), "mtu is 1500, but RDMA knows 256, 512, 1024, 2048, 4096 only"),
-    (Options("read", "latency", bidirectional=True), "latency is not measured in both directions at once"),
-    (Options("read", "latency", qps=2), "latency is measured with one queue pair only"),
-    (Options(all_sizes=True, duration_s=3), "all sizes cannot be measured with one size or a duration given"),
-    (Options("atomic"), "perftest knows the operations write, read, send and the measures bandwidth, latency"),
+    (Options(iterations=4), "iterations is 4, but perftest accepts 5 to 100000000 (-n)"),
+    (Options(size_bytes=2147483648), "size_bytes is 2147483648, but perftest accepts 1 to 2147483647 (-s)"),
+    (Options(qps=16385), "qps is 16385, but perftest accepts 1 to 16384 (-q)"),
+    (Options(gid_index=65), "gid_index is 65, but perftest accepts 0 to 64 (-x)"),
+    (Options(traffic_class=256), "traffic_class is 256, but perftest accepts 0 to 255 (--tclass)"),
+    (Options(mtu=1500), "mtu is 1500, but RDMA supports only 256, 512, 1024, 2048, 4096"),
+    (Options("read", "latency", bidirectional=True), "latency cannot be measured in both directions at once"),
+    (Options("read", "latency", qps=2), "latency can only be measured with one queue pair"),
+    (Options(all_sizes=True, duration_s=3), "all sizes cannot be measured if one size or a duration is given"),
+    (Options("atomic"), "perftest supports the operations write, read, send and the measures bandwidth, latency"),
 ])
 def test_what_perftest_would_refuse_or_not_mean(options, message):
     with pytest.raises(InputError) as raised:

@@ -119,7 +119,7 @@ def test_the_addresses_of_perftest(host):
         (0, "10.0.0.11", []), (1, "10.0.0.12", ["no_gid"])]
     assert devices[1]["errors"][0] == {
         "topic": "rdma", "code": "no_gid",
-        "message": "no RDMA device of this host has a RoCE v2 GID of 10.0.0.12 (there are mlx5_0 port 1 GID 3 (RoCE v2, 10.0.0.11))"}
+        "message": "no RDMA device of this host has a RoCE v2 GID of 10.0.0.12 (available are mlx5_0 port 1 GID 3 (RoCE v2, 10.0.0.11))"}
     assert found(root, ["iperf3"], addresses=["10.9.9.9"])["devices"] == [{"id": 0, "address": "10.9.9.9", "errors": []}]
 
 

@@ -72,7 +72,7 @@ def test_who_holds_it_up() -> None:
     running = {0: {"S"}, 1: {"R"}}
     assert told(RankStates({**running, 2: {"S"}, 3: {"S"}})) == ((), "")
     assert told(RankStates({**running, 2: {"T"}, 3: {"S", "D"}})) == (("n2",), "n2: rank 2 is stopped by a signal, rank 3 is stuck in the kernel")
-    assert told(RankStates({**running, 2: {"S"}})) == (("n2",), "n2: has no rank 3 any more")
+    assert told(RankStates({**running, 2: {"S"}})) == (("n2",), "n2: rank 3 has ended")
     assert told(RankStates(running, {"10.0.0.2": HccnError("host_silent", "no answer within 10 s")})) == (
         ("n2",), "n2: does not answer (no answer within 10 s)")
     assert told(RankStates()) == ((), "")

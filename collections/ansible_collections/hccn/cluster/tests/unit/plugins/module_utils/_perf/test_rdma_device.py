@@ -56,11 +56,11 @@ def test_what_is_not_there_is_told(ports, address, choice, code, message):
 def test_the_hint_names_what_is_there():
     with pytest.raises(HccnError) as raised:
         find_device(PORTS[:1], "10.0.0.12")
-    assert raised.value.hint == ("there are mlx5_0 port 1 GID 2 (IB/RoCE v1, 10.0.0.11), mlx5_0 port 1 GID 3 (RoCE v2, 10.0.0.11), "
+    assert raised.value.hint == ("available are mlx5_0 port 1 GID 2 (IB/RoCE v1, 10.0.0.11), mlx5_0 port 1 GID 3 (RoCE v2, 10.0.0.11), "
                                  "mlx5_0 port 1 GID 7 (RoCE v2, fd00::11)")
     with pytest.raises(HccnError) as raised:
         find_device([make_port()], "10.0.0.12")
-    assert raised.value.hint == "there is none with an IP address: give the port's network device one"
+    assert raised.value.hint == "no GID has an IP address: assign one to the network device of the port"
 
 
 def test_of_two_ports_the_active_one_is_taken():

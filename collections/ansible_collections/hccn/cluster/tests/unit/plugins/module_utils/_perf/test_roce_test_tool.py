@@ -105,12 +105,12 @@ def test_what_a_failed_test_is_called(result, code):
 def test_a_killed_tool_says_that_its_output_is_lost():
     with pytest.raises(HccnError) as raised:
         roce_test_tool.rows(finished(rc=-9, timed_out=True))
-    assert raised.value.message == "no end within 12 s: hccn_tool -i 3 -roce_test ib_write_bw -tcp"
-    assert "lost with the tool" in raised.value.hint
+    assert raised.value.message == "roce_test did not end within 12 s: hccn_tool -i 3 -roce_test ib_write_bw -tcp"
+    assert "the output is lost" in raised.value.hint
 
 
 @pytest.mark.parametrize("report, words", [
-    (REPORT, "the report names no reason"),
+    (REPORT, "the report gives no reason"),
     ("roce_report:\n Something of the device\n", "Something of the device"),
 ])
 def test_an_error_of_the_device_tells_the_reports_words(report, words):
@@ -174,7 +174,7 @@ def test_what_roce_test_would_refuse(options):
 def test_the_limit_is_named():
     with pytest.raises(InputError) as raised:
         roce_test_tool.validate(Options(iterations=4))
-    assert raised.value.message == "iterations is 4, but roce_test takes 5 to 20000 (-n)"
+    assert raised.value.message == "iterations is 4, but roce_test accepts 5 to 20000 (-n)"
 
 
 class Script:

@@ -70,7 +70,8 @@ def test_all_that_fail_are_named() -> None:
     error = ssh_login.refused(found, 31)
     assert len(found) == 30
     assert error.code == "host_unreachable"
-    assert error.message.startswith("30 of 31 hosts take no login from %s: n1: ssh: connect to host n1 port 22: Connection refused; n2: " % os.uname().nodename)
+    assert error.message.startswith("30 of 31 hosts accept no login from %s: n1: ssh: connect to host n1 port 22: Connection refused; n2: "
+                                    % os.uname().nodename)
     assert error.message.endswith(" and 10 more")
 
 
@@ -84,7 +85,7 @@ def test_all_are_asked_at_once_and_this_one_without_a_login(tmp_path: Path, monk
     ssh.write_text("#!/bin/sh\ntouch %s/$1\nwhile [ $(ls %s | grep -c ^n) -lt 3 ]; do sleep 0.01; done\necho login to $1: $2\n" % (tmp_path, tmp_path))
     ssh.chmod(0o755)
     monkeypatch.setenv(process.MARK, "mine")
-    found = ssh_login.ask(ssh_login.Login((str(ssh),)), ["n1", "localhost", "n2", "n3"], ["sh", "-c", "echo here $HCCN_CLUSTER_GUARD"], 20)
+    found = ssh_login.run_on_all(ssh_login.Login((str(ssh),)), ["n1", "localhost", "n2", "n3"], ["sh", "-c", "echo here $HCCN_CLUSTER_GUARD"], 20)
     assert list(found) == ["n1", "localhost", "n2", "n3"]
     assert [result.stdout for result in found.values()] == [
         "login to n1: sh -c 'echo here $HCCN_CLUSTER_GUARD'\n", "here\n", "login to n2: sh -c 'echo here $HCCN_CLUSTER_GUARD'\n",

@@ -187,8 +187,8 @@ def test_a_line_that_does_not_fit_is_not_left_torn(host: Host, monkeypatch: pyte
 
 @pytest.mark.parametrize(("more", "message"), [
     ({"run_id": "../x"}, "run_id '../x' is not a name"), ({"owner": "a b"}, "owner 'a b' is not a word"),
-    ({"public_key": "ssh-ed25519 AAAA\nssh-rsa BBBB"}, "public_key is no public key"), ({"seconds": 0}, "seconds is 0"),
-    ({"key_dir": "/a b"}, "key_dir '/a b' holds"),
+    ({"public_key": "ssh-ed25519 AAAA\nssh-rsa BBBB"}, "public_key is not a public key"), ({"seconds": 0}, "seconds is 0"),
+    ({"key_dir": "/a b"}, "key_dir is '/a b', it must not contain spaces"),
 ])
 def test_refused(host: Host, more: "dict[str, Any]", message: str) -> None:
     with pytest.raises(InputError) as caught:
