@@ -153,7 +153,7 @@ problems:
   type: list
   elements: dict
   sample:
-    - {rule: tool_missing, severity: error, message: iperf3 is not there, where: iperf3, hint: dnf install --assumeyes iperf3}
+    - {rule: tool_missing, severity: error, message: iperf3 is not installed, where: iperf3, hint: dnf install --assumeyes iperf3}
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -303,10 +303,10 @@ def test_plan_of_check_mode(fake: Fake) -> None:
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"timeout": 0}, "timeout is 0 seconds, it must be 1 or more"),
-    ({"hosts": ("n1", "n1")}, "hosts[1]: n1 stands at hosts[0] already"),
+    ({"hosts": ("n1", "n1")}, "hosts[1]: n1 is a duplicate of hosts[0]"),
     ({"identity": "id"}, "ssh_identity is 'id', it must be an absolute path without blanks"),
-    ({"hosts": ("fd00::1",)}, "hosts[0]: MPICH's host file takes no IPv6 address (fd00::1)"),
-    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not passed on"),
+    ({"hosts": ("fd00::1",)}, "hosts[0]: the host file of MPICH cannot contain an IPv6 address (fd00::1)"),
+    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not allowed"),
     ({"options": CollectiveOptions(root=2, ranks_per_host=2)}, "root is 2, but the ranks are 0 to 1"),
 ])
 def test_refused(fake: Fake, changes: "dict[str, object]", message: str) -> None:

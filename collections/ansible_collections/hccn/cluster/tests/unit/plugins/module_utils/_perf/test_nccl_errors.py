@@ -65,9 +65,9 @@ def test_idle_gpus(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("script", "code", "message"), [
-    ("echo '12, /usr/bin/python3, x'; echo '13, [N/A]'", "device_busy", "the GPUs are at work: pid 12 (/usr/bin/python3, x), pid 13 ([N/A])"),
-    ("echo 'NVIDIA-SMI has failed'; exit 9", "busy_unknown", "whether the GPUs are at work cannot be told: NVIDIA-SMI has failed"),
-    ("exit 9", "busy_unknown", "whether the GPUs are at work cannot be told: nvidia-smi does not answer"),
+    ("echo '12, /usr/bin/python3, x'; echo '13, [N/A]'", "device_busy", "the GPUs are busy: pid 12 (/usr/bin/python3, x), pid 13 ([N/A])"),
+    ("echo 'NVIDIA-SMI has failed'; exit 9", "busy_unknown", "nvidia-smi does not report whether the GPUs are busy: NVIDIA-SMI has failed"),
+    ("exit 9", "busy_unknown", "nvidia-smi does not report whether the GPUs are busy: it does not answer"),
 ])
 def test_gpus_at_work(tmp_path: Path, script: str, code: str, message: str) -> None:
     with pytest.raises(HccnError) as caught:

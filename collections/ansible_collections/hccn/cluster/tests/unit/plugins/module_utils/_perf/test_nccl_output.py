@@ -164,7 +164,7 @@ def test_other_values() -> None:
     report = nccl_output.parse_json(json.dumps(document(results=[result, {"size": 8, "type": "float", "in_place": {"time": None}}])))
     assert report.rows[0].out_of_place is None
     assert math.isnan(report.rows[0].in_place.time_us) and report.rows[0].in_place.wrong == 2.0
-    assert report.rows[1].ways == []
+    assert report.rows[1].measurements == []
 
 
 def test_bad_endings() -> None:

@@ -61,15 +61,15 @@ def test_a_wrong_result_names_the_host_only_where_there_is_no_other(request_here
     Path(request_here.folder, "output").write_text(WRONG)
     record = collective.run(dataclasses.replace(request_here, names=("n1",))).record
     assert (record["error"]["code"], record["error"]["message"], record["context"]) == (
-        "check_failed", "3 value(s) arrived wrong for 2097152 bytes, in place, on n1", {"suspects": ["n1"]})
-    assert "adds up the wrong values of all ranks and names none" in record["error"]["hint"]
+        "check_failed", "3 value(s) were wrong for 2097152 bytes, in place, on n1", {"suspects": ["n1"]})
+    assert "prints the sum of all ranks" in record["error"]["hint"]
     log = collective.judge_log(dataclasses.replace(request_here, hosts=("a", "b")), WRONG, sizes_given=True).record
     assert (log["error"]["code"], log.get("context")) == ("check_failed", None)
 
 
 def test_ranks_that_did_not_take_part(request_here: collective.Request) -> None:
     Path(request_here.folder, "output").write_text(OUTPUT.replace("#  Rank  1 Group  0 Pid   2 on a device  1 [0x10] G\n", ""))
-    assert collective.run(request_here).record["error"]["message"] == "1 ranks took part, 2 were asked for"
+    assert collective.run(request_here).record["error"]["message"] == "1 ranks took part, but 2 were requested"
 
 
 def test_program_in_the_path(request_here: collective.Request) -> None:
@@ -84,7 +84,7 @@ def test_program_that_is_nowhere() -> None:
 
 
 def test_variables_of_the_other_tool_are_refused() -> None:
-    with pytest.raises(InputError, match="HCCL_BUFFSIZE is not passed on"):
+    with pytest.raises(InputError, match="HCCL_BUFFSIZE is not allowed"):
         collective.validate(collective.Request(OPTIONS, environment={"HCCL_BUFFSIZE": "200"}, tool=NCCL_TESTS))
 
 
@@ -93,4 +93,4 @@ def test_a_log_warns_of_sizes_left_out(tmp_path: Path) -> None:
     path.write_text("#\n# Reducing maxBytes to 2097152 due to memory limitation\n" + OUTPUT)
     outcome = collective.judge_log_file(collective.Request(OPTIONS, tool=NCCL_TESTS), str(path), sizes_given=False)
     assert (outcome.failed, outcome.record["hosts"]) == (False, ["a"])
-    assert outcome.warnings == ("the GPU's memory allows 2097152 bytes at most, larger sizes were left out",)
+    assert outcome.warnings == ("the memory of the GPU allows at most 2097152 bytes, so larger sizes were not measured",)

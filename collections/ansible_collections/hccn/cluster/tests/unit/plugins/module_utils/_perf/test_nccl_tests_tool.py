@@ -39,7 +39,7 @@ def test_arguments(options: NcclOptions, line: str) -> None:
     (NcclOptions(gpus_per_process=0), "gpus_per_process is 0, it must divide ranks_per_host (8)"),
     (NcclOptions(factor=1), "sizes.factor is 1, it must be 2 or more"),
     (NcclOptions(root=6), "root is 6, but the ranks are 0 to 5"),
-    (NcclOptions("hypercube"), "hypercube is skipped over 6 ranks, it needs a power of 2"),
+    (NcclOptions("hypercube"), "hypercube needs a number of ranks that is a power of 2, not 6"),
     (NcclOptions(begin="2M", end="1M"), "sizes: end (1048576 bytes) is smaller than begin (2097152 bytes)"),
 ])
 def test_refused(options: NcclOptions, message: str) -> None:
@@ -104,14 +104,14 @@ def test_not_checked_on_purpose() -> None:
 def test_the_sentence_about_wrong_values() -> None:
     rows = (NcclRow(1048576, "float", WAY, replace(WAY, wrong=2.0)), NcclRow(2097152, "float", replace(WAY, wrong=48.0), WAY))
     assert judge(replace(GOOD, rows=rows, wrong=None), NcclOptions(), 8, SIZES).message == (
-        "50 value(s) arrived wrong for 1048576, 2097152 bytes, out of place and in place")
-    assert judge(replace(GOOD, wrong=4), NcclOptions(), 8, SIZES).message == "4 value(s) arrived wrong"
+        "50 value(s) were wrong for 1048576, 2097152 bytes, out of place and in place")
+    assert judge(replace(GOOD, wrong=4), NcclOptions(), 8, SIZES).message == "4 value(s) were wrong"
 
 
 def test_other_numbers_of_ranks() -> None:
     assert nccl_tests_tool.others(GOOD, 8) is None
     assert nccl_tests_tool.others(replace(GOOD, ranks=None), 8) is None
-    assert nccl_tests_tool.others(GOOD, 16).message == "8 ranks took part, 16 were asked for"
+    assert nccl_tests_tool.others(GOOD, 16).message == "8 ranks took part, but 16 were requested"
 
 
 @pytest.mark.parametrize(("operation", "ranks", "factor"), [

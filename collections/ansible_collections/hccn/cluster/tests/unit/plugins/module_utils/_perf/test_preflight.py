@@ -37,7 +37,7 @@ def host(tmp_path, monkeypatch):
 
 
 def found(root, tools, run=says, **options):
-    return preflight.found_here({"tools": tools, "packages": {}, "addresses": [], "root": str(root), "fail_on": "never", **options}, run)
+    return preflight.inspect({"tools": tools, "packages": {}, "addresses": [], "root": str(root), "fail_on": "never", **options}, run)
 
 
 def test_a_host_that_has_all(host):
@@ -71,10 +71,10 @@ def test_how_it_is_told(host):
     root = host("dnf", "ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat", "ib_send_bw")
     result = found(root, ["perftest", "iperf3"], fail_on="error")
     assert result["failed"] is True
-    assert result["msg"] == "ib_send_lat is not there (dnf install --assumeyes perftest); iperf3 is not there (dnf install --assumeyes iperf3)"
+    assert result["msg"] == "ib_send_lat is not installed (dnf install --assumeyes perftest); iperf3 is not installed (dnf install --assumeyes iperf3)"
     assert result["tools"][0]["version"] == "6.24"
     (root / "bin/dnf").unlink()
-    assert found(root, ["iperf3"])["problems"][0]["hint"] == "install iperf3: openEuler 24.03 (LTS) has no package manager that is known here"
+    assert found(root, ["iperf3"])["problems"][0]["hint"] == "install iperf3: openEuler 24.03 (LTS) has no supported package manager (apt-get, dnf or yum)"
 
 
 def test_the_names_of_the_site(host):
@@ -129,7 +129,7 @@ def test_a_port_that_is_down_and_a_tool_that_is_not_there(host):
     (device,) = found(root, ["perftest"], addresses=["10.0.0.11"])["devices"]
     assert [error["code"] for error in device["errors"]] == ["tool_missing", "port_down"]
     assert device["errors"][0]["message"] == (
-        "ib_write_bw, ib_write_lat, ib_read_bw, ib_read_lat, ib_send_bw, ib_send_lat are not there (dnf install --assumeyes perftest)")
+        "ib_write_bw, ib_write_lat, ib_read_bw, ib_read_lat, ib_send_bw, ib_send_lat are not installed (dnf install --assumeyes perftest)")
 
 
 def test_the_hint_of_a_run(host):

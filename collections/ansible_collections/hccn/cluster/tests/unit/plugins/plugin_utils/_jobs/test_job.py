@@ -48,7 +48,7 @@ def test_text_of_surveys() -> None:
     ({"operation": "sendrecv"}, "operation is sendrecv, which hccl_test does not know"),
     ({"data_type": "float"}, "data_type is float, which hccl_test does not know"),
     ({"root": 16}, "root is 16, but the ranks are 0 to 15"),
-    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not passed on"),
+    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not allowed"),
     ({"environment": {"HCCL_IF_IP": "10.0.0.1"}}, "environment: HCCL_IF_IP is the address of one host, and all ranks would get it"),
 ])
 def test_refused(changes: "dict[str, object]", message: str) -> None:
