@@ -36,7 +36,7 @@ def test_eight_hosts(hosts: Lab) -> None:
     record = result["measurements"][0]
     assert (record["status"], record.get("error"), record["hosts"], record["ranks"], len(record["samples"])) == ("ok", None, HOSTS, 16, 2)
     # A namespace begins with the kernel's own limits.
-    assert re.search(r"wants limits of 65535 for many ranks: node1, node2, node3, node4, node5 and 3 more has .*somaxconn \d+", str(result["warnings"]))
+    assert re.search(r"requires limits of 65535 for many ranks: node1, node2, node3, node4, node5 and 3 more has .*somaxconn \d+", str(result["warnings"]))
     assert "context" not in record
     assert left(hosts) == {}
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What the modules of all collectives share: their options, and what they do with one call: judge a log, plan in check mode, or run."""
+"""The options and the entry point of the modules for collectives: judge a log, plan in check mode, or run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .collective_study import Study, Wanted
 
 
 def argument_spec(operations: Sequence[str], data_types: Sequence[str], reductions: Sequence[str], defaults: Dict[str, Any], **own: Any) -> Dict[str, Any]:
-    """The options of a collective's module. ``defaults``: begin, end, warmup, data_type, which differ by tool; ``own``: options of one tool alone."""
+    """Return the argument spec of a module. ``defaults``: begin, end, warmup and data_type, which differ by tool; ``own``: options of this tool only."""
     spec: Dict[str, Any] = {
         "operation": {"type": "str", "default": "all_reduce", "choices": list(operations)},
         "hosts": {"type": "list", "elements": "str", "default": []},
@@ -53,16 +53,16 @@ def argument_spec(operations: Sequence[str], data_types: Sequence[str], reductio
 
 
 PLAIN = ("operation", "ranks_per_host", "iterations", "warmup", "data_type", "reduction", "root", "check")
-"""CollectiveOptions of a module that have the same name in the options of the tool."""
+"""Options of a module with the same name in CollectiveOptions."""
 
 
 def tool_options(params: Dict[str, Any], *own: str) -> Dict[str, Any]:
-    """What a tool's options are made of; ``own``: options of one tool alone."""
+    """Return the arguments of CollectiveOptions or its subclass; ``own``: options of this tool only."""
     return dict({name: params[name] for name in PLAIN + own}, **params["sizes"] or {})
 
 
 def request_fields(params: Dict[str, Any]) -> Dict[str, Any]:
-    """Fields of a request that every collective fills in the same way."""
+    """Return the fields of a request that do not depend on the tool."""
     return {
         "hosts": tuple(params["hosts"]), "names": tuple(params["host_names"]), "mpirun": params["mpirun"],
         "environment": {name: str(value) for name, value in params["environment"].items()}, "timeout": params["timeout"],
@@ -72,12 +72,12 @@ def request_fields(params: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def wanted_groups(params: Dict[str, Any]) -> Wanted:
-    """Which groups of the hosts are measured."""
-    return Wanted(tuple(params["groups"]), params["isolate"], params["floor_gbyte_s"], params["relative_floor"], params["isolate_budget"])
+    return Wanted(groups=tuple(params["groups"]), isolate=params["isolate"], floor_gbyte_s=params["floor_gbyte_s"],
+                  relative_floor=params["relative_floor"], budget=params["isolate_budget"])
 
 
 def call(module: Any, request: Request) -> None:
-    """Ends the module. ``module``: Ansible's, with ``log`` and ``sizes`` among its options."""
+    """Run the module and exit. ``module``: an AnsibleModule with the options of ``argument_spec``."""
     try:
         wanted = wanted_groups(module.params)
         if module.params["log"]:
@@ -98,7 +98,7 @@ def call(module: Any, request: Request) -> None:
 
 
 def _of_study(study: Study, run_id: str) -> Dict[str, Any]:
-    """What a study returns beside one run's result, and in its place: all records."""
+    """Return the values that a study adds to the result of a run. ``measurements`` replaces that of the run and contains all records."""
     records = [outcome.record for outcome in study.outcomes]
     found: Dict[str, Any] = {"measurements": records + collective_study.finding_records(study, run_id), "findings": study.findings, "slow": study.slow}
     if study.limit_gbyte_s is not None:

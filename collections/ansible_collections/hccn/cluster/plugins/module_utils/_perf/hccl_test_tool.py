@@ -26,7 +26,7 @@ from .._core.numbers import parse_size
 from .tool_output import incomplete, rounded
 from .._device import busy
 from .._device.npu_smi import NpuSmi
-from .collective_tool import Ending, Judged, Tool
+from .collective_tool import FinishedRun, Judged, Tool
 
 
 REDUCING = ("all_reduce", "reduce_scatter", "reduce_scatterv", "reduce")
@@ -287,7 +287,7 @@ class HcclTest(Tool):
     variables = ("HCCL_", "ASCEND_")
     recorded = "HCCL_"
     device_variable = "HCCL_TEST_USE_DEVS"
-    wants_limits = True
+    requires_limits = True
 
     def program(self, operation: str) -> str:
         return program(operation)
@@ -325,32 +325,33 @@ class HcclTest(Tool):
     def reducing(self, operation: str) -> bool:
         return operation in REDUCING
 
-    def judge_run(self, ending: Ending, options: CollectiveOptions, ranks: int) -> Judged:
-        report = parse(ending.stdout, ending.stderr)
-        return _judged(report, ending, options, ranks, _expected(options, ranks), options.iterations)
+    def judge_run(self, finished: FinishedRun, options: CollectiveOptions, ranks: int) -> Judged:
+        report = parse(finished.stdout, finished.stderr)
+        return _judged(report, finished, options, ranks, _expected(options, ranks), options.iterations)
 
-    def judge_log(self, ending: Ending, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
-        report = parse(ending.stdout)
+    def judge_log(self, finished: FinishedRun, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
+        report = parse(finished.stdout)
         whole = ranks or options.ranks_per_host
         expected = _expected(options, whole) if sizes_given else sizes_of_log(report)
-        return _judged(report, ending, options, whole, expected, None)
+        return _judged(report, finished, options, whole, expected, None)
 
 
 def _expected(options: CollectiveOptions, ranks: int) -> List[int]:
     return expected_sizes(options.operation, ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
 
 
-def _judged(report: HcclReport, ending: Ending, options: CollectiveOptions, ranks: int, expected: Sequence[int], asked: Optional[int]) -> Judged:
+def _judged(report: HcclReport, finished: FinishedRun, options: CollectiveOptions, ranks: int, expected: Sequence[int], asked: Optional[int]) -> Judged:
     """Return the judgement of a report. ``asked``: the requested iterations; those of the banner take precedence."""
-    told: Dict[str, Any] = {}
+    options_in_banner: Dict[str, Any] = {}
     iterations = asked
     if report.banner:
         names: Tuple[str, ...] = ("begin_bytes", "end_bytes", "iterations", "warmup")
-        told = dict(zip(names, report.banner))
+        options_in_banner = dict(zip(names, report.banner))
         iterations = report.banner[2]
-    error = judge(report, expected, options.check, ending.rc, ending.timed_out)
+    error = judge(report, expected, options.check, finished.rc, finished.timed_out)
     wrong = wrong_ranks(report, options.root) if error and error.code == "check_failed" else ()
-    return Judged(error, samples(report, options.operation, ranks, iterations), ranks, report.warnings, told, wrong_ranks=wrong)
+    return Judged(error=error, samples=samples(report, options.operation, ranks, iterations), ranks=ranks, warnings=report.warnings,
+                  reported_options=options_in_banner, wrong_ranks=wrong)
 
 
 HCCL_TEST = HcclTest()

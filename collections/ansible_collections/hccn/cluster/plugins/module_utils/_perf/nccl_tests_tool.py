@@ -24,7 +24,7 @@ from .collective_tool import CollectiveOptions, check_numbers
 from .._core.numbers import parse_size
 from .tool_output import incomplete, rounded
 from . import nccl_output, nvidia_smi
-from .collective_tool import Ending, Judged, Tool
+from .collective_tool import FinishedRun, Judged, Tool
 
 
 OPERATIONS = ("all_reduce", "all_gather", "broadcast", "reduce", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter", "sendrecv", "hypercube")
@@ -282,13 +282,13 @@ class NcclTests(Tool):
     def reducing(self, operation: str) -> bool:
         return operation in REDUCING
 
-    def judge_run(self, ending: Ending, options: CollectiveOptions, ranks: int) -> Judged:
-        report = nccl_output.parse_text(ending.stdout, ending.stderr)
-        error = judge(report, options, ranks, _expected(options), ending.rc, ending.timed_out) or others(report, ranks)
+    def judge_run(self, finished: FinishedRun, options: CollectiveOptions, ranks: int) -> Judged:
+        report = nccl_output.parse_text(finished.stdout, finished.stderr)
+        error = judge(report, options, ranks, _expected(options), finished.rc, finished.timed_out) or others(report, ranks)
         return _judged(report, error, options, ranks, options.iterations)
 
-    def judge_log(self, ending: Ending, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
-        report = nccl_output.parse_json(ending.stdout) if nccl_output.is_json(ending.stdout) else nccl_output.parse_text(ending.stdout)
+    def judge_log(self, finished: FinishedRun, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:
+        report = nccl_output.parse_json(finished.stdout) if nccl_output.is_json(finished.stdout) else nccl_output.parse_text(finished.stdout)
         whole = ranks or report.ranks or options.ranks_per_host
         error = judge(report, options, whole, _expected(options) if sizes_given else None)
         return _judged(report, error, options, whole, None)
@@ -305,7 +305,8 @@ def _judged(report: NcclReport, error: Optional[HccnError], options: CollectiveO
     found = samples(report, options.operation, ranks, report.asked.get("iterations", asked))
     # The output does not name the rank with the wrong result. If there is only one host, it is a rank of that host.
     wrong = (0,) if error is not None and error.code == "check_failed" and ranks <= options.ranks_per_host else ()
-    return Judged(error, found, ranks, tuple(warnings), report.asked, report.hosts, report.version, wrong)
+    return Judged(error=error, samples=found, ranks=ranks, warnings=tuple(warnings), reported_options=report.asked, hosts=report.hosts,
+                  version=report.version, wrong_ranks=wrong)
 
 
 NCCL_TESTS = NcclTests()

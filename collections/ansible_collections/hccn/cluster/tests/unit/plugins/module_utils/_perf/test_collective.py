@@ -223,14 +223,14 @@ def test_hosts_that_only_do_not_start(fake: Fake) -> None:
     fake.write(placement="n1\nn1\n", trouble="[mpiexec@n1] APPLICATION TIMED OUT, TIMEOUT = 60s\n")
     error = collective.run(fake.request(hosts=("n1", "n2"))).record["error"]
     assert error["code"] == "hosts_not_started"
-    assert error["message"] == "the ranks did not start on all hosts within the time: of 2 ranks each, n2 has 0"
+    assert error["message"] == "not all ranks started in time: every host should have 2, but n2 has 0"
 
 
 def test_ranks_on_other_hosts(fake: Fake) -> None:
     fake.write(placement="n1\n" * 4)
     error = collective.run(fake.request(hosts=("n1", "n2"))).record["error"]
     assert error["code"] == "placement_mismatch"
-    assert error["message"] == "the ranks were not placed as asked: of 2 ranks each, n1 has 4, n2 has 0"
+    assert error["message"] == "the ranks were not placed as requested: every host should have 2, but n1 has 4, n2 has 0"
 
 
 def test_many_hosts_without_ranks(fake: Fake) -> None:
@@ -304,7 +304,7 @@ def test_plan_of_check_mode(fake: Fake) -> None:
 @pytest.mark.parametrize(("changes", "message"), [
     ({"timeout": 0}, "timeout is 0 seconds, it must be 1 or more"),
     ({"hosts": ("n1", "n1")}, "hosts[1]: n1 is a duplicate of hosts[0]"),
-    ({"identity": "id"}, "ssh_identity is 'id', it must be an absolute path without blanks"),
+    ({"identity": "id"}, "ssh_identity is 'id', it must be an absolute path without spaces"),
     ({"hosts": ("fd00::1",)}, "hosts[0]: the host file of MPICH cannot contain an IPv6 address (fd00::1)"),
     ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not allowed"),
     ({"options": CollectiveOptions(root=2, ranks_per_host=2)}, "root is 2, but the ranks are 0 to 1"),

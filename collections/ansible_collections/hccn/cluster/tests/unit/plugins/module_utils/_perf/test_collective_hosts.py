@@ -17,7 +17,7 @@ def test_hosts_with_low_limits_are_named_once_for_each_kind():
     answers = {"10.0.0.%d" % number: "1024\n65535\n128\n" for number in range(1, 8)}
     answers.update({"10.0.1.1": "65535\n4096\n65535\n", "10.0.1.2": "unlimited\n65535\n65535\n", "10.0.1.3": ""})
     assert collective_hosts.limits_warning(answers, {"10.0.0.1": "n1"}) == (
-        "the manual of hccl_test wants limits of 65535 for many ranks: 10.0.1.1 has net.core.somaxconn 4096; "
+        "the manual of hccl_test requires limits of 65535 for many ranks: 10.0.1.1 has net.core.somaxconn 4096; "
         "n1, 10.0.0.2, 10.0.0.3, 10.0.0.4, 10.0.0.5 and 2 more has ulimit -n 1024, net.ipv4.tcp_max_syn_backlog 128")
     assert collective_hosts.limits_warning({"a": "65535\n65535\n65535\n"}, {}) is None
 

@@ -66,7 +66,7 @@ def test_rails(request_: Request, variable: str) -> None:
     assert [(request.options.ranks_per_host, dict(request.environment), len(request.hosts)) for request in hall.asked] == [
         (2, {}, 8), (1, {variable: "0"}, 8), (1, {variable: "1"}, 8)]
     assert [getattr(request.options, "gpus_per_process", 1) for request in hall.asked[1:]] == [1, 1]
-    assert [found["message"] for found in study.findings] == ["device 1 of all hosts: 30 GB/s, the others 100 GB/s"]
+    assert [found["message"] for found in study.findings] == ["device 1 of all hosts: 30 GB/s, the other devices: 100 GB/s"]
     assert [(kept["samples"][0]["component"], "evidence" in kept["samples"][0]) for kept in collective_study.finding_records(study, "r")] == [
         ({"kind": "rail", "name": "rail 1"}, False)]
 
@@ -78,7 +78,7 @@ def test_a_slow_rail_and_the_host_that_makes_it_so() -> None:
     request = replace(REQUEST, options=replace(REQUEST.options, ranks_per_host=4, root=0))
     told = Hall(speed).study(request, groups=("rails",))
     assert [(found["kind"], found["device"], found["message"]) for found in told.findings] == [
-        ("rail", 3, "device 3 of all hosts: 30 GB/s, the others 100 GB/s")]
+        ("rail", 3, "device 3 of all hosts: 30 GB/s, the other devices: 100 GB/s")]
     hall = Hall(speed)
     found = hall.study(request, groups=("rails",), isolate=True).findings
     assert [(one["kind"], one["device"], one["hosts"]) for one in found] == [("group", 3, ["n6"])]
@@ -147,11 +147,11 @@ def test_a_group_that_fails_in_the_search_is_told() -> None:
 
 
 @pytest.mark.parametrize(("hosts", "wanted", "message"), [
-    (EIGHT, {"relative_floor": 1.0}, "relative_floor is 1, it must lie between 0 and 1"),
+    (EIGHT, {"relative_floor": 1.0}, "relative_floor is 1, it must be between 0 and 1"),
     (EIGHT, {"floor_gbyte_s": 0.0}, "floor_gbyte_s is 0, it must be above 0"),
     (EIGHT, {"budget": 0}, "isolate_budget is 0, it must be 1 or more"),
-    ((), {"groups": ("scaling",)}, "groups and isolate need 2 hosts or more, hosts names 0"),
-    (EIGHT[:1], {"isolate": True}, "groups and isolate need 2 hosts or more, hosts names 1"),
+    ((), {"groups": ("scaling",)}, "groups and isolate need 2 or more hosts, but hosts has 0"),
+    (EIGHT[:1], {"isolate": True}, "groups and isolate need 2 or more hosts, but hosts has 1"),
 ])
 def test_refused(hosts: "tuple[str, ...]", wanted: "dict[str, Any]", message: str) -> None:
     with pytest.raises(InputError) as caught:
