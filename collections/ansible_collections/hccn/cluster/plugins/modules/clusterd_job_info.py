@@ -121,7 +121,7 @@ error:
   description: What failed, with C(code), C(message) and C(hint).
   returned: on failure
   type: dict
-  sample: {code: no_kubernetes, message: "no kubeconfig", hint: give kubeconfig}
+  sample: {code: no_kubernetes, message: "no kubeconfig", hint: set kubeconfig}
 """
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib

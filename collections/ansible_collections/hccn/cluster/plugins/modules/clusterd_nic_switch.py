@@ -166,7 +166,7 @@ code_explained:
   description: The code in words, with C(name), C(meaning), C(retryable) and C(hint).
   returned: when ClusterD answered
   type: dict
-  sample: {name: OK, meaning: taken, retryable: false}
+  sample: {name: OK, meaning: accepted, retryable: false}
 info:
   description: What ClusterD said with the code.
   returned: when ClusterD answered
@@ -196,7 +196,7 @@ problems:
   elements: dict
   sample:
     - {rule: link, severity: error, host: node-1, device: 8, message: "the link of NPU 8 on node node-1 is DOWN: the switch would fail",
-       hint: "mend the link, or leave this NPU out"}
+       hint: "repair the link, or exclude this NPU"}
 error:
   description: What failed, with C(code), C(message) and C(hint).
   returned: when options are wrong or ClusterD could not be reached

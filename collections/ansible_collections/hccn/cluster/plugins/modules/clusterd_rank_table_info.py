@@ -148,7 +148,7 @@ unchecked:
   returned: in check mode with O(source=grpc)
   type: list
   elements: str
-  sample: ["the rank table itself: ClusterD is not asked in check mode, since that ends the stream of the job's subscriber; source configmap foresees it"]
+  sample: ["the rank table: ClusterD is not queried in check mode, since that ends the stream of the job's subscriber; use source configmap instead"]
 problems:
   description: What is wrong with the table or was left out of it, with C(rule), C(severity), C(where), C(message), C(hint) and C(reader).
   returned: always
@@ -158,8 +158,8 @@ problems:
     - rule: instance_incomplete
       severity: warning
       where: mindie/rings-config-decode-1
-      message: "the instance is initializing, so it is not in the table; ClusterD leaves it out without a word"
-      hint: wait until its pods are placed
+      message: "the instance is initializing, so it is not in the table; ClusterD omits it without an error"
+      hint: wait until its pods are scheduled
       reader: clusterd
 error:
   description: What failed, with C(code), C(message) and C(hint). Codes are such as C(silent), C(preempted), C(no_rank_table), C(server_unreachable).

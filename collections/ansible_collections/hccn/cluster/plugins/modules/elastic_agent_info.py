@@ -73,7 +73,7 @@ problems:
       severity: error
       where: /usr/lib/python3/site-packages/torch/distributed/run.py line 385
       message: "torch imports Elastic-Agent: import mindx_elastic.api, which is not installed, so torchrun fails"
-      hint: remove this line, or install torch anew
+      hint: remove this line, or reinstall torch
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -75,12 +75,12 @@ def test_newer_tables_have_the_address_beside_the_id():
     assert read(Api(configmaps=maps, pods=PODS))[0]["server_group_list"][2]["server_list"][0]["server_id"] == "192.0.2.9"
 
 
-NO_SERVERS = "the rank table is completed, and its server_list is no list of servers"
+NO_SERVERS = "the rank table is completed, but its server_list is not a list of servers"
 
 
 @pytest.mark.parametrize("servers, message", [
     ([None], NO_SERVERS), (None, NO_SERVERS), ("n1", NO_SERVERS),
-    ([{"server_id": "192.0.2.1", "device": [None]}], "the device of a server in the rank table is no list of devices"),
+    ([{"server_id": "192.0.2.1", "device": [None]}], "the key device of a server in the rank table is not a list of devices"),
 ])
 def test_a_table_that_is_none_hides_no_other(servers, message):
     table, problems = read(Api(configmaps=[rings_of("a", 1), rings_of("b", 2, server_list=servers)], pods=PODS))
@@ -114,7 +114,7 @@ def test_a_training_job_has_one():
     api = Api(configmaps=[config_map("rings-config-llama", {"hccl.json": json.dumps(table)}), config_map("rings-config-llama2", {"hccl.json": "{}"})])
     found, problems = rank_table_config_maps.single_of(rank_table_config_maps.instances(api, "mindie", "", "llama"))
     assert (found, problems) == (table, [])
-    with pytest.raises(HccnError, match="the ConfigMap mindie/rings-config-llama2 holds no complete table: it is without a status"):
+    with pytest.raises(HccnError, match="the ConfigMap mindie/rings-config-llama2 contains no complete table: it is without a status"):
         rank_table_config_maps.single_of(rank_table_config_maps.instances(api, "mindie", "", "llama2"))
 
 

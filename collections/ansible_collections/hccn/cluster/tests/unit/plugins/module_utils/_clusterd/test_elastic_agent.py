@@ -45,7 +45,7 @@ def test_a_line_that_was_left_behind(tmp_path):
     where = str(tmp_path / "torch/distributed/run.py")
     assert found["imports"] == [{"path": where, "line": 3, "text": "import mindx_elastic.api"}]
     assert (found["failed"], found["msg"]) == (True, "torch imports Elastic-Agent: import mindx_elastic.api, which is not installed, so torchrun fails "
-                                               "(remove this line, or install torch anew)")
+                                               "(remove this line, or reinstall torch)")
     put(tmp_path, "mindx_elastic-7.1.dist-info/METADATA", "Version: 7.1\n")
     found = look(tmp_path, tmp_path, fail_on="error")
     assert "failed" not in found
@@ -54,6 +54,6 @@ def test_a_line_that_was_left_behind(tmp_path):
 
 
 def test_folders(tmp_path):
-    with pytest.raises(InputError, match="absent is no folder"):
+    with pytest.raises(InputError, match="absent is not a folder"):
         look(tmp_path / "absent")
     assert elastic_agent.inspect({"paths": None, "fail_on": "never"})["problems"] == []

@@ -50,11 +50,11 @@ def test_the_documented_codes_and_those_of_the_source():
 
 
 @pytest.mark.parametrize("code, told", [
-    (0, {"name": "OK", "meaning": "taken", "retryable": False}),
+    (0, {"name": "OK", "meaning": "accepted", "retryable": False}),
     (403, {"name": "ProcessRecoverEnableOff", "meaning": "process-level recovery is off (the document calls it ProcessRescheduleOff)", "retryable": False,
-           "hint": "switch process-level recovery on for the job (label process-recover-enable of its PodGroup) and start it anew"}),
-    (500, {"name": "OutOfMaxServeJobs", "meaning": "ClusterD serves 10000 jobs already", "retryable": True, "hint": "try again later"}),
-    (412, {"name": "unknown", "meaning": "a code that neither the document nor the server's source has", "retryable": False}),
+           "hint": "enable process-level recovery for the job (label process-recover-enable of its PodGroup) and restart it"}),
+    (500, {"name": "OutOfMaxServeJobs", "meaning": "ClusterD already serves 10000 jobs", "retryable": True, "hint": "try again later"}),
+    (412, {"name": "unknown", "meaning": "a code that is neither in the documentation nor in the source of ClusterD", "retryable": False}),
 ])
 def test_a_code_in_words(code, told):
     assert server_codes.explain(code) == told
@@ -64,6 +64,6 @@ def test_results():
     assert server_codes.explain_switch_failure("switch nic finish") is None
     assert len(server_codes.SWITCH_FAILURES) == 12
     assert server_codes.explain_switch_failure("pause train timeout") == (
-        "training was not paused, so no NPU was switched within the time that ClusterD waits; look at the job before anything else: a failed switch can end "
-        "it, and each saves a checkpoint")
+        "training was not paused, so no NPU was switched within the time that ClusterD waits; check the job first: a failed switch can end "
+        "it, and every switch saves a checkpoint")
     assert server_codes.describe(413, "") == "413 OMParamInvalid: the request does not fit the job"
