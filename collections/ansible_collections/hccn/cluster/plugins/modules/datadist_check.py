@@ -208,7 +208,7 @@ problems:
     hint:
       description: What to do.
       type: str
-      sample: mend the link, or take the NPU out of the plan
+      sample: repair the link, or remove the NPU from the plan
     reader:
       description: Always V(llm_datadist).
       type: str

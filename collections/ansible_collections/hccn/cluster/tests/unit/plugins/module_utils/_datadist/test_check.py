@@ -75,7 +75,7 @@ def test_link_and_address():
     assert "tls_state enabled" in found["hint"] and "your choice" in found["hint"]
     params = plan()
     params["nodes"]["d2"]["devices"][0]["address"] = "192.168.1.0"
-    assert messages(params) == ["NPU 0 of d2 has the address 192.168.1.0 of NPU 0 of p1"]
+    assert messages(params) == ["NPU 0 of d2 has the same address 192.168.1.0 as NPU 0 of p1"]
 
 
 def test_nothing_known_of_an_npu():
@@ -138,7 +138,7 @@ def test_links_of_a_device():
     params = plan(clusters=many(513))
     assert told(params) == [("links_a_device", "error", "d2", 0)]
     assert check.check(params)["planned"] == {"clusters": 514, "devices": 5, "calls": 33, "links": 513}
-    assert messages(params) == ["513 links are planned on NPU 0 of d2: 512 is the most (LLM_PARAM_INVALID, Link num is over limit)"]
+    assert messages(params) == ["513 links are planned on NPU 0 of d2: the limit is 512 (LLM_PARAM_INVALID, Link num is over limit)"]
     params["clusters"][-1]["local_comm_res"] = '{"version": "1.3"}'
     assert told(params) == []
     params["clusters"][-1]["local_comm_res"] = '{"version": "1.0", "status": "completed", "server_list": []}'
@@ -158,9 +158,9 @@ def test_clusters_of_a_call(count, rules):
 def test_one_ip_info_each():
     two = [{"ip": "192.0.2.1", "port": 1}, {"ip": "192.0.2.1", "port": 2}]
     params = plan(clusters=[cluster(1, "prefill", "p1", 0, ip_infos=two), cluster(2, "decode", "d2", 0, ip_infos=[])])
-    assert messages(params) == ["cluster 1 has 2 ip_infos: it is to be one", "cluster 2 has 0 ip_infos: it is to be one"]
+    assert messages(params) == ["cluster 1 has 2 ip_infos, but needs exactly one", "cluster 2 has 0 ip_infos, but needs exactly one"]
     params["clusters"][1]["local_comm_res"] = '{"version": "1.3"}'
-    assert messages(params) == ["cluster 1 has 2 ip_infos: it is to be one"]
+    assert messages(params) == ["cluster 1 has 2 ip_infos, but needs exactly one"]
 
 
 def test_dies_of_one_npu():
@@ -188,13 +188,13 @@ def test_a_local_comm_res_that_hixl_refuses():
 
 @pytest.mark.parametrize("change, message", [
     ({"clusters": []}, "clusters is empty"),
-    ({"nodes": None}, "clusters wants nodes, too"),
-    ({"clusters": [cluster(1, "prefill", "p1", 0)] * 2}, "the cluster 1 stands there twice"),
-    ({"clusters": [cluster(-1, "prefill", "p1", 0)]}, "ids are 0 or more"),
-    ({"clusters": [cluster(1, "prefill", "p1", 0, 70000)]}, "is no ip with a port from 1 to 65535"),
+    ({"nodes": None}, "clusters requires nodes, the results"),
+    ({"clusters": [cluster(1, "prefill", "p1", 0)] * 2}, "the cluster 1 is listed twice"),
+    ({"clusters": [cluster(-1, "prefill", "p1", 0)]}, "ids must be 0 or more"),
+    ({"clusters": [cluster(1, "prefill", "p1", 0, 70000)]}, "is not an ip with a port from 1 to 65535"),
     ({"calls": [{"cluster": 2, "remotes": [9], "timeout_ms": 1}]}, "there is no cluster 9"),
-    ({"calls": [{"cluster": 2, "remotes": [2], "timeout_ms": 1}]}, "is to name other clusters, each once"),
-    ({"calls": [{"cluster": 2, "remotes": [], "timeout_ms": 1}]}, "is to name other clusters, each once"),
+    ({"calls": [{"cluster": 2, "remotes": [2], "timeout_ms": 1}]}, "must not be empty or contain the calling cluster or duplicates"),
+    ({"calls": [{"cluster": 2, "remotes": [], "timeout_ms": 1}]}, "must not be empty or contain the calling cluster or duplicates"),
 ])
 def test_a_plan_that_cannot_be(change, message):
     with pytest.raises(InputError, match=message):
@@ -205,12 +205,12 @@ def test_how_it_fails():
     params = plan(fail_on="error", timeout_ms=100)
     assert "failed" not in check.check(params)
     assert check.check(dict(params, fail_on="warning"))["msg"] == (
-        "1 problem, the first: the timeout of cluster 2 is 100 ms: 200 ms or more are advised (raise timeout_ms)")
+        "1 problem, the first: the timeout of cluster 2 is 100 ms: 200 ms or more are recommended (raise timeout_ms)")
     params["nodes"]["p1"]["devices"][0]["link"] = "down"
-    assert check.check(params)["msg"].startswith("2 problems, the first: the link of NPU 0 of p1 is down (mend the link")
+    assert check.check(params)["msg"].startswith("2 problems, the first: the link of NPU 0 of p1 is down (repair the link")
 
 
 def test_codes():
-    assert link_codes.explain("LLM_ALREADY_LINK") == {"code": 0x5010B008, "name": "LLM_ALREADY_LINK", "meaning": "linked already"}
+    assert link_codes.explain("LLM_ALREADY_LINK") == {"code": 0x5010B008, "name": "LLM_ALREADY_LINK", "meaning": "already linked"}
     assert link_codes.explain("LLM_NEW") == {"name": "LLM_NEW", "meaning": "see LLMStatusCode in the manual of LLM-DataDist"}
     assert host_rules.SUPPORTED == ("A3", "800I A2", "A200I A2 Box")
