@@ -133,7 +133,7 @@ def tls(plan: LinkPlan, facts: Facts) -> Iterator[Problem]:
     for host, devices in _by_host([npu for npu, state in states.items() if state is None]).items():
         yield _of(
             (host, devices[0]), "tls_unknown", "the TLS setting of NPU %s of %s could not be read, so it may differ" % (", ".join(map(str, devices)), host),
-                  "see tls.reason in the result of hccn.cluster.device_info")
+            "see tls.reason in the result of hccn.cluster.device_info")
 
 
 def _container(host: str, wanted: Sequence[int], entry: Mapping[str, Any]) -> Iterator[Problem]:
