@@ -131,8 +131,8 @@ options:
     type: path
   environment:
     description:
-      - Environment variables for C(mpirun) and the ranks. Allowed are names that begin with C(NCCL_), C(CUDA_), C(UCX_), C(FI_), C(HYDRA_), C(MPICH_), C(MPIR_),
-        C(OMPI_), C(PMIX_) or C(PRTE_), and C(PATH) and C(LD_LIBRARY_PATH).
+      - Environment variables for C(mpirun) and the ranks. Allowed are names that begin with C(NCCL_), C(CUDA_), C(UCX_), C(FI_), C(HYDRA_), C(MPICH_),
+        C(MPIR_), C(OMPI_), C(PMIX_) or C(PRTE_), and C(PATH) and C(LD_LIBRARY_PATH).
       - The record only contains variables that begin with C(NCCL_).
       - A cluster with RoCE usually needs C(NCCL_SOCKET_IFNAME), the interface by which the ranks find each other, C(NCCL_IB_HCA), the
         RDMA devices to use (C(^mlx5_8) selects all others), C(NCCL_IB_GID_INDEX), the index of the RoCE v2 address, C(NCCL_IB_TC), the
