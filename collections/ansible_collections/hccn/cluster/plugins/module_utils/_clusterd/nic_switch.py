@@ -98,16 +98,16 @@ def switch(channel: Channel, message: Mapping[str, Any], seconds: float) -> Outc
     except HccnError as error:
         if not _may_have_been_received(error):
             raise
-        return Outcome(UNKNOWN, None, "", "", error.message)
+        return Outcome(UNKNOWN, code=None, info="", result="", why=error.message)
     code, info = answer["code"], answer["info"]
     if code != server_codes.OK:
-        return Outcome(REFUSED, code, info, "")
+        return Outcome(REFUSED, code=code, info=info, result="")
     try:
         text = _result(channel, message["jobID"], seconds)
     except HccnError as error:
         why = "no result within %g s" % seconds if error.code == "deadline" else error.message
-        return Outcome(UNKNOWN, code, info, "", why)
-    return Outcome(FINISHED if text == server_codes.SWITCH_FINISHED else FAILED, code, info, text)
+        return Outcome(UNKNOWN, code=code, info=info, result="", why=why)
+    return Outcome(FINISHED if text == server_codes.SWITCH_FINISHED else FAILED, code=code, info=info, result=text)
 
 
 def _api(params: Mapping[str, Any]) -> kube.Api:

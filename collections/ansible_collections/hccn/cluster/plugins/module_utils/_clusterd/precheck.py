@@ -55,7 +55,7 @@ def _first_line(message: Any) -> str:
 
 def links(nics: Nics, nodes: Mapping[str, Any]) -> Prechecks:
     """Check the links. ``nodes`` are results of device_info by node. A failed result or a lost host forbids the switch; no result leaves it unchecked."""
-    prechecks = Prechecks([], [], [])
+    prechecks = Prechecks(problems=[], checked=[], unchecked=[])
     for node, devices in nics.items():
         names = "the links of NPU %s on node %s" % (", ".join(map(str, devices)), node)
         if not nodes.get(node):
@@ -81,11 +81,11 @@ def _of_job(item: Dict[str, Any], job_id: str) -> bool:
 
 def job(api: kube.Api, namespace: str, job_id: str) -> Prechecks:
     """Check process-level recovery and the phase of the PodGroup of the job. Raises HccnError."""
-    prechecks = Prechecks([], [], [])
+    prechecks = Prechecks(problems=[], checked=[], unchecked=[])
     groups = [item for item in api.items(POD_GROUPS, "podgroups", namespace) if _of_job(item, job_id)]
     if not groups:
-        return Prechecks([], [], ["process-level recovery of the job: no PodGroup belongs to %s" % job_id,
-                                  "the job is running: no PodGroup belongs to %s" % job_id])
+        return Prechecks(problems=[], checked=[], unchecked=["process-level recovery of the job: no PodGroup belongs to %s" % job_id,
+                                                             "the job is running: no PodGroup belongs to %s" % job_id])
     name, value = kube.name_of(groups[0]), kube.labels_of(groups[0]).get(RECOVERY_LABEL)
     if value == RECOVERY_ON:
         prechecks.checked.append("process-level recovery is on (PodGroup %s)" % name)
@@ -103,12 +103,13 @@ def job(api: kube.Api, namespace: str, job_id: str) -> Prechecks:
     return prechecks
 
 
-def run(nics: Nics, nodes: Mapping[str, Any], reach: Any, namespace: str, job_id: str) -> Prechecks:
-    """Run all checks. ``reach`` returns the Kubernetes API; if it raises HccnError, the checks of the job are unchecked."""
+def run(nics: Nics, nodes: Mapping[str, Any], make_api: Any, namespace: str, job_id: str) -> Prechecks:
+    """Run all checks. ``make_api`` returns the Kubernetes API; if it raises HccnError, the checks of the job are unchecked."""
     found = links(nics, nodes)
     try:
-        of_job = job(reach(), namespace, job_id)
+        of_job = job(make_api(), namespace, job_id)
     except HccnError as error:
-        why = error.message
-        of_job = Prechecks([], [], ["process-level recovery of the job: " + why, "the job is running: " + why])
-    return Prechecks(found.problems + of_job.problems, found.checked + of_job.checked, found.unchecked + of_job.unchecked + list(ALWAYS_UNCHECKED))
+        reason = error.message
+        of_job = Prechecks(problems=[], checked=[], unchecked=["process-level recovery of the job: " + reason, "the job is running: " + reason])
+    return Prechecks(problems=found.problems + of_job.problems, checked=found.checked + of_job.checked,
+                     unchecked=found.unchecked + of_job.unchecked + list(ALWAYS_UNCHECKED))

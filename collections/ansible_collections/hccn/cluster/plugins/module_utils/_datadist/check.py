@@ -63,7 +63,7 @@ def check(params: Mapping[str, Any]) -> Dict[str, Any]:
         raise InputError("clusters requires nodes, the results of device_info by host")
     host_rules.check_products(params["products"])
     plan = parse(params["clusters"], params["calls"], params["timeout_ms"])
-    facts = host_rules.Facts(params["nodes"], params["mounts"], params["ports"], params["products"])
+    facts = host_rules.Facts(nodes=params["nodes"], mounts=params["mounts"], ports=params["ports"], products=params["products"])
     hosts = list(dict.fromkeys(cluster.host for cluster in plan.clusters))
     product_of = {host: facts.product(host) for host in hosts}
     tls = {npu: facts.tls(npu) for npu in plan.npus}

@@ -56,7 +56,7 @@ def _result(links: List[Dict[str, Any]], changed: bool, **more: Any) -> Dict[str
 def _present(params: Mapping[str, Any], path: str, check_mode: bool) -> Dict[str, Any]:
     noted = _holder(path)
     if noted is not None:
-        if noted["asked"] != worker.asked(params):
+        if noted["asked"] != worker.request_options(params):
             raise HccnError("held_otherwise", "process %d holds other links of cluster %d" % (noted["pid"], params["cluster"]),
                             "end it first with state: absent")
         if all(link["status"] != "failed" for link in noted["links"]):

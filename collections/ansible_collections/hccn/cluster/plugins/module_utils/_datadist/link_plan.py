@@ -91,8 +91,8 @@ def _clusters(entries: Sequence[Mapping[str, Any]]) -> Dict[int, Cluster]:
             raise InputError("%s: the cluster %d is listed twice; ids must be unique among all clusters that link" % (where, entry["cluster"]))
         if entry["cluster"] < 0 or entry["device"] < 0:
             raise InputError("%s: ids must be 0 or more" % where)
-        found[entry["cluster"]] = Cluster(entry["cluster"], entry["role"], entry["host"], entry["device"], _ip_infos(entry, where),
-                                          entry.get("local_comm_res") or "")
+        found[entry["cluster"]] = Cluster(id=entry["cluster"], role=entry["role"], host=entry["host"], device=entry["device"],
+                                          ip_infos=_ip_infos(entry, where), local_comm_res=entry.get("local_comm_res") or "")
     if not found:
         raise InputError("clusters is empty: list the clusters to link")
     return found

@@ -25,25 +25,27 @@ def _problem(rule: str, cluster: Cluster, message: str, hint: str, severity: str
     return Problem(rule, severity, message, host=cluster.host, device=cluster.device, where=where, hint=hint, reader="llm_datadist")
 
 
-def clusters_a_call(plan: LinkPlan) -> Iterator[Problem]:
+def clusters_per_call(plan: LinkPlan) -> Iterator[Problem]:
     for place, call in enumerate(plan.calls):
         if len(call.remotes) > MAX_CLUSTERS:
             yield _problem("clusters_a_call", call.caller, "cluster %d links %d clusters in one call: %d are too many (LLM_CLUSTER_NUM_EXCEED_LIMIT)" % (
                 call.caller.id, len(call.remotes), len(call.remotes)), "link at most %d clusters per call" % MAX_CLUSTERS, where="calls[%d]" % place)
 
 
-def links_a_device(plan: LinkPlan) -> Iterator[Problem]:
+def links_per_device(plan: LinkPlan) -> Iterator[Problem]:
     links: Dict[Npu, int] = {}
-    some: Dict[Npu, Cluster] = {}
+    first_cluster: Dict[Npu, Cluster] = {}
     for pair in plan.pairs():
         for cluster in pair:
             if cluster.limited:
                 links[cluster.npu] = links.get(cluster.npu, 0) + 1
-                some.setdefault(cluster.npu, cluster)
+                first_cluster.setdefault(cluster.npu, cluster)
     for npu, count in links.items():
         if count > MAX_LINKS:
-            yield _problem("links_a_device", some[npu], "%d links are planned on NPU %d of %s: the limit is %d (LLM_PARAM_INVALID, Link num is over limit)" % (
-                count, npu[1], npu[0], MAX_LINKS), "plan fewer links, spread the clusters over more NPUs, or set local_comm_res to {\"version\": \"1.3\"} "
+            message = "%d links are planned on NPU %d of %s: the limit is %d (LLM_PARAM_INVALID, Link num is over limit)" % (count, npu[1], npu[0], MAX_LINKS)
+            yield _problem(
+                "links_a_device", first_cluster[npu], message,
+                "plan fewer links, spread the clusters over more NPUs, or set local_comm_res to {\"version\": \"1.3\"} "
                 "(HDK 25.5.0 and toolkit 9.1.0 or newer), which has no limit")
 
 
@@ -77,7 +79,7 @@ def timeouts(plan: LinkPlan, tls: Mapping[Npu, Optional[bool]]) -> Iterator[Prob
                 call.caller.id, call.timeout_ms, least, " with TLS" if secure else ""), "raise timeout_ms", "warning", "calls[%d]" % place)
 
 
-def ports_twice(plan: LinkPlan) -> Iterator[Problem]:
+def duplicate_ports(plan: LinkPlan) -> Iterator[Problem]:
     first: Dict[Tuple[str, str, int], Cluster] = {}
     for cluster in plan.clusters:
         for ip, port in cluster.ip_infos:
@@ -97,6 +99,6 @@ def local_comm_res(plan: LinkPlan) -> Iterator[Problem]:
 
 
 def all_of(plan: LinkPlan, product_of: Mapping[str, Optional[str]], tls: Mapping[Npu, Optional[bool]]) -> List[Problem]:
-    rules: Tuple[Any, ...] = (clusters_a_call(plan), links_a_device(plan), ip_infos(plan), sibling_dies(plan, product_of), timeouts(plan, tls),
-                              ports_twice(plan), local_comm_res(plan))
+    rules: Tuple[Any, ...] = (clusters_per_call(plan), links_per_device(plan), ip_infos(plan), sibling_dies(plan, product_of), timeouts(plan, tls),
+                              duplicate_ports(plan), local_comm_res(plan))
     return [problem for rule in rules for problem in rule]

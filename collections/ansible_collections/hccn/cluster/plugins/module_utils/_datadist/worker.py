@@ -98,7 +98,7 @@ class Worker:
                 endpoint.close()
 
     def _note(self, links: List[Dict[str, Any]]) -> Dict[str, Any]:
-        return {"pid": os.getpid(), "started": started(os.getpid()), "asked": asked(self._params), "links": links}
+        return {"pid": os.getpid(), "started": started(os.getpid()), "asked": request_options(self._params), "links": links}
 
     def _hold(self, endpoint: Endpoint, path: str, links: List[Dict[str, Any]]) -> None:
         os.close(self._pipe)
@@ -118,7 +118,7 @@ def holds(params: Mapping[str, Any], links: List[Dict[str, Any]]) -> bool:
     return bool(params["listen"]) or not links or any(link["status"] != "failed" for link in links)
 
 
-def asked(params: Mapping[str, Any]) -> Dict[str, Any]:
+def request_options(params: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the options by which two requests are compared."""
     return {key: params[key] for key in ("cluster", "role", "device", "listen", "local", "local_comm_res", "remotes")}
 

@@ -204,7 +204,7 @@ def _outcome(request: Request, made: Optional[Plan], error: Optional[HccnError],
              duration: Optional[float] = None, judged: Optional[Judged] = None, output: str = "", hosts: Sequence[str] = ()) -> Outcome:
     """Return the outcome. ``hosts``: names of the hosts that the error is about."""
     operation = request.options.operation
-    reported = judged or Judged(None, [], request.ranks)
+    reported = judged or Judged(error=None, samples=[], ranks=request.ranks)
     # Without hosts in the request, the hosts of a log are those that it contains.
     participants = request.names or request.hosts or (reported.hosts if made is None else ()) or (os.uname().nodename,)
     context = dict(request.context, **({"suspects": list(hosts)} if hosts else {}))

@@ -11,7 +11,7 @@ from .._core.errors import HccnError
 from . import collective, collective_study
 from .collective import Outcome
 from .collective_plan import Request, plan
-from .collective_study import Study, Wanted
+from .collective_study import Study, StudyOptions
 
 
 def argument_spec(operations: Sequence[str], data_types: Sequence[str], reductions: Sequence[str], defaults: Dict[str, Any], **own: Any) -> Dict[str, Any]:
@@ -71,15 +71,15 @@ def request_fields(params: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
-def wanted_groups(params: Dict[str, Any]) -> Wanted:
-    return Wanted(groups=tuple(params["groups"]), isolate=params["isolate"], floor_gbyte_s=params["floor_gbyte_s"],
+def study_options(params: Dict[str, Any]) -> StudyOptions:
+    return StudyOptions(groups=tuple(params["groups"]), isolate=params["isolate"], floor_gbyte_s=params["floor_gbyte_s"],
                   relative_floor=params["relative_floor"], budget=params["isolate_budget"])
 
 
 def call(module: Any, request: Request) -> None:
     """Run the module and exit. ``module``: an AnsibleModule with the options of ``argument_spec``."""
     try:
-        wanted = wanted_groups(module.params)
+        wanted = study_options(module.params)
         if module.params["log"]:
             wanted.check_floor()
             read = collective.judge_log_file(request, module.params["log"], bool(module.params["sizes"]))

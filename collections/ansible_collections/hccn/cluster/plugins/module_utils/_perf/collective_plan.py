@@ -122,7 +122,8 @@ def plan(request: Request, hostfile_path: str = "hostfile") -> Plan:
     placement = command(mpirun.placement_argv(), True) if hostfile and request.check_hosts else ()
     argv = command((mpirun.limited(request.timeout) if hostfile else []) + [program] + request.tool.arguments(request.options), False)
     login = ssh_login.login_of(launcher.flavour, whole) if hostfile else None
-    return Plan(launcher, argv, hostfile, request.tool.start_folder(program), environment, placement, login)
+    return Plan(launcher=launcher, argv=argv, hostfile=hostfile, folder=request.tool.start_folder(program), environment=environment,
+                placement_argv=placement, login=login)
 
 
 def find_program(request: Request) -> str:

@@ -37,7 +37,7 @@ _NAMED = (bisection.GROUP, bisection.TOO_FEW)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StudyOptions:
     """The options of a study. ``groups``: from GROUPS. A group is slow below ``floor_gbyte_s``, or, if that is None, below ``relative_floor``.
 
     ``isolate``: search for slow hosts. ``budget``: maximum number of groups that the search measures.
@@ -90,12 +90,12 @@ class Study:
     slow: bool = False
 
 
-def plan_groups(wanted: Wanted, hosts: int, ranks_per_host: int) -> List[Group]:
+def plan_groups(wanted: StudyOptions, hosts: int, ranks_per_host: int) -> List[Group]:
     """Return the groups to measure. The group of all hosts is the first, since a study ends if it fails."""
     whole = Group("all", tuple(range(hosts)))
     found = [whole]
     if SCALING in wanted.groups:
-        size = bisection.LEAST
+        size = bisection.MIN_HOSTS
         while size < hosts:
             found.append(Group("%d hosts" % size, whole.places[:size]))
             size *= 2
@@ -155,7 +155,7 @@ def _bus_bandwidth(outcome: Outcome) -> Optional[float]:
     return float(found[-1]) if found else None
 
 
-def run(request: Request, wanted: Wanted, runner: Callable[[Request], Outcome] = collective.run) -> Study:
+def run(request: Request, wanted: StudyOptions, runner: Callable[[Request], Outcome] = collective.run) -> Study:
     """Measure all groups and search for slow hosts. Stop at the first group that fails. Raises InputError."""
     wanted.check(request)
     runs = _Runs(request, runner)
@@ -180,12 +180,12 @@ def of_log(outcome: Outcome, floor_gbyte_s: float) -> Study:
     return Study([outcome], limit_gbyte_s=floor_gbyte_s, slow=value < floor_gbyte_s)
 
 
-def _limit(runs: _Runs, wanted: Wanted, whole: Tuple[int, ...]) -> Optional[float]:
+def _limit(runs: _Runs, wanted: StudyOptions, whole: Tuple[int, ...]) -> Optional[float]:
     """Return the given floor, or else a share of the best group of several hosts."""
     if wanted.floor_gbyte_s is not None:
         return wanted.floor_gbyte_s
-    if wanted.isolate and len(whole) > bisection.LEAST:
-        for places in (whole[:bisection.LEAST], whole[-bisection.LEAST:]):
+    if wanted.isolate and len(whole) > bisection.MIN_HOSTS:
+        for places in (whole[:bisection.MIN_HOSTS], whole[-bisection.MIN_HOSTS:]):
             if places not in runs.values and runs.measure(Group("reference", places), brief=True) is None:
                 return None
     parts = [value for places, value in runs.values.items() if places != whole]
@@ -208,7 +208,7 @@ def _isolate(runs: _Runs, request: Request, whole: Tuple[int, ...], limit: float
     runs.rails = rails
 
 
-def _rails(runs: _Runs, request: Request, wanted: Wanted) -> None:
+def _rails(runs: _Runs, request: Request, wanted: StudyOptions) -> None:
     """Compare the rails. A rail consists of the devices with the same number on all hosts."""
     if len(runs.rails) < 2:
         return
@@ -217,7 +217,7 @@ def _rails(runs: _Runs, request: Request, wanted: Wanted) -> None:
         if value >= limit:
             continue
         runs.study.slow = True
-        if wanted.isolate and len(request.hosts) > bisection.LEAST:
+        if wanted.isolate and len(request.hosts) > bisection.MIN_HOSTS:
             _isolate(runs, request, tuple(range(len(request.hosts))), limit, wanted.budget, device)
         else:
             others = statistics.median(other for number, other in runs.rails.items() if number != device)

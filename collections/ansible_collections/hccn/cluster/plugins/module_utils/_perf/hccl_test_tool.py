@@ -340,10 +340,10 @@ def _expected(options: CollectiveOptions, ranks: int) -> List[int]:
     return expected_sizes(options.operation, ranks, parse_size(options.begin), parse_size(options.end), factor=options.factor)
 
 
-def _judged(report: HcclReport, finished: FinishedRun, options: CollectiveOptions, ranks: int, expected: Sequence[int], asked: Optional[int]) -> Judged:
-    """Return the judgement of a report. ``asked``: the requested iterations; those of the banner take precedence."""
+def _judged(report: HcclReport, finished: FinishedRun, options: CollectiveOptions, ranks: int, expected: Sequence[int], requested: Optional[int]) -> Judged:
+    """Return the judgement of a report. ``requested``: the requested iterations; those of the banner take precedence."""
     options_in_banner: Dict[str, Any] = {}
-    iterations = asked
+    iterations = requested
     if report.banner:
         names: Tuple[str, ...] = ("begin_bytes", "end_bytes", "iterations", "warmup")
         options_in_banner = dict(zip(names, report.banner))

@@ -44,11 +44,11 @@ class Iperf3Failure(NamedTuple):
 
 # Source: iperf_error.c of 3.12 and 3.18, whose texts differ.
 FAILURES: Tuple[Iperf3Failure, ...] = (
-    Iperf3Failure("interrupt - ", "tool_killed", KILLED_HINT, True),
+    Iperf3Failure("interrupt - ", "tool_killed", KILLED_HINT, here=True),
     Iperf3Failure("unable to connect to server", "connection_refused", "the server was not running yet, or its port is blocked: check route and firewall"),
     Iperf3Failure("server is busy", "server_busy", "another iperf3 client uses the server"),
-    Iperf3Failure("Address already in use", "port_in_use", "another iperf3 listens on this port: end it, or use another port", True),
-    Iperf3Failure("Cannot assign requested address", "no_such_address", "this host does not have the address", True),
+    Iperf3Failure("Address already in use", "port_in_use", "another iperf3 listens on this port: end it, or use another port", here=True),
+    Iperf3Failure("Cannot assign requested address", "no_such_address", "this host does not have the address", here=True),
     Iperf3Failure("unexpectedly closed the connection", "peer_ended", _PEER_HINT),
     Iperf3Failure("control socket has closed unexpectedly", "peer_ended", _PEER_HINT),
     Iperf3Failure("unable to send control message", "peer_ended", _PEER_HINT),

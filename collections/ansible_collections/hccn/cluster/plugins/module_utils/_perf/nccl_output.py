@@ -84,14 +84,14 @@ class Device:
 class NcclReport:
     """The parsed output.
 
-    ``asked``: the requested options, with the keys of a record. ``tables``: number of tables that were begun. From the summary: ``wrong``, the number of
+    ``requested``: the requested options, with the keys of a record. ``tables``: number of tables that were begun. From the summary: ``wrong``, the number of
     wrong elements in all rows, ``average``, the average bus bandwidth in GB/s, and ``average_low``, True if it is below NCCL_TESTS_MIN_BW.
     ``reduced_to``: the largest size in bytes, if the memory of the GPU is too small for the requested one. ``finished``: True if there is a summary, which
     is printed after the last size.
     """
 
     rows: Tuple[NcclRow, ...] = ()
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    requested: Mapping[str, Any] = field(default_factory=dict)
     version: Optional[str] = None
     devices: Tuple[Device, ...] = ()
     ranks: Optional[int] = None
@@ -115,10 +115,10 @@ def parse_text(stdout: str, stderr: str = "") -> NcclReport:
     untagged = _TAG.sub("", stdout).replace("\r\n", "\n")
     text = _CUT_ROW.sub(r"\1 ", _NCCL_LINE.sub("", untagged))
     version, wrong, average, reduced = (pattern.search(text) for pattern in (_VERSION, _WRONG, _AVERAGE, _REDUCED))
-    devices = sorted((Device(count_of(rank), count_of(group or "0"), host) for rank, group, _pid, host, _number in _DEVICE.findall(text)),
+    devices = sorted((Device(rank=count_of(rank), group=count_of(group or "0"), host=host) for rank, group, _pid, host, _number in _DEVICE.findall(text)),
                      key=lambda device: device.rank)
     return NcclReport(
-        rows=tuple(_rows(text)), asked=_asked(text), version=version.group(1) if version else None, devices=tuple(devices),
+        rows=tuple(_rows(text)), requested=_requested(text), version=version.group(1) if version else None, devices=tuple(devices),
         ranks=devices[-1].rank + 1 if devices else None, tables=len(_TABLE.findall(text)), wrong=count_of(wrong.group(1)) if wrong else None,
         average=number(average.group(1)) if average else None, average_low=bool(average and average.group(2) == "FAILED"),
         reduced_to=count_of(reduced.group(1)) if reduced else None, finished=wrong is not None and average is not None,
@@ -134,14 +134,14 @@ def number(text: str) -> Optional[float]:
         return None
 
 
-def _asked(text: str) -> Dict[str, Any]:
+def _requested(text: str) -> Dict[str, Any]:
     match = _BANNER.search(text)
     if match is None:
         return {}
-    asked = {name: count_of(match.group(place)) for name, place in (("begin_bytes", 3), ("end_bytes", 4), ("warmup", 7), ("iterations", 8))}
+    requested = {name: count_of(match.group(place)) for name, place in (("begin_bytes", 3), ("end_bytes", 4), ("warmup", 7), ("iterations", 8))}
     if match.group(6) == "factor":
-        asked["factor"] = count_of(match.group(5))
-    return asked
+        requested["factor"] = count_of(match.group(5))
+    return requested
 
 
 def _rows(text: str) -> List[NcclRow]:
@@ -174,7 +174,7 @@ def _measured(words: Sequence[str], largest_error: bool) -> Optional[Measured]:
     return Measured(time_us=time, algbw_gbyte_s=algbw, busbw_gbyte_s=busbw, wrong=0.0 if largest_error and wrong is not None else wrong)
 
 
-_ASKED = (("begin_bytes", "minimum_bytes"), ("end_bytes", "maximum_bytes"), ("factor", "step_factor"), ("iterations", "iterations"),
+_REQUESTED = (("begin_bytes", "minimum_bytes"), ("end_bytes", "maximum_bytes"), ("factor", "step_factor"), ("iterations", "iterations"),
           ("warmup", "warmup_iters"))
 CUT = HccnError("json_cut", "the JSON file is truncated", "the program was killed or crashed; judge its text output instead")
 
@@ -199,12 +199,12 @@ def parse_json(text: str) -> NcclReport:
 def _report_of(whole: Mapping[str, Any]) -> NcclReport:
     """Return the report of a parsed file. Raises the usual errors of mappings and conversions if a value is missing or malformed."""
     config: Dict[str, Any] = whole["config"]
-    devices = sorted((Device(int(one["rank"]), int(one.get("group", 0)), str(one["hostname"])) for one in config.get("devices", ())),
+    devices = sorted((Device(rank=int(one["rank"]), group=int(one.get("group", 0)), host=str(one["hostname"])) for one in config.get("devices", ())),
                      key=lambda device: device.rank)
     wrong, average = (whole.get(name) or {} for name in ("out_of_bounds", "average_bus_bandwidth"))
     messages = "\n".join(str(line) for line in whole.get("errors") or ())
     return NcclReport(
-        rows=tuple(_row_of(one) for one in whole.get("results", ())), asked={name: config[key] for name, key in _ASKED if key in config},
+        rows=tuple(_row_of(one) for one in whole.get("results", ())), requested={name: config[key] for name, key in _REQUESTED if key in config},
         devices=tuple(devices), ranks=_ranks(config, len(devices)), tables=1, wrong=int(wrong["count"]) if "count" in wrong else None,
         average=_number(average.get("bandwidth")), average_low=average.get("okay") == "false", finished=bool(wrong) and bool(average),
         errors=tuple(find_errors(messages)),

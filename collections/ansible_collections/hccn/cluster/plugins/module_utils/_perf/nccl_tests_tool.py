@@ -97,7 +97,8 @@ def _moved(found: Sequence[int], expected: Sequence[int], options: CollectiveOpt
     """Return the sizes found, each replaced by the requested size of which it is the rounded value."""
     width = WIDTHS.get(options.data_type, 8)
     room = width if options.operation in WHOLE else ranks * ALIGN_ELEMENTS * max(width, 4)
-    return [asked if asked is not None and asked - room < size <= asked else size for size, asked in zip(found, list(expected) + [None] * len(found))]
+    wanted: List[Optional[int]] = list(expected) + [None] * len(found)
+    return [requested if requested is not None and requested - room < size <= requested else size for size, requested in zip(found, wanted)]
 
 
 def judge(report: NcclReport, options: CollectiveOptions, ranks: int, expected: Optional[Sequence[int]], rc: Optional[int] = None,
@@ -298,14 +299,14 @@ def _expected(options: CollectiveOptions) -> Sequence[int]:
     return expected_sizes(parse_size(options.begin), parse_size(options.end), options.factor)
 
 
-def _judged(report: NcclReport, error: Optional[HccnError], options: CollectiveOptions, ranks: int, asked: Optional[int]) -> Judged:
+def _judged(report: NcclReport, error: Optional[HccnError], options: CollectiveOptions, ranks: int, requested: Optional[int]) -> Judged:
     warnings = []
     if report.reduced_to is not None and error is None:
         warnings.append(_MEMORY_LIMIT % report.reduced_to)
-    found = samples(report, options.operation, ranks, report.asked.get("iterations", asked))
+    found = samples(report, options.operation, ranks, report.requested.get("iterations", requested))
     # The output does not name the rank with the wrong result. If there is only one host, it is a rank of that host.
     wrong = (0,) if error is not None and error.code == "check_failed" and ranks <= options.ranks_per_host else ()
-    return Judged(error=error, samples=found, ranks=ranks, warnings=tuple(warnings), reported_options=report.asked, hosts=report.hosts,
+    return Judged(error=error, samples=found, ranks=ranks, warnings=tuple(warnings), reported_options=report.requested, hosts=report.hosts,
                   version=report.version, wrong_ranks=wrong)
 
 

@@ -17,7 +17,7 @@ from .._core.process import Result
 from . import perftest_options, perftest_report, perftest_text
 from .host_server import HostServer
 from .perftest_options import MTUS, Limit, Options
-from .perftest_report import Asked
+from .perftest_report import RequestedTest
 from .rdma_device import MAX_GID_INDEX, RdmaDevice
 
 BASE_PORT = 18515
@@ -107,5 +107,5 @@ class Perftest(HostServer):
     def samples(self, result: Result, device: int) -> List[Dict[str, object]]:
         """Return the samples of a client that finished on ``device``. Raises HccnError."""
         rdma_device = self._rdma_devices[device]
-        asked = Asked(self._options, rdma_device.port.device, rdma_device.gid_index, rdma_device.link_type)
-        return [row.as_sample() for row in perftest_report.judged(result, asked)]
+        requested = RequestedTest(options=self._options, device=rdma_device.port.device, gid_index=rdma_device.gid_index, link_type=rdma_device.link_type)
+        return [row.as_sample() for row in perftest_report.judged(result, requested)]

@@ -53,7 +53,7 @@ class PerftestReport:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedTest:
     """The requested test of one side: the options, and the RDMA device with its GID (None: chosen by perftest) and its link type as perftest names it."""
 
     options: Options
@@ -71,7 +71,7 @@ def parse(text: str) -> PerftestReport:
         if " address: " not in line and not line.lstrip().startswith("GID:"):
             settings.update(_SETTING.findall(line))
     program = "ib_%s_%s" % (_PROGRAMS[title.group(1)], "bw" if title.group(3) == "BW" else "lat") if title else None
-    return PerftestReport(program, bool(title and title.group(2)), settings, perftest_text.parse_rows(mark + table))
+    return PerftestReport(program=program, bidirectional=bool(title and title.group(2)), settings=settings, rows=perftest_text.parse_rows(mark + table))
 
 
 def parse_version(text: str) -> str:
@@ -95,7 +95,7 @@ def error_of(result: Result) -> Optional[HccnError]:
     return error
 
 
-def judged(result: Result, asked: Asked) -> Tuple[PerftestRow, ...]:
+def judged(result: Result, requested: RequestedTest) -> Tuple[PerftestRow, ...]:
     """Return the rows of a finished client. Raises HccnError, also where the test that ran is not the requested one."""
     error = error_of(result)
     if error is not None:
@@ -105,22 +105,22 @@ def judged(result: Result, asked: Asked) -> Tuple[PerftestRow, ...]:
         raise HccnError("no_rows", "%s ended without a result: %s" % (result.argv[0], perftest_text.first_words(result.stderr or result.stdout)))
     if any(row.bandwidth_gbit_s == 0 for row in report.rows):
         raise HccnError("no_traffic", "perftest reports a bandwidth of 0", "no data arrived on the other side")
-    differences = differing(report, asked) + [text for row in report.rows for text in _wrong_unit(row)]
+    differences = differing(report, requested) + [text for row in report.rows for text in _wrong_unit(row)]
     if differences:
         raise HccnError(OPTIONS_DIFFER, "perftest did not measure what was requested: %s" % "; ".join(differences),
                         "both sides need the same test and options, and the port must support them")
     return report.rows
 
 
-def differing(report: PerftestReport, asked: Asked) -> List[str]:
+def differing(report: PerftestReport, requested: RequestedTest) -> List[str]:
     """Return a sentence for each difference between the requested test and the one that ran. Values that the report lacks are not judged."""
-    options = asked.options
+    options = requested.options
     pairs: Sequence[Tuple[str, object, object]] = (
         ("test", options.program, report.program),
         ("bidirectional", options.bidirectional, report.bidirectional if report.program else None),
-        ("device", asked.device, report.settings.get("Device")),
-        ("link type", asked.link_type, report.settings.get("Link type")),
-        ("gid_index", asked.gid_index, report.number("GID index")),
+        ("device", requested.device, report.settings.get("Device")),
+        ("link type", requested.link_type, report.settings.get("Link type")),
+        ("gid_index", requested.gid_index, report.number("GID index")),
         ("qps", options.qps or 1, report.number("Number of qps")),
         ("mtu", options.mtu, report.number("Mtu")),
         ("connection", "RC", report.settings.get("Connection type")),

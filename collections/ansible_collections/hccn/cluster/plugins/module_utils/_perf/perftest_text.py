@@ -43,24 +43,24 @@ _OTHER_SIDE = "see the error of the other side; both sides need the same test an
 FAILURES: Tuple[Failure, ...] = (
     Failure("Couldn't connect to", CONNECTION_REFUSED,
             "the server was not running yet, or its port is blocked: check route and firewall, or raise server_start_delay"),
-    Failure("Couldn't listen to port", "port_in_use", "another perftest listens on this port: end it, or use another port", True),
+    Failure("Couldn't listen to port", "port_in_use", "another perftest listens on this port: end it, or use another port", here=True),
     Failure("Failed status 12", "retry_exceeded", _PACKETS),
     Failure("Failed status-transport retry counter exceeded", "retry_exceeded", _PACKETS),
     Failure("Completion with error", "completion_error", _COUNTERS),
     Failure("to RTR", "connect_failed", "no route between the two ports, or a wrong GID: check addresses, gateways and gid_index"),
     Failure("Found Incompatibility issue with GID types", "gid_mismatch", "both sides need a GID of the same RoCE version and address family"),
-    Failure("state is Down", "port_down", "check cable, optical module and switch port", True),
-    Failure("state is Init", "port_down", _NO_SUBNET_MANAGER, True),
-    Failure("state is Armed", "port_down", _NO_SUBNET_MANAGER, True),
-    Failure("Is SM running?", "port_down", _NO_SUBNET_MANAGER, True),
-    Failure("No IB devices found", "no_rdma_device", _DRIVER, True),
-    Failure("IB device ", "no_rdma_device", _DRIVER, True),
-    Failure("Did not detect devices", "no_rdma_device", _DRIVER, True),
-    Failure("Unable to query port", "no_rdma_port", "the device has no such port: see hccn.cluster.rdma_info", True),
-    Failure("Couldn't allocate MR", "memory_registration", _MEMLOCK, True),
-    Failure("Failed to create MR", "memory_registration", _MEMLOCK, True),
+    Failure("state is Down", "port_down", "check cable, optical module and switch port", here=True),
+    Failure("state is Init", "port_down", _NO_SUBNET_MANAGER, here=True),
+    Failure("state is Armed", "port_down", _NO_SUBNET_MANAGER, here=True),
+    Failure("Is SM running?", "port_down", _NO_SUBNET_MANAGER, here=True),
+    Failure("No IB devices found", "no_rdma_device", _DRIVER, here=True),
+    Failure("IB device ", "no_rdma_device", _DRIVER, here=True),
+    Failure("Did not detect devices", "no_rdma_device", _DRIVER, here=True),
+    Failure("Unable to query port", "no_rdma_port", "the device has no such port: see hccn.cluster.rdma_info", here=True),
+    Failure("Couldn't allocate MR", "memory_registration", _MEMLOCK, here=True),
+    Failure("Failed to create MR", "memory_registration", _MEMLOCK, here=True),
     Failure("BW result is below bw limit", "below_limit", "the measured bandwidth is below the limit that was given to perftest"),
-    Failure("Can't produce a report", "clock_not_measured", "the host was too busy to measure its clock: run the test again on idle cores", True),
+    Failure("Can't produce a report", "clock_not_measured", "the host was too busy to measure its clock: run the test again on idle cores", here=True),
     Failure("Failed to exchange ", PEER_ENDED, _OTHER_SIDE),
     Failure("Failed to sync between server and client", PEER_ENDED, _OTHER_SIDE),
     Failure("Unable to read from socket/rdma_cm", PEER_ENDED, _OTHER_SIDE),
@@ -68,10 +68,10 @@ FAILURES: Tuple[Failure, ...] = (
     Failure("Failed to complete run_iter", "transfer_failed", _COUNTERS),
     Failure("not compatible with versions older than", "version_mismatch", "the versions of perftest on the two sides are not compatible"),
     Failure("Problem in resolving basic address and port", "unknown_address",
-            "the name does not resolve, or the address is not of the requested family", True),
-    Failure("unrecognized option", "bad_option", "this version of perftest does not accept one of the options", True),
-    Failure("should be between", "bad_option", "this version of perftest does not accept one of the values", True),
-    Failure("Parser function exited with Error", "bad_option", "this version of perftest does not accept one of the options", True),
+            "the name does not resolve, or the address is not of the requested family", here=True),
+    Failure("unrecognized option", "bad_option", "this version of perftest does not accept one of the options", here=True),
+    Failure("should be between", "bad_option", "this version of perftest does not accept one of the values", here=True),
+    Failure("Parser function exited with Error", "bad_option", "this version of perftest does not accept one of the options", here=True),
 )
 OF_BOTH_ENDS = frozenset(failure.code for failure in FAILURES if not failure.here)
 """Codes of failures whose cause may be on either side, or between them."""
@@ -190,7 +190,7 @@ def _row(columns: Sequence[str], words: Sequence[str], line: str) -> PerftestRow
             latency[_LATENCIES[name]] = number
     if bandwidth is None and not latency:
         raise ParseError("perftest printed a table without bandwidth or latency: %s" % " ".join(columns))
-    return PerftestRow(int(words[0]), int(numbers[1]), bandwidth, latency or None, messages)
+    return PerftestRow(size_bytes=int(words[0]), iterations=int(numbers[1]), bandwidth_gbit_s=bandwidth, latency_us=latency or None, messages_mpps=messages)
 
 
 def _gbit_s(number: float, unit: str) -> float:

@@ -81,7 +81,7 @@ def parse(stdout: str) -> Output:
     head, mark, report = stdout.partition(_REPORT)
     start = _START.search(head)
     statuses = _STATUS.findall(head[start.end():]) if start else []
-    return Output(count_of(start.group(1)) if start else None, count_of(statuses[-1]) if statuses else None, report if mark else None)
+    return Output(start=count_of(start.group(1)) if start else None, status=count_of(statuses[-1]) if statuses else None, report=report if mark else None)
 
 
 def report_of(result: Result) -> str:

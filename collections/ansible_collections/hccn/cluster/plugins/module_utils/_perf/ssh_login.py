@@ -152,12 +152,12 @@ def reason(result: process.Result) -> HccnError:
                      "log in to this host by ssh as the same user to see the reason")
 
 
-def refused(found: Sequence[Refusal], asked: int) -> HccnError:
+def refused(found: Sequence[Refusal], requested: int) -> HccnError:
     """Return one error for all hosts without a login, with the code of the first."""
     shown = ["%s: %s" % (one.host, _without(one.error.message, one.host)) for one in found[:SHOWN]]
     more = " and %d more" % (len(found) - SHOWN) if len(found) > SHOWN else ""
     hints = list(dict.fromkeys(one.error.hint for one in found[:SHOWN]))
-    return HccnError(found[0].error.code, "%d of %d hosts accept no login from %s: %s%s" % (len(found), asked, os.uname().nodename, "; ".join(shown), more),
+    return HccnError(found[0].error.code, "%d of %d hosts accept no login from %s: %s%s" % (len(found), requested, os.uname().nodename, "; ".join(shown), more),
                      "; ".join(hints[:2]))
 
 

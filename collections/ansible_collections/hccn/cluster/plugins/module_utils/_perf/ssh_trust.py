@@ -157,7 +157,7 @@ def lines(path: str) -> List[Trust]:
 
 def _read(line: str) -> Optional[Trust]:
     match = _COMMENT.search(line.rstrip())
-    return Trust(match.group(1), match.group(2), int(match.group(3)), match.group(4)) if match else None
+    return Trust(run_id=match.group(1), owner=match.group(2), until=int(match.group(3)), made=match.group(4)) if match else None
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf import collecti
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective import Outcome
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_tool import CollectiveOptions
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_plan import Request
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_study import Study, Wanted
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.collective_study import Study, StudyOptions
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NCCL_TESTS
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.nccl_tests_tool import NcclOptions
 
@@ -36,7 +36,7 @@ class Hall:
         return Outcome(record("collective", "%s/%d" % (request.run_id, request.attempt), "ok" if speed else "failed", **fields))
 
     def study(self, request: "Request | None" = None, **wanted: Any) -> Study:
-        return collective_study.run(request or REQUEST, Wanted(**wanted), self.run)
+        return collective_study.run(request or REQUEST, StudyOptions(**wanted), self.run)
 
 
 REQUEST = Request(CollectiveOptions(ranks_per_host=2, end="16K", root=15), EIGHT, NAMES, run_id="r")

@@ -47,7 +47,7 @@ def test_a_whole_text() -> None:
         NcclRow(1048576, "float", Measured(52.43, 20.0, 20.0, 0.0), Measured(50.0, 20.97, 20.97, 0.0)),
         NcclRow(2097152, "float", Measured(104.86, 20.0, 20.0, 0.0), Measured(100.0, 20.97, 20.97, 0.0)),
     )
-    assert report.asked == {"begin_bytes": 1048576, "end_bytes": 2097152, "factor": 2, "iterations": 20, "warmup": 5}
+    assert report.requested == {"begin_bytes": 1048576, "end_bytes": 2097152, "factor": 2, "iterations": 20, "warmup": 5}
     assert report.devices == (Device(0, 0, "alpha"), Device(1, 0, "beta"))
     assert (report.version, report.ranks, report.hosts, report.tables) == ("2.20.0", 2, ("alpha", "beta"), 1)
     assert (report.wrong, report.average, report.average_low, report.finished) == (0, 20.485, False, True)
@@ -119,7 +119,7 @@ def test_a_warning_between_the_labels_of_a_row_and_its_numbers(stamp: str) -> No
 def test_old_banner_and_devices() -> None:
     report = parse_text("# nThread 1 nGpus 8 minBytes 8 maxBytes 128 step: 1048576(bytes) warmup iters: 5 iters: 20 validation: 1 \n#\n# Using devices\n"
                    "#   Rank  0 Pid  12345 on     gamma device  0 [0x1a] Tesla V100\n#   Rank 10 Pid  12345 on     gamma device  1 [0x1b] Tesla V100\n")
-    assert report.asked == {"begin_bytes": 8, "end_bytes": 128, "iterations": 20, "warmup": 5}
+    assert report.requested == {"begin_bytes": 8, "end_bytes": 128, "iterations": 20, "warmup": 5}
     assert (report.hosts, report.ranks, report.version) == (("gamma",), 11, None)
 
 
@@ -153,7 +153,7 @@ def document(**changes: object) -> "dict[str, Any]":
 def test_a_whole_json_file() -> None:
     report = nccl_output.parse_json(json.dumps(document()))
     assert report.rows == (NcclRow(2097152, "float", Measured(104.86, 20.0, 35.0, 0.0), Measured(104.86, 20.0, 35.0, None)),)
-    assert report.asked == {"begin_bytes": 2097152, "end_bytes": 2097152, "factor": 2, "iterations": 20, "warmup": 5}
+    assert report.requested == {"begin_bytes": 2097152, "end_bytes": 2097152, "factor": 2, "iterations": 20, "warmup": 5}
     assert (report.devices, report.ranks) == ((Device(0, 0, "alpha"), Device(4, 0, "beta")), 8)
     assert (report.wrong, report.average, report.average_low, report.finished, report.errors) == (0, 35.0, False, True, ())
     assert "hidden" not in repr(report)

@@ -10,7 +10,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device.rdma_sysfs im
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import perftest, perftest_report
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest import Perftest
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import Options
-from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import Asked
+from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report import RequestedTest
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import RdmaDevice
 
 RULE = "-" * 87 + "\n"
@@ -25,7 +25,7 @@ LAT_TABLE = (
 )
 END = RdmaDevice(RdmaPort("mlx5_2", 1, "ens4f0", "ACTIVE", "LinkUp", None, 200.0, "Ethernet", (Gid(3, "x", "RoCE v2", "10.0.0.11", "ens4f0"),),
                None, None, None, None, "/dev/infiniband/uverbs0"), 3)
-ASKED = Asked(Options("write", size_bytes=65536, iterations=1000), "mlx5_2", 3, "Ethernet")
+REQUESTED = RequestedTest(Options("write", size_bytes=65536, iterations=1000), "mlx5_2", 3, "Ethernet")
 LOST_PEER = "ethernet_read_keys: Couldn't read remote address\n Unable to read to socket/rdma_cm\n "
 
 
@@ -50,22 +50,22 @@ def report(table=BW_HEADING + BW_ROW, **changes):
     return finished(header(**changes) + table + RULE)
 
 
-def code_of(result, asked=ASKED):
+def code_of(result, requested=REQUESTED):
     with pytest.raises(HccnError) as raised:
-        perftest_report.judged(result, asked)
+        perftest_report.judged(result, requested)
     return raised.value.code
 
 
 @pytest.mark.parametrize("lines", [OLD, NEW])
 def test_bandwidth_of_both_releases(lines):
-    (row,) = perftest_report.judged(report(lines=lines), ASKED)
+    (row,) = perftest_report.judged(report(lines=lines), REQUESTED)
     assert row.as_sample() == {"size_bytes": 65536, "iterations": 1000, "bandwidth_gbit_s": 90.5}
 
 
 @pytest.mark.parametrize("lines", [OLD, NEW])
 def test_latency_of_both_releases(lines):
-    asked = Asked(Options("send", "latency", size_bytes=2), "mlx5_2")
-    (row,) = perftest_report.judged(report(LAT_TABLE, title="Send Latency", lines=lines), asked)
+    requested = RequestedTest(Options("send", "latency", size_bytes=2), "mlx5_2")
+    (row,) = perftest_report.judged(report(LAT_TABLE, title="Send Latency", lines=lines), requested)
     assert row.as_sample() == {"size_bytes": 2, "iterations": 1000, "latency_us": {"min": 1.7, "max": 13.2, "typical": 1.83, "avg": 1.82, "p99": 1.91}}
 
 
@@ -79,54 +79,54 @@ def test_settings_are_read_pair_by_pair():
         "Link type": "Ethernet", "GID index": "3", "Max inline data": "0[B]", "rdma_cm QPs": "OFF", "Data ex. method": "Ethernet"}
 
 
-@pytest.mark.parametrize("result, asked, difference", [
-    (report(title="RDMA_Read BW"), ASKED, "test ib_read_bw, not ib_write_bw"),
-    (report(title="RDMA_Write Bidirectional BW"), ASKED, "bidirectional True, not False"),
-    (report(device="mlx5_3"), ASKED, "device mlx5_3, not mlx5_2"),
-    (report(link="IB"), ASKED, "link type IB, not Ethernet"),
-    (report(gid=1), ASKED, "gid_index 1, not 3"),
-    (report(qps=4), ASKED, "qps 4, not 1"),
-    (report(mtu=1024), Asked(Options(mtu=4096), "mlx5_2"), "mtu 1024, not 4096"),
-    (report(BW_HEADING + BW_ROW.replace("65536 ", "32768 ")), ASKED, "sizes 32768, not 65536"),
-    (report(BW_HEADING + BW_ROW.replace(" 1000 ", " 100  ")), ASKED, "100 iterations, not 1000"),
-    (report(), Asked(Options(all_sizes=True), "mlx5_2"), "sizes 65536, not 2 to 8388608 (23)"),
-    (report(BW_HEADING + BW_ROW.replace("90.50", "10787.97")), ASKED,
+@pytest.mark.parametrize("result, requested, difference", [
+    (report(title="RDMA_Read BW"), REQUESTED, "test ib_read_bw, not ib_write_bw"),
+    (report(title="RDMA_Write Bidirectional BW"), REQUESTED, "bidirectional True, not False"),
+    (report(device="mlx5_3"), REQUESTED, "device mlx5_3, not mlx5_2"),
+    (report(link="IB"), REQUESTED, "link type IB, not Ethernet"),
+    (report(gid=1), REQUESTED, "gid_index 1, not 3"),
+    (report(qps=4), REQUESTED, "qps 4, not 1"),
+    (report(mtu=1024), RequestedTest(Options(mtu=4096), "mlx5_2"), "mtu 1024, not 4096"),
+    (report(BW_HEADING + BW_ROW.replace("65536 ", "32768 ")), REQUESTED, "sizes 32768, not 65536"),
+    (report(BW_HEADING + BW_ROW.replace(" 1000 ", " 100  ")), REQUESTED, "100 iterations, not 1000"),
+    (report(), RequestedTest(Options(all_sizes=True), "mlx5_2"), "sizes 65536, not 2 to 8388608 (23)"),
+    (report(BW_HEADING + BW_ROW.replace("90.50", "10787.97")), REQUESTED,
      "10788 Gbit/s, but 0.172615 million messages per second of 65536 bytes (90.5 Gbit/s)"),
 ])
-def test_what_exit_status_0_hides(result, asked, difference):
+def test_what_exit_status_0_hides(result, requested, difference):
     with pytest.raises(HccnError) as raised:
-        perftest_report.judged(result, asked)
+        perftest_report.judged(result, requested)
     assert (raised.value.code, raised.value.message) == ("options_differ", "perftest did not measure what was requested: " + difference)
 
 
 def test_what_was_left_to_perftest_is_not_judged():
-    rows = perftest_report.judged(report(gid=0, mtu=1024, link="IB"), Asked(Options(), "mlx5_2"))
+    rows = perftest_report.judged(report(gid=0, mtu=1024, link="IB"), RequestedTest(Options(), "mlx5_2"))
     assert [row.bandwidth_gbit_s for row in rows] == [90.5]
 
 
 def test_iterations_of_all_queue_pairs_together():
     (row,) = perftest_report.judged(report(BW_HEADING + BW_ROW.replace(" 1000 ", " 4000 "), qps=4),
-                                    Asked(Options(iterations=1000, qps=4), "mlx5_2"))
+                                    RequestedTest(Options(iterations=1000, qps=4), "mlx5_2"))
     assert row.iterations == 4000
 
 
 def test_all_sizes():
     table = BW_HEADING + "".join(" %-10d 5           0.080342            0.079452            0.000000\n" % 2 ** power for power in range(1, 24))
-    rows = perftest_report.judged(report(table), Asked(Options(all_sizes=True, iterations=5), "mlx5_2"))
+    rows = perftest_report.judged(report(table), RequestedTest(Options(all_sizes=True, iterations=5), "mlx5_2"))
     assert (len(rows), rows[0].size_bytes, rows[-1].size_bytes) == (23, 2, 8388608)
 
 
 def test_by_duration():
     row = " 65536      335           0.000000            0.057275            0.000109\n"
     text = " WARNING: BW peak won't be measured in this run.\n" + header() + BW_HEADING + row
-    (row,) = perftest_report.judged(finished(text), Asked(Options(duration_s=3, size_bytes=65536), "mlx5_2", 3))
+    (row,) = perftest_report.judged(finished(text), RequestedTest(Options(duration_s=3, size_bytes=65536), "mlx5_2", 3))
     assert row.as_sample() == {"size_bytes": 65536, "iterations": 335, "bandwidth_gbit_s": 0.057275}
 
 
 def test_stray_lines_on_standard_error():
     good = report()
     noisy = finished(good.stdout, "Device not recognized to implement inline feature. Disabling it\nConflicting CPU frequency values detected: 1 != 2.\n")
-    assert perftest_report.judged(noisy, ASKED)[0].bandwidth_gbit_s == 90.5
+    assert perftest_report.judged(noisy, REQUESTED)[0].bandwidth_gbit_s == 90.5
 
 
 @pytest.mark.parametrize("result, code", [
