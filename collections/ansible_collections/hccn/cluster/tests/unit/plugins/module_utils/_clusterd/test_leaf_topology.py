@@ -23,12 +23,12 @@ LEAF = ["0", "8", "2", "10", "4", "12", "6", "14"]
     ({"node": "node-1", "leaf": "leaf 1"}, LEAF),
 ])
 @pytest.mark.parametrize("direction, operation", [("failover", True), ("switchback", False)])
-def test_the_six_examples(entry, devices, direction, operation):
+def test_examples_of_the_vendor(entry, devices, direction, operation):
     request = nic_switch.request("job", leaf_topology.select([entry], TOPOLOGY), direction)
     assert request == {"jobID": "job", "nicOps": {"node-1": {"dev": devices, "op": [operation] * len(devices)}}}
 
 
-def test_devices_are_taken_as_they_are():
+def test_devices_need_no_topology():
     nics = [{"node": "b", "devices": ["8", 0]}, {"node": "a", "devices": [3]}, {"node": "b", "devices": [1]}]
     assert leaf_topology.select(nics, None) == {"b": [8, 0, 1], "a": [3]}
 
@@ -47,7 +47,7 @@ def test_devices_are_taken_as_they_are():
     ([{"node": "n", "qdd": "QDD9"}], "topology has no QDD 'QDD9' on node n"),
     ([{"node": "n", "leaf": "leaf 3"}], "topology has no leaf 'leaf 3'; it has leaf 1"),
 ])
-def test_what_is_refused(nics, message):
+def test_invalid_selections_are_rejected(nics, message):
     with pytest.raises(InputError, match=message):
         leaf_topology.select(nics, TOPOLOGY)
 
@@ -61,7 +61,7 @@ def test_what_is_refused(nics, message):
     ({"leaf": "a", "qdds": [{"qdd": "q", "ports": {"A": 0}}, {"qdd": "r", "ports": {"B": 0}}]}, "NPU 0 is connected to port A of q and to port B of r"),
     ({"leaf": "a", "nodes": ["n"], "qdds": [{"qdd": "q", "ports": {"A": 0, "B": 0}}]}, "NPU 0 of n is connected to port A of q and to port B of q"),
 ])
-def test_a_topology_that_cannot_be(entry, message):
+def test_invalid_topologies_are_rejected(entry, message):
     with pytest.raises(InputError, match=message):
         leaf_topology.parse([entry])
 

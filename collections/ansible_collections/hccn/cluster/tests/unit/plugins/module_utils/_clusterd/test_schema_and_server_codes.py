@@ -1,4 +1,4 @@
-"""The table of messages, compared with literal numbers, and the return codes."""
+"""The table of messages, compared with literal field numbers, and the return codes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._clusterd import schema, server_codes
 
 
-def test_the_numbers_of_what_is_sent_and_read():
+def test_field_numbers_of_messages():
     numbers = {"%s.%s" % (name, title): {field: number for field, (number, _type) in fields.items()}
                for name, file in schema.FILES.items() for title, fields in file.messages.items()}
     assert numbers == {
@@ -35,14 +35,14 @@ def test_the_numbers_of_what_is_sent_and_read():
     }
 
 
-def test_the_paths_of_the_calls_and_no_others():
+def test_paths_of_calls():
     assert [schema.path_of(name, method) for name, file in schema.FILES.items() for method in file.methods] == [
         "/config.Config/Register", "/config.Config/SubscribeRankTable", "/Recover/SwitchNicTrack", "/Recover/SubscribeSwitchNicSignal",
         "/fault.Fault/Register", "/fault.Fault/GetFaultMsgSignal", "/fault.Fault/SubscribeFaultMsgSignal", "/job.Job/Register",
         "/job.Job/SubscribeJobSummarySignal", "/job.Job/SubscribeJobSummarySignalList"]
 
 
-def test_the_documented_codes_and_those_of_the_source():
+def test_all_codes_are_listed():
     documented = [0] + list(range(400, 409)) + [499] + list(range(500, 510)) + [599]
     only_in_the_source = [200, 201, 409, 410, 411, 413, 429, 510]
     assert sorted(server_codes.CODES) == sorted(documented + only_in_the_source)
@@ -56,11 +56,11 @@ def test_the_documented_codes_and_those_of_the_source():
     (500, {"name": "OutOfMaxServeJobs", "meaning": "ClusterD already serves 10000 jobs", "retryable": True, "hint": "try again later"}),
     (412, {"name": "unknown", "meaning": "a code that is neither in the documentation nor in the source of ClusterD", "retryable": False}),
 ])
-def test_a_code_in_words(code, told):
+def test_codes_are_explained(code, told):
     assert server_codes.explain(code) == told
 
 
-def test_results():
+def test_switch_results_are_explained():
     assert server_codes.explain_switch_failure("switch nic finish") is None
     assert len(server_codes.SWITCH_FAILURES) == 12
     assert server_codes.explain_switch_failure("pause train timeout") == (

@@ -69,7 +69,7 @@ def test_latency_of_both_releases(lines):
     assert row.as_sample() == {"size_bytes": 2, "iterations": 1000, "latency_us": {"min": 1.7, "max": 13.2, "typical": 1.83, "avg": 1.82, "p99": 1.91}}
 
 
-def test_settings_are_read_pair_by_pair():
+def test_parse_settings():
     found = perftest_report.parse(header(lines=NEW, qps=2) + BW_HEADING + BW_ROW)
     assert (found.program, found.bidirectional) == ("ib_write_bw", False)
     assert [found.number(name) for name in ("Number of qps", "Mtu", "Using DDP", "Nothing")] == [2, 4096, None, None]
@@ -93,18 +93,18 @@ def test_settings_are_read_pair_by_pair():
     (report(BW_HEADING + BW_ROW.replace("90.50", "10787.97")), REQUESTED,
      "10788 Gbit/s, but 0.172615 million messages per second of 65536 bytes (90.5 Gbit/s)"),
 ])
-def test_what_exit_status_0_hides(result, requested, difference):
+def test_differences_from_the_requested_test_are_errors(result, requested, difference):
     with pytest.raises(HccnError) as raised:
         perftest_report.judged(result, requested)
     assert (raised.value.code, raised.value.message) == ("options_differ", "perftest did not measure what was requested: " + difference)
 
 
-def test_what_was_left_to_perftest_is_not_judged():
+def test_defaults_of_perftest_are_not_compared():
     rows = perftest_report.judged(report(gid=0, mtu=1024, link="IB"), RequestedTest(Options(), "mlx5_2"))
     assert [row.bandwidth_gbit_s for row in rows] == [90.5]
 
 
-def test_iterations_of_all_queue_pairs_together():
+def test_iterations_are_summed_over_queue_pairs():
     (row,) = perftest_report.judged(report(BW_HEADING + BW_ROW.replace(" 1000 ", " 4000 "), qps=4),
                                     RequestedTest(Options(iterations=1000, qps=4), "mlx5_2"))
     assert row.iterations == 4000
@@ -116,14 +116,14 @@ def test_all_sizes():
     assert (len(rows), rows[0].size_bytes, rows[-1].size_bytes) == (23, 2, 8388608)
 
 
-def test_by_duration():
+def test_run_by_duration():
     row = " 65536      335           0.000000            0.057275            0.000109\n"
     text = " WARNING: BW peak won't be measured in this run.\n" + header() + BW_HEADING + row
     (row,) = perftest_report.judged(finished(text), RequestedTest(Options(duration_s=3, size_bytes=65536), "mlx5_2", 3))
     assert row.as_sample() == {"size_bytes": 65536, "iterations": 335, "bandwidth_gbit_s": 0.057275}
 
 
-def test_stray_lines_on_standard_error():
+def test_harmless_lines_on_standard_error_are_ignored():
     good = report()
     noisy = finished(good.stdout, "Device not recognized to implement inline feature. Disabling it\nConflicting CPU frequency values detected: 1 != 2.\n")
     assert perftest_report.judged(noisy, REQUESTED)[0].bandwidth_gbit_s == 90.5
@@ -163,7 +163,7 @@ def test_stray_lines_on_standard_error():
     (finished(header() + BW_HEADING), "no_rows"),
     (report(BW_HEADING + BW_ROW.replace("90.50", "0.00 ")), "no_traffic"),
 ])
-def test_what_a_failed_test_is_called(result, code):
+def test_failure_codes(result, code):
     assert code_of(result) == code
 
 
@@ -183,18 +183,18 @@ def test_completion_errors_of_all_releases(line, code, message):
     assert (error.code, error.message) == (code, "completion error: " + message)
 
 
-def test_the_words_of_a_failure_that_is_not_known():
+def test_unknown_failure_contains_its_first_line():
     error = perftest_report.error_of(finished(header(), " Something new\n", 3))
     assert error.message == "ib_write_bw ended with status 3: Something new"
 
 
-def test_a_heading_that_is_not_known():
+def test_unknown_heading_is_an_error():
     with pytest.raises(ParseError):
         perftest_report.parse(header() + BW_HEADING.replace("MsgRate[Mpps]", "Surprise"))
 
 
 @pytest.mark.parametrize("text, version", [("Version: 6.06\n", "6.06"), ("Version: 6.24.1\n", "6.24.1"), ("Usage:\n", "")])
-def test_version(text, version):
+def test_parse_version(text, version):
     assert perftest_report.parse_version(text) == version
 
 
@@ -211,7 +211,7 @@ def test_command_lines():
     assert tool.client(0, "10.0.0.12", 3) == other + ("10.0.0.12",)
 
 
-def test_another_way_through_the_fabric():
+def test_varied_options_use_another_path():
     tool = make_tool(Options(size_bytes=4096, qps=2), "6.06")
     assert (tool.varied({"qps": 4}).describe()["options"], tool.varied({}).describe()) == ({"size_bytes": 4096, "qps": 4}, tool.describe())
     assert tool.varied({"qps": 4}).client(0, "10.0.0.12", 0)[-4:] == ("-q", "4", "--report_gbits", "10.0.0.12")
@@ -221,7 +221,7 @@ def test_another_way_through_the_fabric():
     assert raised.value.message == "source_port has no effect with perftest, which chooses the source ports of its queue pairs itself"
 
 
-def test_what_is_told_of_an_end():
+def test_context_of_a_device():
     hardware = RdmaDevice(replace(END.port, pci_address="0000:17:00.0", driver="mlx5_core", firmware="28.39.1002"), 3)
     assert make_tool(rdma_devices={0: END, 1: hardware}).about(1) == {"driver": "mlx5_core", "firmware": "28.39.1002", "line_rate_gbit_s": 200.0}
     assert make_tool().about(0) == {}, "the rate of software RoCE is made up"
@@ -252,13 +252,13 @@ def test_infiniband_needs_no_gid():
     (Options(all_sizes=True, duration_s=3), "all sizes cannot be measured if one size or a duration is given"),
     (Options("atomic"), "perftest supports the operations write, read, send and the measures bandwidth, latency"),
 ])
-def test_what_perftest_would_refuse_or_not_mean(options, message):
+def test_invalid_options_are_rejected(options, message):
     with pytest.raises(InputError) as raised:
         perftest.validate(options)
     assert raised.value.message == message
 
 
-def test_the_tool_as_the_runner_sees_it():
+def test_interface_of_the_pair_runner():
     tool = make_tool(Options(size_bytes=65536, iterations=1000, bidirectional=False), "6.06")
     assert tool.describe() == {"tool": {"name": "ib_write_bw", "version": "6.06"}, "operation": "write", "measure": "bandwidth",
                                "options": {"size_bytes": 65536, "iterations": 1000}}
@@ -275,6 +275,6 @@ def test_the_tool_as_the_runner_sees_it():
     ("perftest_timeout", False, False), ("options_differ", False, False), ("tool_missing", False, True), ("memory_registration", False, True),
     ("peer_ended", False, False),
 ])
-def test_what_an_error_means_for_the_pair(code, again, one_end):
+def test_retries_and_side_of_an_error(code, again, one_end):
     error = HccnError(code, "x")
     assert (make_tool().may_retry(error), make_tool().of_one_end(error)) == (again, one_end)
