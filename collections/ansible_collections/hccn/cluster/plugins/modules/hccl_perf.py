@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GNU General Public License v3.0+ (see https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Runs hccl_test over one host or over several and judges it."""
+"""Shell of hccl_perf; the logic is in module_utils/_perf."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Search:
                     break
                 rest = tuple(host for host in rest if host not in found[-1].hosts)
         except Stopped as stop:
-            found.append(Finding(GROUP, self._smallest_slow(rest), (), stop.reason))
+            found.append(Finding(kind=GROUP, hosts=self._smallest_slow(rest), stopped=stop.reason))
         return [replace(one, tried=self._evidence(one.hosts)) for one in found]
 
     def _find_one(self, hosts: Hosts) -> Finding:
@@ -94,11 +94,11 @@ class Search:
             # With a third host that is known to be good, the two can be distinguished.
             good = self._largest_good(hosts)
             if not good:
-                return Finding(TOO_FEW, hosts)
+                return Finding(kind=TOO_FEW, hosts=hosts)
         else:
             good = self._good(hosts)
         if not good:
-            return Finding(EVERYWHERE, hosts)
+            return Finding(kind=EVERYWHERE, hosts=hosts)
         start = self._smallest_slow(hosts)
         self._fillers = tuple(host for host in good if host not in start)
         self._size = len(start)

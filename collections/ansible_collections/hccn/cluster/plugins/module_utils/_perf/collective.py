@@ -58,7 +58,7 @@ class Attempt:
             with open(os.open(self._path + KNOWN_HOSTS, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as stream:
                 stream.write("".join(line + "\n" for line in request.known_hosts))
         if not request.allow_busy:
-            request.tool.refuse_work(request.smi, request.options)
+            request.tool.refuse_if_busy(request.smi, request.options)
         if made.placement_argv:
             self._check_hosts()
         # The ranks of a run that hangs are probed before the launcher ends them.
@@ -224,7 +224,7 @@ def _options(request: Request, made: Optional[Plan], judged: Optional[Judged]) -
     """Return the options of the record; for a log (judged without a plan), only those that the request or the log contains."""
     options = request.options
     whole: Dict[str, Any] = {"ranks_per_host": options.ranks_per_host, "data_type": options.data_type, "check": options.check}
-    if request.tool.reducing(options.operation):
+    if request.tool.has_reduction(options.operation):
         whole["reduction"] = options.reduction
     if made is None and judged is not None:
         whole.update(judged.reported_options)

@@ -83,7 +83,7 @@ def call(module: Any, request: Request) -> None:
         if module.params["log"]:
             wanted.check_floor()
             read = collective.judge_log_file(request, module.params["log"], bool(module.params["sizes"]))
-            _end(module, read, {} if wanted.floor_gbyte_s is None else _of_study(collective_study.of_log(read, wanted.floor_gbyte_s), request.run_id))
+            _end(module, read, {} if wanted.floor_gbyte_s is None else _study_values(collective_study.of_log(read, wanted.floor_gbyte_s), request.run_id))
         elif module.check_mode:
             wanted.check(request)
             made = plan(request)
@@ -92,12 +92,12 @@ def call(module: Any, request: Request) -> None:
             _end(module, collective.run(request), {})
         else:
             study = collective_study.run(request, wanted)
-            _end(module, study.failed or study.outcomes[0], _of_study(study, request.run_id))
+            _end(module, study.failed or study.outcomes[0], _study_values(study, request.run_id))
     except HccnError as error:
         module.fail_json(msg=error.message, hint=error.hint)
 
 
-def _of_study(study: Study, run_id: str) -> Dict[str, Any]:
+def _study_values(study: Study, run_id: str) -> Dict[str, Any]:
     """Return the values that a study adds to the result of a run. ``measurements`` replaces that of the run and contains all records."""
     records = [outcome.record for outcome in study.outcomes]
     found: Dict[str, Any] = {"measurements": records + collective_study.finding_records(study, run_id), "findings": study.findings, "slow": study.slow}

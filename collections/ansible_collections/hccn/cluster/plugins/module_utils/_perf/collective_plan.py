@@ -122,17 +122,17 @@ def plan(request: Request, hostfile_path: str = "hostfile") -> Plan:
     placement = command(mpirun.placement_argv(), True) if hostfile and request.check_hosts else ()
     argv = command((mpirun.limited(request.timeout) if hostfile else []) + [program] + request.tool.arguments(request.options), False)
     login = ssh_login.login_of(launcher.flavour, whole) if hostfile else None
-    return Plan(launcher=launcher, argv=argv, hostfile=hostfile, folder=request.tool.start_folder(program), environment=environment,
+    return Plan(launcher=launcher, argv=argv, hostfile=hostfile, folder=request.tool.working_directory(program), environment=environment,
                 placement_argv=placement, login=login)
 
 
 def find_program(request: Request) -> str:
     """Return the path of the program. With hosts, a given folder need not exist on this host. Raises the HccnError of the tool."""
     operation = request.options.operation
-    given = request.tool.inside(request.folder, operation) if request.folder else []
+    given = request.tool.paths_in(request.folder, operation) if request.folder else []
     if given and request.hosts and not os.path.isdir(request.folder):
         return given[0]
-    paths = given or request.tool.places(operation, dict(os.environ, **request.environment))
+    paths = given or request.tool.default_paths(operation, dict(os.environ, **request.environment))
     for path in paths:
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path

@@ -102,15 +102,15 @@ class Tool(ABC):
         """Return the number of processes on each host."""
 
     @abstractmethod
-    def places(self, operation: str, environment: Mapping[str, str]) -> List[str]:
+    def default_paths(self, operation: str, environment: Mapping[str, str]) -> List[str]:
         """Return the usual paths of the program, in the order of the search."""
 
     @abstractmethod
-    def inside(self, folder: str, operation: str) -> List[str]:
+    def paths_in(self, folder: str, operation: str) -> List[str]:
         """Return the possible paths of the program in a folder that the user names."""
 
     @abstractmethod
-    def start_folder(self, program: str) -> str:
+    def working_directory(self, program: str) -> str:
         """Return the working directory of the ranks."""
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Tool(ABC):
         """Return the folders that the program needs in LD_LIBRARY_PATH, in addition to those of MPI."""
 
     @abstractmethod
-    def refuse_work(self, smi: str, options: CollectiveOptions) -> None:
+    def refuse_if_busy(self, smi: str, options: CollectiveOptions) -> None:
         """Raise HccnError if a device of this host that would take part is busy. ``smi``: npu-smi or nvidia-smi."""
 
     @abstractmethod
@@ -126,7 +126,7 @@ class Tool(ABC):
         """Return every known error once, the likely cause first."""
 
     @abstractmethod
-    def reducing(self, operation: str) -> bool:
+    def has_reduction(self, operation: str) -> bool:
         """Return True if the operation has a reduction."""
 
     @abstractmethod

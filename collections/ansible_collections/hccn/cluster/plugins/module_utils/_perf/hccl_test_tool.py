@@ -203,7 +203,7 @@ def judge(report: HcclReport, expected: Sequence[int], check: bool = True, rc: O
         return report.errors[0]
     if timed_out:
         return timed_out_error("%d of %d sizes were measured when the run was stopped" % (len(report.rows), len(expected)))
-    return incomplete([row.size_bytes for row in report.rows], expected) or _unchecked(report, check) or _ending(report, rc)
+    return incomplete([row.size_bytes for row in report.rows], expected) or _unchecked(report, check) or _exit_error(report, rc)
 
 
 def _no_measurement(report: HcclReport) -> Optional[HccnError]:
@@ -238,7 +238,7 @@ def _unchecked(report: HcclReport, check: bool) -> Optional[HccnError]:
     return HccnError("not_checked", "the results were not checked, although a check was requested", "hccl_test was run with -c 0")
 
 
-def _ending(report: HcclReport, rc: Optional[int]) -> Optional[HccnError]:
+def _exit_error(report: HcclReport, rc: Optional[int]) -> Optional[HccnError]:
     if report.failures:
         return HccnError("tool_failed", beginning(report.failures[0], 300))
     if rc:
@@ -301,28 +301,28 @@ class HcclTest(Tool):
     def processes_per_host(self, options: CollectiveOptions) -> int:
         return options.ranks_per_host
 
-    def places(self, operation: str, environment: Mapping[str, str]) -> List[str]:
+    def default_paths(self, operation: str, environment: Mapping[str, str]) -> List[str]:
         home = environment.get("ASCEND_HOME_PATH")
         homes = ([home] if home else []) + list(CANN_HOMES)
-        return [path for one in homes for path in self.inside(os.path.join(one, "tools", "hccl_test"), operation)]
+        return [path for one in homes for path in self.paths_in(os.path.join(one, "tools", "hccl_test"), operation)]
 
-    def inside(self, folder: str, operation: str) -> List[str]:
+    def paths_in(self, folder: str, operation: str) -> List[str]:
         return [os.path.join(folder, "bin", program(operation))]
 
-    def start_folder(self, program: str) -> str:
+    def working_directory(self, program: str) -> str:
         return os.path.dirname(os.path.dirname(program))
 
     def libraries(self, program: str) -> List[str]:
-        cann = os.path.dirname(os.path.dirname(self.start_folder(program)))
+        cann = os.path.dirname(os.path.dirname(self.working_directory(program)))
         return [os.path.join(cann, "lib64")] + list(DRIVER_LIBRARIES)
 
-    def refuse_work(self, smi: str, options: CollectiveOptions) -> None:
+    def refuse_if_busy(self, smi: str, options: CollectiveOptions) -> None:
         busy.refuse_work_here(NpuSmi(smi), options.ranks_per_host)
 
     def find_errors(self, stdout: str, stderr: str) -> List[HccnError]:
         return find_errors(stdout, stderr)
 
-    def reducing(self, operation: str) -> bool:
+    def has_reduction(self, operation: str) -> bool:
         return operation in REDUCING
 
     def judge_run(self, finished: FinishedRun, options: CollectiveOptions, ranks: int) -> Judged:

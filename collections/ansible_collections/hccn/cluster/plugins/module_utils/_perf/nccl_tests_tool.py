@@ -93,7 +93,7 @@ def expected_sizes(begin: int, end: int, factor: int) -> List[int]:
     return sizes
 
 
-def _moved(found: Sequence[int], expected: Sequence[int], options: CollectiveOptions, ranks: int) -> List[int]:
+def _unrounded(found: Sequence[int], expected: Sequence[int], options: CollectiveOptions, ranks: int) -> List[int]:
     """Return the sizes found, each replaced by the requested size of which it is the rounded value."""
     width = WIDTHS.get(options.data_type, 8)
     room = width if options.operation in WHOLE else ranks * ALIGN_ELEMENTS * max(width, 4)
@@ -111,7 +111,7 @@ def judge(report: NcclReport, options: CollectiveOptions, ranks: int, expected: 
     causes = [error for error in report.errors if error.code not in CONSEQUENCES]
     if causes:
         return causes[0]
-    wrong = _alone(report) or _wrong_result(report) or _reduced(report, expected)
+    wrong = _unconnected(report) or _wrong_result(report) or _memory_limited(report, expected)
     if wrong:
         return wrong
     if report.errors:
@@ -120,11 +120,11 @@ def judge(report: NcclReport, options: CollectiveOptions, ranks: int, expected: 
         return timed_out_error("%d size(s) were measured when the run was stopped" % len(report.rows))
     found = [row.size_bytes for row in report.rows]
     wanted = found if expected is None else expected
-    error = _refused(report, rc) or incomplete(_moved(found, wanted, options, ranks), wanted) or _cut(report)
-    return error or _unchecked(report, options) or _ending(report, rc)
+    error = _no_table(report, rc) or incomplete(_unrounded(found, wanted, options, ranks), wanted) or _no_summary(report)
+    return error or _unchecked(report, options) or _exit_error(report, rc)
 
 
-def _alone(report: NcclReport) -> Optional[HccnError]:
+def _unconnected(report: NcclReport) -> Optional[HccnError]:
     if report.tables < 2:
         return None
     return HccnError("ranks_alone", "the output has %d tables: the processes are not connected with each other" % report.tables,
@@ -134,7 +134,7 @@ def _alone(report: NcclReport) -> Optional[HccnError]:
 def _wrong_result(report: NcclReport) -> Optional[HccnError]:
     rows = [row for row in report.rows if any(measured.wrong for measured in row.measurements)]
     if not rows and not report.wrong:
-        return _low(report)
+        return _low_bandwidth(report)
     variants = [name for name in ("out_of_place", "in_place") if any(getattr(row, name) is not None and getattr(row, name).wrong for row in rows)]
     message = "%d value(s) were wrong" % (report.wrong or sum(measured.wrong or 0 for row in rows for measured in row.measurements))
     if rows:
@@ -143,7 +143,7 @@ def _wrong_result(report: NcclReport) -> Optional[HccnError]:
                      "then check the ECC counters and Xid errors of its GPUs")
 
 
-def _low(report: NcclReport) -> Optional[HccnError]:
+def _low_bandwidth(report: NcclReport) -> Optional[HccnError]:
     if not report.average_low:
         return None
     return HccnError("low_bandwidth", "the average bus bandwidth, %g GB/s, is below 90 %% of NCCL_TESTS_MIN_BW" % (report.average or 0.0),
@@ -153,13 +153,13 @@ def _low(report: NcclReport) -> Optional[HccnError]:
 _MEMORY_LIMIT = "the memory of the GPU allows at most %d bytes, so larger sizes were not measured"
 
 
-def _reduced(report: NcclReport, expected: Optional[Sequence[int]]) -> Optional[HccnError]:
+def _memory_limited(report: NcclReport, expected: Optional[Sequence[int]]) -> Optional[HccnError]:
     if report.reduced_to is None or expected is None or not [size for size in expected if size > report.reduced_to]:
         return None
     return HccnError("memory_limit", _MEMORY_LIMIT % report.reduced_to, "use a smaller end size")
 
 
-def _refused(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
+def _no_table(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
     """Return the error of a program that ended without a table, by its exit status."""
     if report.rows or not rc or rc not in EXITS:
         return None
@@ -167,14 +167,14 @@ def _refused(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
     return HccnError("nccl_tests_%d" % rc, "the program ended with status %d, %s%s" % (rc, EXITS[rc], reason), "see the output for the reason")
 
 
-def _cut(report: NcclReport) -> Optional[HccnError]:
+def _no_summary(report: NcclReport) -> Optional[HccnError]:
     if report.finished:
         return None
     return HccnError("summary_missing", "the output ends without the summary, after %d size(s)" % len(report.rows),
                      "the program stopped early, or the log is truncated; see the output for the reason")
 
 
-def others(report: NcclReport, ranks: int) -> Optional[HccnError]:
+def rank_mismatch(report: NcclReport, ranks: int) -> Optional[HccnError]:
     """Return an error if another number of ranks took part than requested."""
     if report.ranks is None or report.ranks == ranks:
         return None
@@ -188,7 +188,7 @@ def _unchecked(report: NcclReport, options: CollectiveOptions) -> Optional[HccnE
     return HccnError("not_checked", "the results were not checked, although a check was requested", "nccl-tests was run with -c 0")
 
 
-def _ending(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
+def _exit_error(report: NcclReport, rc: Optional[int]) -> Optional[HccnError]:
     if report.failures:
         return HccnError("tool_failed", beginning(report.failures[0], 300))
     if rc:
@@ -261,31 +261,31 @@ class NcclTests(Tool):
     def processes_per_host(self, options: CollectiveOptions) -> int:
         return options.ranks_per_host // gpus_per_process(options)
 
-    def places(self, operation: str, environment: Mapping[str, str]) -> List[str]:
+    def default_paths(self, operation: str, environment: Mapping[str, str]) -> List[str]:
         search = [folder for folder in environment.get("PATH", os.defpath).split(os.pathsep) if folder]
-        return [os.path.join(folder, self.program(operation)) for folder in search] + [path for home in HOMES for path in self.inside(home, operation)]
+        return [os.path.join(folder, self.program(operation)) for folder in search] + [path for home in HOMES for path in self.paths_in(home, operation)]
 
-    def inside(self, folder: str, operation: str) -> List[str]:
+    def paths_in(self, folder: str, operation: str) -> List[str]:
         return [os.path.join(folder, "build", self.program(operation)), os.path.join(folder, self.program(operation))]
 
-    def start_folder(self, program: str) -> str:
+    def working_directory(self, program: str) -> str:
         return os.path.dirname(program)
 
     def libraries(self, program: str) -> List[str]:
         return list(CUDA_LIBRARIES)
 
-    def refuse_work(self, smi: str, options: CollectiveOptions) -> None:
-        nvidia_smi.refuse_work(smi)
+    def refuse_if_busy(self, smi: str, options: CollectiveOptions) -> None:
+        nvidia_smi.refuse_if_busy(smi)
 
     def find_errors(self, stdout: str, stderr: str) -> List[HccnError]:
         return find_errors(stdout, stderr)
 
-    def reducing(self, operation: str) -> bool:
+    def has_reduction(self, operation: str) -> bool:
         return operation in REDUCING
 
     def judge_run(self, finished: FinishedRun, options: CollectiveOptions, ranks: int) -> Judged:
         report = nccl_output.parse_text(finished.stdout, finished.stderr)
-        error = judge(report, options, ranks, _expected(options), finished.rc, finished.timed_out) or others(report, ranks)
+        error = judge(report, options, ranks, _expected(options), finished.rc, finished.timed_out) or rank_mismatch(report, ranks)
         return _judged(report, error, options, ranks, options.iterations)
 
     def judge_log(self, finished: FinishedRun, options: CollectiveOptions, ranks: Optional[int], sizes_given: bool) -> Judged:

@@ -16,7 +16,7 @@ SECONDS = 30
 _QUERY = ["--query-compute-apps=pid,process_name", "--format=csv,noheader"]
 
 
-def refuse_work(nvidia_smi: str) -> None:
+def refuse_if_busy(nvidia_smi: str) -> None:
     """Raise HccnError ``device_busy`` if a process computes on a GPU of this host, ``busy_unknown`` if nvidia-smi does not report it.
 
     Without nvidia-smi the host has no GPU, and nothing is raised.

@@ -60,8 +60,8 @@ def smi(folder: Path, script: str) -> str:
 
 
 def test_idle_gpus(tmp_path: Path) -> None:
-    nvidia_smi.refuse_work(smi(tmp_path, "echo"))
-    nvidia_smi.refuse_work(str(tmp_path / "none"))
+    nvidia_smi.refuse_if_busy(smi(tmp_path, "echo"))
+    nvidia_smi.refuse_if_busy(str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize(("script", "code", "message"), [
@@ -71,7 +71,7 @@ def test_idle_gpus(tmp_path: Path) -> None:
 ])
 def test_busy_or_unknown_gpus_are_refused(tmp_path: Path, script: str, code: str, message: str) -> None:
     with pytest.raises(HccnError) as caught:
-        nvidia_smi.refuse_work(smi(tmp_path, script))
+        nvidia_smi.refuse_if_busy(smi(tmp_path, script))
     assert (caught.value.code, caught.value.message) == (code, message)
 
 
@@ -79,5 +79,5 @@ def test_nvidia_smi_that_cannot_be_executed(tmp_path: Path) -> None:
     path = tmp_path / "nvidia-smi"
     path.write_text("")
     with pytest.raises(HccnError) as caught:
-        nvidia_smi.refuse_work(str(path))
+        nvidia_smi.refuse_if_busy(str(path))
     assert caught.value.code == "tool_not_executable"

@@ -109,9 +109,9 @@ def test_message_about_wrong_values() -> None:
 
 
 def test_different_number_of_ranks() -> None:
-    assert nccl_tests_tool.others(GOOD, 8) is None
-    assert nccl_tests_tool.others(replace(GOOD, ranks=None), 8) is None
-    assert nccl_tests_tool.others(GOOD, 16).message == "8 ranks took part, but 16 were requested"
+    assert nccl_tests_tool.rank_mismatch(GOOD, 8) is None
+    assert nccl_tests_tool.rank_mismatch(replace(GOOD, ranks=None), 8) is None
+    assert nccl_tests_tool.rank_mismatch(GOOD, 16).message == "8 ranks took part, but 16 were requested"
 
 
 @pytest.mark.parametrize(("operation", "ranks", "factor"), [
