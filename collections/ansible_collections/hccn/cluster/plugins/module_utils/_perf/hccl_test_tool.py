@@ -111,7 +111,7 @@ def validate(options: CollectiveOptions, ranks: int) -> None:
 
 
 def arguments(options: CollectiveOptions) -> List[str]:
-    """Return the arguments of the program. ``-i`` is never passed, since the program never ends with 0."""
+    """Return the arguments of the program. ``-i`` is never passed, since the program never ends with ``-i 0``."""
     argv = ["-p", str(options.ranks_per_host), "-b", options.begin, "-e", options.end, "-f", str(options.factor),
             "-d", options.data_type]
     if options.operation in REDUCING:

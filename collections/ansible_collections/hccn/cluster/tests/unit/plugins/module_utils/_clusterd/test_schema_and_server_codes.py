@@ -49,15 +49,15 @@ def test_all_codes_are_listed():
     assert [code for code, entry in server_codes.CODES.items() if entry.retryable] == list(range(500, 511)) + [599]
 
 
-@pytest.mark.parametrize("code, told", [
+@pytest.mark.parametrize("code, explanation", [
     (0, {"name": "OK", "meaning": "accepted", "retryable": False}),
     (403, {"name": "ProcessRecoverEnableOff", "meaning": "process-level recovery is off (the document calls it ProcessRescheduleOff)", "retryable": False,
            "hint": "enable process-level recovery for the job (label process-recover-enable of its PodGroup) and restart it"}),
     (500, {"name": "OutOfMaxServeJobs", "meaning": "ClusterD already serves 10000 jobs", "retryable": True, "hint": "try again later"}),
     (412, {"name": "unknown", "meaning": "a code that is neither in the documentation nor in the source of ClusterD", "retryable": False}),
 ])
-def test_codes_are_explained(code, told):
-    assert server_codes.explain(code) == told
+def test_codes_are_explained(code, explanation):
+    assert server_codes.explain(code) == explanation
 
 
 def test_switch_results_are_explained():

@@ -76,8 +76,8 @@ def test_slow_rail_is_searched_for_its_slow_host() -> None:
         return 30.0 if request.environment.get("HCCL_TEST_USE_DEVS") == "3" and "n6" in request.names else 100.0
 
     request = replace(REQUEST, options=replace(REQUEST.options, ranks_per_host=4, root=0))
-    told = Hall(speed).study(request, groups=("rails",))
-    assert [(found["kind"], found["device"], found["message"]) for found in told.findings] == [
+    study = Hall(speed).study(request, groups=("rails",))
+    assert [(found["kind"], found["device"], found["message"]) for found in study.findings] == [
         ("rail", 3, "device 3 of all hosts: 30 GB/s, the other devices: 100 GB/s")]
     hall = Hall(speed)
     found = hall.study(request, groups=("rails",), isolate=True).findings

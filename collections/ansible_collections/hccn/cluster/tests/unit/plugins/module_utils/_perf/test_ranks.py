@@ -63,16 +63,16 @@ def test_silent_host_is_reported(run: Run) -> None:
     assert {host: error.code for host, error in seen.silent.items()} == {"192.0.2.1": "tool_missing"}
 
 
-def told(seen: RankStates) -> "tuple[tuple[str, ...], str]":
+def suspects_of(seen: RankStates) -> "tuple[tuple[str, ...], str]":
     found = ranks.suspects(seen, 4, list(NAMES), lambda rank: ("n1", "n2")[rank // 2], NAMES)
     return found.hosts, found.sentence
 
 
 def test_suspects() -> None:
     running = {0: {"S"}, 1: {"R"}}
-    assert told(RankStates({**running, 2: {"S"}, 3: {"S"}})) == ((), "")
-    assert told(RankStates({**running, 2: {"T"}, 3: {"S", "D"}})) == (("n2",), "n2: rank 2 is stopped by a signal, rank 3 is stuck in the kernel")
-    assert told(RankStates({**running, 2: {"S"}})) == (("n2",), "n2: rank 3 has ended")
-    assert told(RankStates(running, {"10.0.0.2": HccnError("host_silent", "no answer within 10 s")})) == (
+    assert suspects_of(RankStates({**running, 2: {"S"}, 3: {"S"}})) == ((), "")
+    assert suspects_of(RankStates({**running, 2: {"T"}, 3: {"S", "D"}})) == (("n2",), "n2: rank 2 is stopped by a signal, rank 3 is stuck in the kernel")
+    assert suspects_of(RankStates({**running, 2: {"S"}})) == (("n2",), "n2: rank 3 has ended")
+    assert suspects_of(RankStates(running, {"10.0.0.2": HccnError("host_silent", "no answer within 10 s")})) == (
         ("n2",), "n2: does not answer (no answer within 10 s)")
-    assert told(RankStates()) == ((), "")
+    assert suspects_of(RankStates()) == ((), "")
