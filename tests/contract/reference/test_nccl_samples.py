@@ -69,7 +69,7 @@ def test_nothing_of_the_environment_is_kept() -> None:
 
 
 def test_wrong_values_are_told() -> None:
-    assert judged("all_reduce__v2.19.6_wrong.txt").record["error"]["message"] == "50 value(s) arrived wrong for 1073741824 bytes, out of place"
+    assert judged("all_reduce__v2.19.6_wrong.txt").record["error"]["message"] == "50 value(s) were wrong for 1073741824 bytes, out of place"
 
 
 def test_launchers_mean_the_same_here(capsys: pytest.CaptureFixture[str]) -> None:

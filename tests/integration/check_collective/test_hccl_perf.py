@@ -102,8 +102,8 @@ def test_a_host_that_is_down(site: Site) -> None:
 @pytest.mark.parametrize(("options", "message"), [
     ({"sizes": {"begin": "1M", "end": "8K"}}, "sizes: end (8192 bytes) is smaller than begin (1048576 bytes)"),
     ({"sizes": {"end": "64MB"}}, "size '64MB' is not a positive number of bytes with an optional K, M or G"),
-    ({"hosts": ["n1", "n1"]}, "hosts[1]: n1 stands at hosts[0] already"),
-    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not passed on"),
+    ({"hosts": ["n1", "n1"]}, "hosts[1]: n1 is a duplicate of hosts[0]"),
+    ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not allowed"),
 ])
 def test_invalid_options(site: Site, options: dict[str, object], message: str) -> None:
     result = site.call(**options)

@@ -142,7 +142,7 @@ def test_switch_upgrade_there_and_back(site: Site) -> None:
     site.clusterd.world.jobs["uid-a"].result = "switch nic failed, report switch nic timeout"
     code, said = site.upgrade()
     assert code != 0
-    assert "train/a: the switch failed: switch nic failed, report switch nic timeout: the NPUs were not all switched: not all workers reported in time" in said
+    assert "train/a: the switch failed: switch nic failed, report switch nic timeout: not all NPUs were switched: not all workers reported in time" in said
     assert "Moved: none. Not moved: train/b." in said
     assert site.switched() == [("uid-a", True)]
     assert (site.state["moved"], site.state["pending"]["job_id"]) == ({}, "uid-a")
@@ -190,7 +190,7 @@ def test_switch_upgrade_stops_at_the_first_refusal(site: Site) -> None:
     site.clusterd.world.jobs["uid-b"].status = "pending"
     code, said = site.upgrade()
     assert code != 0
-    assert "train/b: ClusterD refused, nothing was switched: 413 OMParamInvalid: the request does not fit the job: job:uid-b is not running" in said
+    assert "train/b: ClusterD refused the switch, nothing was switched: 413 OMParamInvalid: the request does not fit the job: job:uid-b is not running" in said
     assert "Moved: train/a. Not moved: none." in said
     assert site.switched() == [("uid-a", True), ("uid-b", True)]
     assert (list(site.state["moved"]), "pending" in site.state) == (["uid-a"], False)
@@ -263,7 +263,7 @@ def test_the_rank_table_of_clusterd_over_mutual_tls(nodes: Path, authority: Auth
 
     code, said = site.play("rank_table", "--check", rank_table_clusterd=asked, **variables)
     assert code == 0, said
-    assert f"Rank table: {paths[0]} would be made on 1 of 2 hosts. Not foreseen: the rank table itself: ClusterD is not asked in check mode, since" in said
+    assert f"Rank table: {paths[0]} would be made on 1 of 2 hosts. Not foreseen: the rank table: ClusterD is not queried in check mode, since" in said
     assert re.findall(r"(\S+) : ok=\d+ changed=(\d)", said) == [("localhost", "0"), ("node-1", "1"), ("node-2", "0")]
     assert (one.calls, paths[0].exists()) == ([], False)
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The option that maps NPUs to leaf switches and their QDD modules."""
+"""The option that describes which NPUs are connected to which leaf and QDD."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class ModuleDocFragment:
 options:
   topology:
     description:
-      - Which NPUs are connected to which leaf switch, and by which module (QDD). It cannot be discovered, so define it once, for instance in the
+      - Which NPUs are connected to which leaf switch, and by which module (QDD). This cannot be discovered, so describe it once, for example in the
         inventory.
     type: list
     elements: dict
@@ -23,16 +23,16 @@ options:
         required: true
       backup:
         description:
-          - The leaf switch that takes over. Informational, not used by the module.
+          - The leaf that takes over. This is informational.
         type: str
       nodes:
         description:
-          - Kubernetes names of the nodes that this entry applies to. By default all nodes.
+          - Names in Kubernetes of the nodes to which this entry applies. By default it applies to all nodes.
         type: list
         elements: str
       qdds:
         description:
-          - The modules of the leaf switch.
+          - The modules that are connected to the leaf.
         type: list
         elements: dict
         required: true
@@ -44,11 +44,11 @@ options:
             required: true
           backup:
             description:
-              - The module that takes over, port by port. Informational, not used by the module.
+              - The module that takes over, port by port. This is informational.
             type: str
           ports:
             description:
-              - Physical id of the NPU at each of the ports V(A) and V(B).
+              - The physical id of the NPU on each of the ports V(A) and V(B).
             type: dict
             required: true
 """

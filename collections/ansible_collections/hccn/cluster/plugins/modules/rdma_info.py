@@ -9,14 +9,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rdma_info
-short_description: Read the RDMA devices of a host and report why they cannot be used
+short_description: Read the RDMA devices of a host and problems that prevent their use
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Reads the host's RDMA devices (network adapters, software RoCE) from C(/sys/class/infiniband), port by port. No tool is needed.
-  - Returns the type and the IP address of each GID of a port. The index of a GID changes if addresses or VLANs are added or removed, so do not store it.
-  - Reports missing requirements, such as a driver, a device file, the link, an IP address, or a sufficient limit of locked memory.
+  - Reads the RDMA devices of the host (network adapters, software RoCE) and their ports from C(/sys/class/infiniband). No tool is needed.
+  - Returns the GIDs of each port with their type and IP address. Do not store the index of a GID, since it changes when addresses or VLANs are added or
+    removed.
+  - Reports missing preconditions, such as a driver, a device file, the link, an IP address or the limit of locked memory.
   - The RoCE ports of NPUs are not among these devices. M(hccn.cluster.device_info) reads them.
 extends_documentation_fragment:
   - hccn.cluster._attributes
@@ -24,12 +25,12 @@ extends_documentation_fragment:
 options:
   root:
     description:
-      - Folder that contains C(sys), C(proc) and C(dev), such as C(/host) in a container where the file systems of the host are mounted there.
+      - Folder that contains C(sys), C(proc) and C(dev), such as C(/host) in a container into which those of the host are mounted.
     type: path
     default: /
   fail_on:
     description:
-      - Lowest severity of problems for which the module fails. All problems are returned in any case.
+      - Severity of problems from which on the module fails. All problems are returned in any case.
     type: str
     choices: [error, warning, never]
     default: never
@@ -51,7 +52,7 @@ EXAMPLES = r"""
     label: "{{ item.0.device }} {{ item.1.gid }}"
   when: item.1.type == 'RoCE v2' and item.1.address is not none
 
-- name: Fail on hosts where RDMA cannot work
+- name: Fail if RDMA cannot work
   hccn.cluster.rdma_info:
     fail_on: error
 """
@@ -59,13 +60,13 @@ EXAMPLES = r"""
 RETURN = r"""
 rdma_devices:
   description:
-    - One entry for each port of each RDMA device, sorted by name. Values that the kernel does not report are null.
+    - One entry for each port of each RDMA device, sorted by name. Values that the kernel does not provide are V(null).
   returned: success
   type: list
   elements: dict
   contains:
     device:
-      description: Name of the RDMA device, as C(ib_write_bw -d) takes it.
+      description: Name of the RDMA device, as for C(ib_write_bw -d).
       type: str
     port:
       description: Number of the port, starting at 1.
@@ -74,31 +75,31 @@ rdma_devices:
       description: Network device of the port.
       type: str
     state:
-      description: State of the port as the kernel names it. A usable port is V(ACTIVE).
+      description: State of the port as named by the kernel. It must be V(ACTIVE).
       type: str
     physical_state:
-      description: State of the link as the kernel names it.
+      description: State of the link as named by the kernel.
       type: str
     rate:
       description: Rate of the port as the kernel prints it.
       type: str
     rate_gbit_s:
-      description: Rate of the port as a number. Software RoCE always reports V(2.5), independent of its network device.
+      description: Rate of the port in Gbit/s. Software RoCE always reports V(2.5).
       type: float
     link_layer:
       description: V(Ethernet) or V(InfiniBand).
       type: str
     gids:
       description:
-        - The GIDs in use, each with C(index), C(gid), C(type) (C(RoCE v2) or C(IB/RoCE v1)), C(address) and C(netdev). A VLAN has a separate C(netdev).
-        - C(address) is the IP address of the GID, null for link-local GIDs and on InfiniBand.
+        - The GIDs in use, each with C(index), C(gid), C(type) (C(RoCE v2) or C(IB/RoCE v1)), C(address) and C(netdev). A VLAN has its own C(netdev).
+        - C(address) is the IP address of the GID, V(null) for link-local GIDs and on InfiniBand.
       type: list
       elements: dict
     driver:
-      description: Driver of the adapter. Software RoCE has none.
+      description: Driver of the adapter, V(null) for software RoCE.
       type: str
     firmware:
-      description: Version of the adapter's firmware.
+      description: Version of the firmware of the adapter.
       type: str
     pci_address:
       description: PCI address of the adapter.
@@ -127,14 +128,15 @@ rdma_devices:
       verbs: /dev/infiniband/uverbs0
 memlock:
   description:
-    - Limit of memory that a process of this user may lock, C(limit_bytes), null for unlimited. With C(enforced=false) the limit does not apply, as for root.
-    - Null if C(proc) does not provide the limit.
+    - The limit of locked memory of a process of this user, C(limit_bytes), which is V(null) if unlimited. With C(enforced=false), the limit does not apply,
+      as for root.
+    - V(null) if C(proc) does not contain the limit.
   returned: success
   type: dict
   sample: {limit_bytes: 65536, enforced: true}
 problems:
   description:
-    - Problems, each with C(rule), C(severity), C(message), C(where) and C(hint).
+    - The problems, each with C(rule), C(severity), C(message), C(where) and C(hint).
     - The rules are C(driver_missing), C(no_rdma_device), C(verbs_missing), C(port_down), C(no_gid) and C(memlock).
   returned: success
   type: list

@@ -49,7 +49,7 @@ def ssh_arguments(job: Job) -> str:
 def mpirun_command(job: Job, hostfile: str) -> list[str]:
     """Return the command of mpirun. If ``hostfile`` is empty, the engine passes the hosts to mpirun."""
     operation = job.options.operation
-    program = job.program.inside(job.tool_dir, operation)[0] if job.tool_dir else _default_program(job)
+    program = job.program.paths_in(job.tool_dir, operation)[0] if job.tool_dir else _default_program(job)
     argv = [program, *job.program.arguments(job.options)]
     names = sorted({*job.environment, "LD_LIBRARY_PATH"})
     # The engine configures the hosts of Open MPI. A placeholder file name prevents the command for a single host, and is removed below.
@@ -66,7 +66,7 @@ def mpirun_command(job: Job, hostfile: str) -> list[str]:
 def _default_program(job: Job) -> str:
     if job.tool == "nccl_tests":
         return job.program.program(job.options.operation)
-    return job.program.places(job.options.operation, {})[0]
+    return job.program.default_paths(job.options.operation, {})[0]
 
 
 def launcher_environment(job: Job) -> list[Manifest]:

@@ -76,7 +76,7 @@ def test_a_pair_with_options_of_its_own(params):
     params["plan"]["rounds"][0][1]["options"] = {"source_port": 50000}
     with pytest.raises(InputError) as raised:
         session.perform(params, False)
-    assert raised.value.message == "source_port means nothing to roce_test, whose queue pairs choose it"
+    assert raised.value.message == "source_port has no effect with roce_test, which chooses the source ports of its queue pairs itself"
 
 
 def test_check_mode_with_some_devices_and_all_sizes(params):
@@ -90,7 +90,7 @@ def test_check_mode_with_some_devices_and_all_sizes(params):
     ({"key": KEY[:-1] + "g"}, "key is not of 32 hexadecimal digits (128 bit)"),
     ({"host": "z"}, "plan does not know the host 'z'"),
     ({"size": "huge"}, "size 'huge' is not a positive number of bytes with an optional K, M or G"),
-    ({"iterations": 1}, "iterations is 1, but roce_test takes 5 to 20000 (-n)"),
+    ({"iterations": 1}, "iterations is 1, but roce_test accepts 5 to 20000 (-n)"),
     ({"pair_timeout": 4.0, "server_start_delay": 4.0}, "pair_timeout is 4 s, but a pair takes 4 s by duration and server_start_delay alone"),
     ({"iterations": None, "duration": 10}, "pair_timeout is 5 s, but a pair takes 10 s by duration and server_start_delay alone"),
     ({"server_start_delay": -1.0}, "server_start_delay and meeting_timeout must not be negative"),

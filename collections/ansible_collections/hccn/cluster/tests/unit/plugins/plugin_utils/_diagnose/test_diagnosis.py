@@ -296,9 +296,9 @@ def test_a_host_with_an_npu_left_out_is_not_good(left_out, state, beginning):
 
 
 def test_a_host_without_the_tool_is_not_measured():
-    missing = [host_classes.LeftOut("b", number, "tool_missing", "iperf3 is not there (dnf install --assumeyes iperf3)") for number in (0, 1)]
+    missing = [host_classes.LeftOut("b", number, "tool_missing", "iperf3 is not installed (dnf install --assumeyes iperf3)") for number in (0, 1)]
     alone = verdict(diagnose("ab", {"a": None, "b": None}, left_out=missing), "b")
-    assert (alone.verdict, alone.message) == ("not_measured", "npu 0, 1 were left out: iperf3 is not there (dnf install --assumeyes iperf3)")
+    assert (alone.verdict, alone.message) == ("not_measured", "npu 0, 1 were left out: iperf3 is not installed (dnf install --assumeyes iperf3)")
     assert verdict(diagnose("ab", {"a": None, "b": None}, left_out=[*missing, MUTE_NPU]), "b").verdict == "failed"
 
 

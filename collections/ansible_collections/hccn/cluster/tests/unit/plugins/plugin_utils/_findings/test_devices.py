@@ -68,9 +68,9 @@ def test_malformed_npus_do_not_affect_the_others() -> None:
 
 
 def test_the_same_error_of_all_npus_is_one_finding() -> None:
-    npus = [npu(number, address=None, errors=[error("no_passwd_entry", "hccn_tool ended without a word (exit 234)", "address", hint="no passwd entry"),
-                                              error("no_passwd_entry", "hccn_tool ended without a word (exit 234)", "link")]) for number in range(8)]
-    assert summaries(*npus) == ["tool_failed failed npu3 NPUs 0-7: address, link: hccn_tool ended without a word (exit 234)"]
+    npus = [npu(number, address=None, errors=[error("no_passwd_entry", "hccn_tool printed nothing (exit code 234)", "address", hint="no passwd entry"),
+                                              error("no_passwd_entry", "hccn_tool printed nothing (exit code 234)", "link")]) for number in range(8)]
+    assert summaries(*npus) == ["tool_failed failed npu3 NPUs 0-7: address, link: hccn_tool printed nothing (exit code 234)"]
     [found] = of_devices("npu3", {"devices": npus}, "bring_up")
     assert (found.evidence, len(found.devices)) == (("no passwd entry",), 8)
 

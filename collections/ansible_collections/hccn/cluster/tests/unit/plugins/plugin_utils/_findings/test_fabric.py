@@ -152,7 +152,7 @@ def test_an_unknown_class_counts_as_not_measured() -> None:
 
 
 def test_a_missing_perf_tool_has_the_playbook_as_next_step() -> None:
-    left_out = [{"host": "n1", "device": number, "code": "tool_missing", "message": "iperf3 is not there"} for number in (0, 1)]
+    left_out = [{"host": "n1", "device": number, "code": "tool_missing", "message": "iperf3 is not installed"} for number in (0, 1)]
     found, _classes = of_verdict({"verdicts": [{"host": "n1", "class": "not_measured", "message": "npu 0, 1 were left out"}]}, left_out, perf_tool=True)
-    assert summaries(found) == ["perf_tool_missing failed npu n1 NPUs 0-1: iperf3 is not there"]
+    assert summaries(found) == ["perf_tool_missing failed npu n1 NPUs 0-1: iperf3 is not installed"]
     assert found[0].next_step == "ansible-playbook hccn.cluster.perf_tools -e hccn_hosts=n1"

@@ -74,13 +74,13 @@ def test_a_failed_rank_table_without_problems_is_a_finding() -> None:
 
 
 SAMPLE = {"component": {"kind": "host", "name": "node5"}, "cause": "collective_slow", "severity": "slow", "hosts": ["node5"], "stage": "check_collective",
-          "message": "slow together with good hosts, which are good without it", "evidence": ["slow over node1, node5: 61.2 GB/s"]}
+          "message": "groups with it are slow, other groups are good", "evidence": ["slow over node1, node5: 61.2 GB/s"]}
 
 
 def test_a_slow_collective_is_a_finding() -> None:
     records = [{"kind": "collective", "status": "ok", "hosts": ["node1", "node5"]}, {"kind": "finding", "status": "failed", "samples": [SAMPLE]}]
     found = of_collective({"measurements": records, "slow": True, "findings": [{"kind": "group"}]})
-    assert [line(one) for one in found] == ["slow node5: slow together with good hosts, which are good without it -> "
+    assert [line(one) for one in found] == ["slow node5: groups with it are slow, other groups are good -> "
                                             "ansible-playbook hccn.cluster.check_fabric"]
     assert found == [Finding.of_sample(SAMPLE)]
     assert summaries(of_collective({"measurements": records[:1], "slow": True, "limit_gbyte_s": 120.41})) == [

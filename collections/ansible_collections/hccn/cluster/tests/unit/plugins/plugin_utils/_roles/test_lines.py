@@ -11,13 +11,13 @@ adopted = adopted_line.FilterModule().filters()["adopted_line"]
 def tools(**versions):
     missing = [name for name, version in versions.items() if version is False]
     return {"tools": [{"name": name, "found": version is not False, "version": version or None} for name, version in versions.items()],
-            "missing": missing, "packages": missing, "problems": [{"message": f"{name} is not there", "hint": f"install {name}"} for name in missing]}
+            "missing": missing, "packages": missing, "problems": [{"message": f"{name} is not installed", "hint": f"install {name}"} for name in missing]}
 
 
 @pytest.mark.parametrize("found, foreseen, line", [
     (tools(perftest="6.24", rdma=None), False, "n1: perftest 6.24, rdma"),
     (tools(perftest=False, iperf3=False), False,
-     "n1: none of the tools. Missing: perftest is not there (install perftest); iperf3 is not there (install iperf3)"),
+     "n1: none of the tools. Missing: perftest is not installed (install perftest); iperf3 is not installed (install iperf3)"),
     (tools(perftest="6.24", iperf3=False, rdma=False), True, "n1: perftest 6.24. Would be installed: iperf3, rdma"),
 ])
 def test_the_tools_of_a_host(found, foreseen, line):
