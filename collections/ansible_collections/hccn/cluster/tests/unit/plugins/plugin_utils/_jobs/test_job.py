@@ -49,7 +49,7 @@ def test_text_values_are_converted() -> None:
     ({"data_type": "float"}, "data_type is float, which hccl_test does not support"),
     ({"root": 16}, "root is 16, but the ranks are 0 to 15"),
     ({"environment": {"LD_PRELOAD": "x"}}, "environment: LD_PRELOAD is not allowed"),
-    ({"environment": {"HCCL_IF_IP": "10.0.0.1"}}, "environment: HCCL_IF_IP is the address of one host, and all ranks would get it"),
+    ({"environment": {"HCCL_IF_IP": "10.0.0.1"}}, "environment: HCCL_IF_IP would give all ranks the address of one host"),
 ])
 def test_invalid_settings_are_refused(changes: "dict[str, object]", message: str) -> None:
     with pytest.raises(InputError) as caught:
