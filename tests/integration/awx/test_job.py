@@ -24,7 +24,7 @@ from tests.lib.waiting import until
 
 HOSTS = {"npu1": 71, "npu2": 72}
 # Answered by the inventory, for each host on its own: a job template's survey is launched without them.
-PER_HOST = {"check_fabric_state_dir", "check_fabric_server_start_delay"}
+PER_HOST = {"check_fabric_state_dir", "check_fabric_advanced"}
 
 
 class Controller:

@@ -46,9 +46,8 @@ options:
     required: true
   timeout_s:
     description:
-      - How long the measurements may take. V(0) is as long as the plan needs.
+      - How long the measurements may take. Without it, as long as the plan needs.
     type: int
-    required: true
 seealso:
   - plugin: hccn.cluster.pair_plan
     plugin_type: filter

@@ -11,7 +11,7 @@ from ansible_collections.hccn.cluster.plugins.filter.plan_review import plan_rev
 
 HOSTS = [{"host": f"n{place}", "control_address": f"192.0.2.{place}", "control_port": 18514,
           "devices": [{"id": npu, "address": f"10.{npu}.0.{place}"} for npu in (0, 1)]} for place in range(1, 5)]
-SETTINGS = {"operation": "write", "measure": "bandwidth", "size": "64K", "relative_floor": 0.97, "line_rate_floor": 0.9, "timeout_s": 0}
+SETTINGS = {"operation": "write", "measure": "bandwidth", "size": "64K", "relative_floor": 0.97, "line_rate_floor": 0.9, "timeout_s": None}
 SUMMARY = {
     "pairs": 8, "hosts": 4, "rounds": 2, "coverage": 2 / 3, "minutes": 0.3, "seconds_per_pair": 8.0,
     "sees": {"classes": ["node", "device"], "not": {"leaf": "no leaf is known"}, "smallest_drop_percent": {"npu": 4.1}, "spread_percent": 1.0},
@@ -43,7 +43,8 @@ def test_what_is_said_of_a_plan(summary: dict[str, Any], lines: list[str]) -> No
     ({"relative_floor": 97}, ["check_fabric_relative_floor is 97, not a number between 0 and 1 such as 0.97"]),
     ({"relative_floor": "much"}, ["check_fabric_relative_floor is much, not a number between 0 and 1 such as 0.97"]),
     ({"line_rate_floor": 90}, ["check_fabric_line_rate_floor is 90, neither 0 nor a number below 1 such as 0.9"]),
-    ({"timeout_s": 15}, ["the plan takes about 16.0 s, longer than check_fabric_timeout with 15 s: raise it, or bound the plan by check_fabric_budget"]),
+    ({"timeout_s": 15}, ["the plan takes about 16.0 s, longer than check_fabric_timeout_s with 15 s: raise it, "
+                          "or bound the plan by check_fabric_budget_minutes"]),
 ])
 def test_settings_with_which_a_plan_cannot_be_run(settings: dict[str, Any], refusals: list[str]) -> None:
     assert of(**settings)["refusals"] == refusals

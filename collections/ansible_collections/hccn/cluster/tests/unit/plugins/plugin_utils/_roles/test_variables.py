@@ -58,7 +58,7 @@ def test_the_tasks_are_read_only_for_unknown_names():
 @pytest.mark.parametrize("name, value, sentence", [
     ("bring_up_tls_state", "off", "bring_up_tls_state is 'off', but must be one of unchanged, enabled, disabled"),
     ("bring_up_tls_state", False, "bring_up_tls_state is False, but must be one of unchanged, enabled, disabled"),
-    ("check_fabric_duration", "ten", "check_fabric_duration is 'ten', but must be a whole number"),
+    ("check_fabric_duration_s", "ten", "check_fabric_duration_s is 'ten', but must be a whole number"),
     ("check_fabric_second_look", "maybe", "check_fabric_second_look is 'maybe', but must be true or false"),
     ("bring_up_network", [{"id": 0}, "x"], "bring_up_network is [{'id': 0}, 'x'], but must be a list, each element a dictionary"),
     ("bring_up_network", 5.5, "bring_up_network is 5.5, but must be a list, each element a dictionary"),
@@ -70,9 +70,9 @@ def test_a_wrong_value(name, value, sentence):
 
 
 @pytest.mark.parametrize("name, value", [
-    ("bring_up_tls_state", "enabled"), ("check_fabric_duration", "10"), ("bring_up_network", []), ("bring_up_backup", "yes"),
-    ("bring_up_tls_state", "{{ 'off' }}"), ("check_fabric_duration", "{% if true %}ten{% endif %}"), ("bring_up_network", [{"id": "{{ x }}"}, "{{ y }}"]),
-    ("check_fabric_duration", object()),
+    ("bring_up_tls_state", "enabled"), ("check_fabric_duration_s", "10"), ("bring_up_network", []), ("bring_up_backup", "yes"),
+    ("bring_up_tls_state", "{{ 'off' }}"), ("check_fabric_duration_s", "{% if true %}ten{% endif %}"), ("bring_up_network", [{"id": "{{ x }}"}, "{{ y }}"]),
+    ("check_fabric_duration_s", object()),
 ])
 def test_a_value_that_is_right_or_not_known_yet(name, value):
     assert variables.wrong_value(name, value, SPECS[name]) is None
