@@ -101,8 +101,20 @@ def test_every_module_has_an_action_that_cleans_its_answers() -> None:
 def test_the_variables_of_every_role_are_known_as_options() -> None:
     names = {name for path in COLLECTION.glob("roles/*/meta/argument_specs.yml") for entry in yaml.safe_load(path.read_text())["argument_specs"].values()
              for name in entry.get("options", {})}
-    assert len(names) > 150
+    assert len(names) > 120
     assert [name for name in sorted(names) if not name.startswith(ROLE_PREFIXES)] == []
+
+
+def test_variables_of_several_roles_have_one_specification() -> None:
+    """How ClusterD and Kubernetes are reached, and what fails a job, is the same for all roles; whether it is required is not."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted(COLLECTION.glob("roles/*/meta/argument_specs.yml")):
+        for entry in yaml.safe_load(path.read_text())["argument_specs"].values():
+            for name, option in entry.get("options", {}).items():
+                if name.startswith("hccn_"):
+                    found.setdefault(name, []).append({key: value for key, value in option.items() if key != "required"})
+    assert {name: len(options) for name, options in found.items()} == {"hccn_clusterd": 3, "hccn_kubernetes": 5}
+    assert [name for name, options in found.items() if any(option != options[0] for option in options)] == []
 
 
 def test_every_skip_and_exception_has_a_name_a_reason_and_an_issue() -> None:

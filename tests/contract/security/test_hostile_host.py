@@ -25,7 +25,7 @@ OF_HOSTS = {
     "check_fabric_pairs", "check_fabric_pod_python", "check_fabric_rack", "check_fabric_rdma_device", "check_fabric_resume", "check_fabric_size",
     "check_fabric_state_dir", "check_fabric_super_pod", "check_fabric_traffic_class",
     "datadist_ready_calls", "datadist_ready_clusters", "datadist_ready_conf", "datadist_ready_environment",
-    "nic_switch_job_id", "nic_switch_namespace", "nic_switch_nics", "nic_switch_node_names", "nic_switch_topology",
+    "nic_switch_job_id", "nic_switch_nics", "nic_switch_node_names", "nic_switch_topology",
     "perf_tools_packages",
     "rank_table_devices", "rank_table_group", "rank_table_groups", "rank_table_host_devices", "rank_table_hosts", "rank_table_levels", "rank_table_mode",
     "rank_table_owner", "rank_table_path",

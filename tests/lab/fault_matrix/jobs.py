@@ -25,7 +25,7 @@ CHECK_FABRIC = {"check_fabric_iterations": 20000, "check_fabric_relative_floor":
                 "check_fabric_advanced": {"server_start_delay_s": 0.2, "meeting_timeout_s": 20}}
 """By the iterations a pair has its time, 40 s; all hosts share this machine's cores, so only what is far below the others is slow."""
 COLLECTIVE = {"check_collective_mpirun": str(Path(sys.executable).with_name("mpirun")), "check_collective_ranks_per_host": 2,
-              "check_collective_sizes": {"begin": "8K", "end": "8K"}, "check_collective_timeout": 40, "check_collective_iterations": 200}
+              "check_collective_sizes": {"begin": "8K", "end": "8K"}, "check_collective_timeout_s": 40, "check_collective_iterations": 200}
 FABRIC_SECONDS, RANK_SECONDS = 90.0, 110.0
 """A runner gives up partners that it does not reach, ranks end a minute after the limit of their run."""
 EXPOSED = {"expose": (str(Path(sys.executable).parent.parent), sys.base_prefix)}
