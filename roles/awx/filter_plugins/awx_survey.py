@@ -56,8 +56,7 @@ def _question(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
     elif question["type"] == "text":
         question.update(min=0, max=_TEXT_LIMIT)
     else:
-        # -1 stands for "none" where it is the default; AWX drops a default that is out of bounds.
-        question.update(min=min(0, int(question["default"] or 0)), max=2**31 - 1)
+        question.update(min=0, max=2**31 - 1)
     return question
 
 
