@@ -122,7 +122,7 @@ def test_what_was_there_before_the_change_is_put_back(cluster: Cluster) -> None:
     assert done.code == 0, done.said
     assert settings(cluster, "npu1") == before
     assert addresses(cluster, "npu1") == devices
-    assert ": addresses of 1 NPUs, TLS switch of 2, 12 settings of hccn.conf, 2 removed from it\"" in done.said
+    assert ": addresses of 1 NPUs, TLS flag of 2, 12 settings of hccn.conf, 2 removed from it\"" in done.said
 
     done = cluster.play("restore", "--limit", "npu1")
     assert (done.code, done.count("changed")) == (0, {"npu1": 0}), done.said

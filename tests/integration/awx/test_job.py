@@ -90,7 +90,7 @@ def test_the_runner_of_the_tests_is_that_of_the_execution_environment() -> None:
 
 def test_a_job_with_its_survey_ends_well(awx: Controller, checked: Outcome) -> None:
     assert (checked.status, checked.rc, checked.explanation) == ("successful", 0, ""), checked.said
-    verdicts = {result["host"]: result["res"]["msg"] for result in checked.named("runner_on_ok") if result["task"] == "Verdict of the host"}
+    verdicts = {result["host"]: result["res"]["msg"] for result in checked.named("runner_on_ok") if result["task"] == "Show the verdict of the host"}
     assert {host: said.split(" with ")[0] for host, said in verdicts.items()} == {host: f"{host}: good. pairs: 2" for host in HOSTS}
     assert checked.named("playbook_on_stats")[0]["failures"] == {}
     assert not awx.running()
@@ -188,7 +188,7 @@ def killed(awx: Controller) -> Outcome:
 
 def test_a_job_that_says_nothing_for_too_long_is_ended(awx: Controller, silent: Outcome) -> None:
     assert (silent.status, silent.explanation, silent.rc) == ("failed", "Job terminated due to timeout", 254), silent.said
-    assert silent.named("playbook_on_task_start")[-1]["task"] == "Look whether every host can follow"
+    assert silent.named("playbook_on_task_start")[-1]["task"] == "Probe whether every host can change"
     assert silent.named("playbook_on_stats") == []
 
 

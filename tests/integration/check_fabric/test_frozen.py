@@ -181,7 +181,7 @@ def test_a_host_that_freezes_while_it_measures(make: Callable[..., Cluster], tmp
     with connection_to(kind, tmp_path / "ssh", cluster, victim) as (connection, freeze):
         running = Play(tmp_path, cluster, victim, connection)
         until(lambda: len(running.journals()) == 4 and any(len(lines) > 1 for lines in running.journals().values()))
-        until(lambda: running.said("Say how far the measurements are"))
+        until(lambda: running.said("Show the progress of the measurements"))
         freeze()
         found = running.ended()
     assert found.exit == 4, found.output

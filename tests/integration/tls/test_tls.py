@@ -72,7 +72,7 @@ def test_certificates_are_looked_at_where_the_file_has_no_switch_yet(cluster: Pa
     set_state(cluster / host, state)
     done = tls(cluster, "-e", "tls_state=enabled")
     assert (done.returncode, message in done.stdout) == (2, True), done.stdout
-    assert "TASK [hccn.cluster.tls : Make the TLS switch" not in done.stdout
+    assert "TASK [hccn.cluster.tls : Set the TLS flag" not in done.stdout
     assert "=1" not in "".join(switches(cluster)), "no more than a query writes"
 
 

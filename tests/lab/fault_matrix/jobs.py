@@ -149,7 +149,7 @@ def _report(lab: Lab, folder: Path) -> Iterator[Stage]:
                                       "playbook": "measure.yml"})
     earlier.write([{**measured, "id": "earlier/1", "status": "ok"}, {**measured, "id": "earlier/2", "status": "failed"}])
     earlier.finish({"end": True, "finished_at": "2026-01-02T03:05:05Z", "records": 2, "hosts": {}})
-    yield Stage({"report_history": str(kept)}, _said("hccn.cluster.report : Make the page"), lambda name: states.network_and_switch(lab, name),
+    yield Stage({"report_history": str(kept)}, _said("hccn.cluster.report : Write the page"), lambda name: states.network_and_switch(lab, name),
                 lambda: {"page": states.pages(kept)})
 
 
@@ -178,27 +178,27 @@ def _collective(lab: Lab) -> Callable[[Play], bool]:
 
 JOBS = {job.playbook: job for job in (
     Job("bring_up", "TASK [hccn.cluster.bring_up : Read all NPUs]", on_hosts(called("-ip", "-s"), BRING_UP), other=CHECK_RUNS),
-    Job("tls", "TASK [hccn.cluster.tls : State of the host]", on_hosts(called("-tls", "-s"), {"tls_state": "enabled"}),
+    Job("tls", "TASK [hccn.cluster.tls : Show the TLS flag of the host]", on_hosts(called("-tls", "-s"), {"tls_state": "enabled"}),
         other=CHECK_RUNS),
-    Job("rank_table", "TASK [hccn.cluster.rank_table : What was written]",
+    Job("rank_table", "TASK [hccn.cluster.rank_table : Show the rank table path]",
         on_hosts(called("-ip", "-g"), {"rank_table_path": TABLE}, lambda lab, name: states.table(lab, name, TABLE)), other=CHANGE_RUNS),
-    Job("restore", "TASK [hccn.cluster.restore : Show what was put back]", _restore, other=CHECK_RUNS),
-    Job("adopt", "TASK [hccn.cluster.adopt : Make the folder of the variables]", _adopt, other=CHANGE_RUNS),
+    Job("restore", "TASK [hccn.cluster.restore : Show what was restored]", _restore, other=CHECK_RUNS),
+    Job("adopt", "TASK [hccn.cluster.adopt : Create the folder host_vars]", _adopt, other=CHANGE_RUNS),
     Job("check_fabric", "TASK [hccn.cluster.check_fabric : Judge all hosts]", _fabric(CHECK_FABRIC), left_seconds=FABRIC_SECONDS, other=CHANGE_RUNS),
     Job("retest", "TASK [hccn.cluster.check_fabric : Judge all hosts]", _fabric({**CHECK_FABRIC, "retest_pairs": _pairs()}), left_seconds=FABRIC_SECONDS,
         other=CHECK_RUNS),
-    Job("check_collective", "TASK [hccn.cluster.check_collective : Result of the collective]", on_hosts(_collective, COLLECTIVE), EXPOSED, RANK_SECONDS,
-        CHECK_COMES),
-    Job("site", "TASK [hccn.cluster.report : Make the page]",
+    Job("check_collective", "TASK [hccn.cluster.check_collective : Show the result of the collective]", on_hosts(_collective, COLLECTIVE), EXPOSED,
+        RANK_SECONDS, CHECK_COMES),
+    Job("site", "TASK [hccn.cluster.report : Write the page]",
         on_hosts(called("-ip", "-s"), {**BRING_UP, **CHECK_FABRIC, **COLLECTIVE, "rank_table_path": TABLE},
                  lambda lab, name: f"{states.fabric(lab, name)}, table {states.table(lab, name, TABLE)}"), EXPOSED, FABRIC_SECONDS, CHECK_COMES),
-    Job("datadist_ready", "TASK [hccn.cluster.datadist_ready : May the clusters link?]", _datadist, other=TLS_RUNS),
+    Job("datadist_ready", "TASK [hccn.cluster.datadist_ready : Check the planned links]", _datadist, other=TLS_RUNS),
     Job("nic_switch", "TASK [hccn.cluster.nic_switch : Switch the NPUs of job uid-b]", nic_switch, A3, other=UPGRADE_COMES),
     Job("switch_upgrade", "TASK [hccn.cluster.switch_upgrade : Find the jobs]", switch_upgrade, A3, other=CHECK_RUNS),
-    Job("perf_tools", "TASK [hccn.cluster.perf_tools : Tools of the host]",
+    Job("perf_tools", "TASK [hccn.cluster.perf_tools : Show the tools of the host]",
         on_hosts(called("/usr/local/bin/iperf3"), {"perf_tools_wanted": ["iperf3"], "perf_tools_install": False}, prepare=_iperf3), other=CHECK_RUNS),
-    Job("quarantine", "TASK [hccn.cluster.quarantine : What was done]", _quarantine),
+    Job("quarantine", "TASK [hccn.cluster.quarantine : Show what was done]", _quarantine),
     Job("report", "TASK [hccn.cluster.report : Publish a summary as an artifact of the job]", _report),
-    Job("validate", "TASK [hccn.cluster.validate : What was checked]", _validate),
+    Job("validate", "TASK [hccn.cluster.validate : Show what was checked]", _validate),
 )}
 
