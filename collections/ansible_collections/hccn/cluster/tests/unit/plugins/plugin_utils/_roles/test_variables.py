@@ -64,6 +64,8 @@ def test_the_tasks_are_read_only_for_unknown_names():
     ("bring_up_network", 5.5, "bring_up_network is 5.5, but must be a list, each element a dictionary"),
     ("hccn_fail_on", "slowly", "hccn_fail_on is 'slowly', but must be one of never, failed, slow, any"),
     ("bring_up_settings", [1], "bring_up_settings is [1], but must be a dictionary"),
+    ("hccn_kubernetes", {"contxt": "lab", "namespace": "train"}, "hccn_kubernetes has unknown keys: contxt. Known keys are context, kubeconfig, namespace"),
+    ("hccn_clusterd", {"tls": True}, "hccn_clusterd: missing required arguments: server found in hccn_clusterd"),
 ])
 def test_a_wrong_value(name, value, sentence):
     assert variables.wrong_value(name, value, SPECS[name]) == sentence
