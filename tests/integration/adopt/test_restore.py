@@ -217,7 +217,7 @@ def test_without_a_record_there_is_one_sentence(cluster: Cluster) -> None:
     done = cluster.play("restore", "--limit", "npu2")
     assert done.code == 2
     path = record(cluster, "npu2")
-    assert f"npu2: there is nothing to put back: {path} does not exist on the host. bring_up writes it before it changes a host." in done.said
+    assert f"npu2: nothing can be restored: {path} does not exist on the host. bring_up writes it before it changes a host." in done.said
     assert cluster.conf("npu2").read_bytes() == before
 
 
