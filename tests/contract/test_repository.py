@@ -101,8 +101,39 @@ def test_every_module_has_an_action_that_cleans_its_answers() -> None:
 def test_the_variables_of_every_role_are_known_as_options() -> None:
     names = {name for path in COLLECTION.glob("roles/*/meta/argument_specs.yml") for entry in yaml.safe_load(path.read_text())["argument_specs"].values()
              for name in entry.get("options", {})}
-    assert len(names) > 150
+    assert len(names) > 120
     assert [name for name in sorted(names) if not name.startswith(ROLE_PREFIXES)] == []
+
+
+def test_variables_of_several_roles_have_one_specification() -> None:
+    """How ClusterD and Kubernetes are reached, and what fails a job, is the same for all roles; whether it is required is not."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted(COLLECTION.glob("roles/*/meta/argument_specs.yml")):
+        for entry in yaml.safe_load(path.read_text())["argument_specs"].values():
+            for name, option in entry.get("options", {}).items():
+                if name.startswith("hccn_"):
+                    found.setdefault(name, []).append({key: value for key, value in option.items() if key != "required"})
+    assert {name: len(options) for name, options in found.items()} == {"hccn_clusterd": 3, "hccn_conf": 1, "hccn_fail_on": 5, "hccn_kubernetes": 5}
+    assert [name for name, options in found.items() if any(option != options[0] for option in options)] == []
+
+
+UNSET = ("", 0.0, -1)
+"""Values that must not stand for 'not set'; a whole 0 may be a number of seconds or the id of a super pod."""
+
+
+def test_unset_variables_of_roles_are_not_defined() -> None:
+    defaults: dict[str, Any] = {}
+    for path in [*COLLECTION.glob("roles/*/defaults/main.yml"), *(ROOT / "roles").glob("*/defaults/main.yml")]:
+        defaults.update(yaml.safe_load(path.read_text()))
+    assert len(defaults) > 80
+    assert [name for name, value in defaults.items() if any(value == unset and type(value) is type(unset) for unset in UNSET)] == []
+
+
+def test_results_that_fail_a_job_have_one_scale() -> None:
+    found = {name: option["choices"] for path in COLLECTION.glob("roles/*/meta/argument_specs.yml")
+             for entry in yaml.safe_load(path.read_text())["argument_specs"].values()
+             for name, option in entry.get("options", {}).items() if name.endswith("fail_on")}
+    assert found == dict.fromkeys(("hccn_fail_on", "report_fail_on"), ["never", "failed", "slow", "any"])
 
 
 def test_every_skip_and_exception_has_a_name_a_reason_and_an_issue() -> None:

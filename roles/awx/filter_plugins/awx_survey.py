@@ -1,4 +1,4 @@
-"""Filters: the surveys of AWX job templates, made from the roles' argument specs, so that both stay the same."""
+"""Filters that create the surveys of AWX job templates from the argument specs of the roles."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 import yaml
 
 _TYPES = {"str": "text", "path": "text", "int": "integer", "float": "float", "bool": "multiplechoice"}
-"""What AWX can ask for; lists and dictionaries it cannot, so they stay with the inventory."""
+"""Types of AWX questions by type of an option. AWX cannot ask for lists and dictionaries; they belong in the inventory."""
 
 _TEXT_LIMIT = 1024
 _MARKUP = re.compile(r"\b[A-Z]\(([^()]*)\)")
-"""Ansible's V(value), C(code): AWX shows plain text."""
+"""Markup of Ansible such as V(value) and C(code), which AWX would show as it is."""
 
 
 def _choices(option: Mapping[str, Any]) -> list[str] | None:
@@ -25,7 +25,7 @@ def _choices(option: Mapping[str, Any]) -> list[str] | None:
 
 
 def _default(option: Mapping[str, Any]) -> Any:
-    """AWX wants a number for numbers, else a string; a default that is not there is an empty string."""
+    """Return the default of a question: a number for numbers, else text; empty text for an option without a default."""
     value = option.get("default")
     if option.get("type") in ("int", "float"):
         return "" if value is None else value
@@ -40,7 +40,7 @@ def _plain(description: Any) -> str:
 
 
 def _asked(option: Mapping[str, Any]) -> bool:
-    """An option that is neither required nor has a default is the inventory's: an empty answer would override it."""
+    """Return True for a required option or one with a default. For any other option, an empty answer would override the inventory."""
     return option.get("type", "str") in _TYPES and ("default" in option or bool(option.get("required")))
 
 
@@ -56,13 +56,12 @@ def _question(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
     elif question["type"] == "text":
         question.update(min=0, max=_TEXT_LIMIT)
     else:
-        # -1 stands for "none" where it is the default; AWX drops a default that is out of bounds.
-        question.update(min=min(0, int(question["default"] or 0)), max=2**31 - 1)
+        question.update(min=0, max=2**31 - 1)
     return question
 
 
 def awx_survey(specs: Mapping[str, Any], leave_out: Collection[str] = (), entry_point: str = "main") -> dict[str, Any]:
-    """``argument_specs`` of a role as AWX's survey: ``{name, description, spec: [question, ...]}``, without the variables ``leave_out``."""
+    """Return the survey of a role: ``{name, description, spec: [question, ...]}``, without the variables ``leave_out``."""
     spec = specs["argument_specs"][entry_point]
     return {
         "name": spec["short_description"], "description": _plain(spec.get("description", [])),
@@ -72,9 +71,9 @@ def awx_survey(specs: Mapping[str, Any], leave_out: Collection[str] = (), entry_
 
 def awx_surveys(jobs: Sequence[Mapping[str, Any]], roles: str, leave_out: Collection[str] = (),
                 questions: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
-    """Survey by name of the job: what it ``asks`` of ``questions``, then the options of its ``role`` below the folder ``roles``.
+    """Return the surveys by name of the job: the ``questions`` that it ``asks``, then the options of its ``role`` in the folder ``roles``.
 
-    A job that leaves nothing to ask has none. ``questions``: options of an argument spec by their names.
+    A job without questions has no survey. ``questions``: options in the form of an argument spec, by name.
     """
     made = {}
     for job in jobs:
@@ -87,7 +86,7 @@ def awx_surveys(jobs: Sequence[Mapping[str, Any]], roles: str, leave_out: Collec
 
 
 def awx_collection_found(name: str) -> bool:
-    """Is the collection installed where this Ansible looks?"""
+    """Return True if Ansible can import the collection."""
     try:
         return importlib.util.find_spec(f"ansible_collections.{name}") is not None
     except ImportError:
@@ -95,7 +94,7 @@ def awx_collection_found(name: str) -> bool:
 
 
 class FilterModule:
-    """Ansible's way to find the filter."""
+    """Filter plugin of Ansible."""
 
     def filters(self) -> dict[str, Any]:
         return {"awx_survey": awx_survey, "awx_surveys": awx_surveys, "awx_collection_found": awx_collection_found}

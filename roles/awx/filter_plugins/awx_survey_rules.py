@@ -1,4 +1,4 @@
-"""Filter awx_survey_breaches: what AWX's API would refuse in a survey, known before anything is sent.
+"""Filter awx_survey_breaches: the rules of the AWX API that a survey violates, checked before anything is sent.
 
 The rules are those of ``SurveyView`` in awx/api/views and of ``SurveyJobTemplateMixin`` in awx/main/models/mixins.py.
 """
@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 TYPES = {"text": str, "textarea": str, "password": str, "multiplechoice": str, "multiselect": str, "integer": int, "float": (int, float)}
-"""By type of a question: what its default is. Several defaults of a multiselect are lines of one text."""
+"""Python types of the default, by type of a question. Several defaults of a multiselect are lines of one text."""
 RESERVED = "$encrypted$"
 
 
 def awx_survey_breaches(survey: Mapping[str, Any]) -> list[str]:
-    """One line for each rule that the survey breaks; none for a survey that AWX takes."""
+    """Return one line for each rule that the survey violates."""
     found = [f"survey: {key} is no text" for key in ("name", "description") if not isinstance(survey.get(key), str)]
     questions = survey.get("spec")
     if not isinstance(questions, list) or not questions:
@@ -74,12 +74,12 @@ def _choices(question: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is(value: Any, kind: Any) -> bool:
-    """True is an int to Python, and none to AWX."""
+    """Return whether the value has the type. A boolean is not an integer in AWX."""
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
 class FilterModule:
-    """Ansible's way to find the filter."""
+    """Filter plugin of Ansible."""
 
     def filters(self) -> dict[str, Any]:
         return {"awx_survey_breaches": awx_survey_breaches}

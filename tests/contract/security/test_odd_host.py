@@ -74,7 +74,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(answers, "DEVICES", 2)
         answers.write(folder, COUNT)
     inventory = answers.inventory(COUNT)
-    inventory["npu"]["vars"].update(ansible_connection="odd", check_fabric_timeout=60)
+    inventory["npu"]["vars"].update(ansible_connection="odd", check_fabric_timeout_s=60)
     (folder / "hosts.json").write_text(json.dumps(inventory))
     return folder
 

@@ -122,7 +122,7 @@ def test_what_was_there_before_the_change_is_put_back(cluster: Cluster) -> None:
     assert done.code == 0, done.said
     assert settings(cluster, "npu1") == before
     assert addresses(cluster, "npu1") == devices
-    assert ": addresses of 1 NPUs, TLS switch of 2, 12 settings of hccn.conf, 2 removed from it\"" in done.said
+    assert ": addresses of 1 NPUs, TLS flag of 2, 12 settings of hccn.conf, 2 removed from it\"" in done.said
 
     done = cluster.play("restore", "--limit", "npu1")
     assert (done.code, done.count("changed")) == (0, {"npu1": 0}), done.said
@@ -217,7 +217,7 @@ def test_without_a_record_there_is_one_sentence(cluster: Cluster) -> None:
     done = cluster.play("restore", "--limit", "npu2")
     assert done.code == 2
     path = record(cluster, "npu2")
-    assert f"npu2: there is nothing to put back: {path} does not exist on the host. bring_up writes it before it changes a host." in done.said
+    assert f"npu2: nothing can be restored: {path} does not exist on the host. bring_up writes it before it changes a host." in done.said
     assert cluster.conf("npu2").read_bytes() == before
 
 

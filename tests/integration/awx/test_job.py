@@ -24,7 +24,7 @@ from tests.lib.waiting import until
 
 HOSTS = {"npu1": 71, "npu2": 72}
 # Answered by the inventory, for each host on its own: a job template's survey is launched without them.
-PER_HOST = {"check_fabric_state_dir", "check_fabric_server_start_delay"}
+PER_HOST = {"check_fabric_state_dir"}
 
 
 class Controller:
@@ -90,7 +90,7 @@ def test_the_runner_of_the_tests_is_that_of_the_execution_environment() -> None:
 
 def test_a_job_with_its_survey_ends_well(awx: Controller, checked: Outcome) -> None:
     assert (checked.status, checked.rc, checked.explanation) == ("successful", 0, ""), checked.said
-    verdicts = {result["host"]: result["res"]["msg"] for result in checked.named("runner_on_ok") if result["task"] == "Verdict of the host"}
+    verdicts = {result["host"]: result["res"]["msg"] for result in checked.named("runner_on_ok") if result["task"] == "Show the verdict of the host"}
     assert {host: said.split(" with ")[0] for host, said in verdicts.items()} == {host: f"{host}: good. 2 good pairs" for host in HOSTS}
     assert checked.named("playbook_on_stats")[0]["failures"] == {}
     assert not awx.running()
@@ -148,12 +148,12 @@ def test_the_page_behind_a_check_is_that_of_the_check(awx: Controller, checked: 
     assert (made.status, made.artifacts["hccn_report"]["run_id"]) == ("successful", "awx-101"), made.said
     lost = awx.run(awx.job(106, "report", variables=bound))
     assert lost.status == "failed"
-    assert "No page is made: the job check_fabric before this one did not say which run of the history is its own." in " ".join(lost.said.split())
+    assert "No page was written: the preceding job check_fabric did not publish the id of its run." in " ".join(lost.said.split())
     assert "hccn_report" not in lost.artifacts
     # A run that only made a page stands for a check that wrote nothing.
     empty = awx.run(awx.job(107, "report", variables={**bound, "hccn_check_fabric_history": "awx-105"}))
     assert (empty.status, empty.artifacts["hccn_report"]["run_id"]) == ("failed", "awx-105")
-    assert "The check of the fabric judged no host" in " ".join(empty.said.split())
+    assert "check_fabric judged no host" in " ".join(empty.said.split())
 
 
 def test_the_page_outlives_the_container(awx: Controller, checked: Outcome) -> None:
@@ -188,7 +188,7 @@ def killed(awx: Controller) -> Outcome:
 
 def test_a_job_that_says_nothing_for_too_long_is_ended(awx: Controller, silent: Outcome) -> None:
     assert (silent.status, silent.explanation, silent.rc) == ("failed", "Job terminated due to timeout", 254), silent.said
-    assert silent.named("playbook_on_task_start")[-1]["task"] == "Look whether every host can follow"
+    assert silent.named("playbook_on_task_start")[-1]["task"] == "Probe whether every host can change"
     assert silent.named("playbook_on_stats") == []
 
 

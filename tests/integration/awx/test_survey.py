@@ -61,15 +61,15 @@ def test_what_awx_cannot_ask_and_what_the_inventory_says_is_left_out() -> None:
     options = {
         "a": {"type": "list", "default": []}, "b": {"type": "bool", "default": True, "description": "Take V(true), see C(x)."},
         "c": {"type": "int", "required": True}, "d": {"default": "{{ x }}"}, "e": {"choices": [1, 2], "default": 1}, "f": {"type": "str"},
-        "g": {"type": "int", "default": -1}, "h": {"type": "str", "default": "the inventory's"},
+        "g": {"type": "int", "default": 5}, "h": {"type": "str", "default": "the inventory's"},
     }
     spec = {"argument_specs": {"main": {"short_description": "Short", "options": options}}}
     asked = plugin("awx_survey").awx_survey(spec, leave_out=["h"])["spec"]
     assert [(question["variable"], question["type"], question["default"], question.get("choices")) for question in asked] == [
         ("b", "multiplechoice", "true", ["true", "false"]), ("c", "integer", "", None), ("d", "text", "", None), ("e", "multiplechoice", "1", ["1", "2"]),
-        ("g", "integer", -1, None)]
+        ("g", "integer", 5, None)]
     assert asked[0]["question_description"] == "Take true, see x."
-    assert asked[4]["min"] == -1
+    assert (asked[4]["min"], asked[4]["max"]) == (0, 2**31 - 1)
 
 
 def test_a_survey_without_questions_is_none() -> None:

@@ -139,7 +139,7 @@ def test_no_switch_is_touched_where_a_host_was_lost_before(cluster_of_three: Pat
     assert done.returncode == 2
     assert "TLS left as it was, since not every host can follow. Failed: n2" in done.stdout, done.stdout
     assert ["tls_enable_0=0\n" in conf(cluster, name) for name in (*HOSTS, "n3")] == [True, False, True]
-    assert not re.search(r"TASK \[[^]]*Make the TLS switch[^]]*\] \*+\s+(ok|changed)", done.stdout), done.stdout
+    assert not re.search(r"TASK \[[^]]*Set the TLS flag[^]]*\] \*+\s+(ok|changed)", done.stdout), done.stdout
 
 
 def test_in_batches(cluster: Path) -> None:
@@ -157,7 +157,7 @@ def test_batches_in_which_a_switch_would_change_are_refused(cluster_of_three: Pa
     assert ["send_arp_status_0=1\n" in conf(cluster, name) for name in (*HOSTS, "n3")] == [True, True, True]
     done = bring_up(cluster, {**OTHER_SUBNETS, "hccn_serial": 2, "bring_up_tls_state": "enabled"})
     assert done.returncode == 2
-    assert "The TLS switch would change on n1, n2 while hosts of later batches keep theirs. Nothing was set." in done.stdout, done.stdout
+    assert "The TLS flag would change on n1, n2 while hosts of later batches keep theirs. Nothing was set." in done.stdout, done.stdout
     assert ["tls_enable_0=1\n" in conf(cluster, name) for name in (*HOSTS, "n3")] == [False, False, False]
     # What was there before is kept, also on the host that the refusal did not come from.
     assert ["address_0=10.80." in conf(cluster, name) for name in HOSTS] == [True, True]
@@ -309,7 +309,7 @@ def test_a_tls_error_of_all_npus_is_told_once(tmp_path: Path) -> None:
     done = ended(cluster, {"bring_up_tls_state": "enabled"})
     assert (done.code, done.recap) == (2, JOB_FAILED), done.output
     assert done.screen == ["Result: failed. 2 hosts: 1 failed, 1 good.",
-                           "failed n2: Look whether every host can follow: 2 of 2 devices failed: NPUs 0-1: tls: No certificate found, please set certs "
+                           "failed n2: Probe whether every host can change: 2 of 2 devices failed: NPUs 0-1: tls: No certificate found, please set certs "
                            "firstly! (set one: hccn_tool -i N -tls -s path FOLDER pri KEY.pem pub CERTIFICATE.pem ca1 CA1.pem ca2 CA2.pem)"
                            " -> Read the message of the task above"]
     assert ["tls_enable_0=1\n" in conf(cluster, name) for name in HOSTS] == [False, False]

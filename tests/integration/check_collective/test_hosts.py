@@ -95,7 +95,7 @@ def test_a_key_for_one_run(hosts: Lab, tmp_path: Path, monkeypatch: pytest.Monke
     assert (refused["code"], refused["message"].count("Permission denied (publickey)")) == ("ssh_refused", 2)
     variables = {"hccn_hosts": ":".join(FOUR), "check_collective_mpirun": mpirun(), "check_collective_ranks_per_host": 2, "check_collective_iterations": 2,
                  "check_collective_sizes": {"begin": "8K", "end": "16K", "factor": 2}, "check_collective_ssh_trust": "temporary"}
-    killed = Play(hosts, tmp_path / "killed", "check_collective", {**variables, "check_collective_timeout": 4})
+    killed = Play(hosts, tmp_path / "killed", "check_collective", {**variables, "check_collective_timeout_s": 4})
     killed.wait_for("a rank on node4", lambda: bool(ranks(hosts, "node4")))
     stop(ranks(hosts, "node4")[0])
     killed.signal(signal.SIGKILL)

@@ -36,7 +36,7 @@ def measured(cluster: Path, **variables: Any) -> tuple[dict[str, Any], str]:
     """The one record, and what the playbook said."""
     history = cluster / f"history-{len(list(cluster.glob('history-*')))}"
     whole = {"check_collective_mpirun": mpirun(), "check_collective_ranks_per_host": 2, "check_collective_sizes": {"begin": "8K", "end": "16K", "factor": 2},
-             "check_collective_iterations": 2, "check_collective_warmup": 1, "check_collective_timeout": 60,
+             "check_collective_iterations": 2, "check_collective_warmup": 1, "check_collective_timeout_s": 60,
              "check_collective_environment": hosts_on_this_machine(), "check_collective_hccl_test_dir": str(cluster / "hccl_test"),
              "check_collective_nccl_tests_dir": str(cluster / "nccl-tests"), **variables}
     done = run_playbook("hccn.cluster.check_collective", cluster / "hosts", "-e", json.dumps(whole), ANSIBLE_CALLBACKS_ENABLED="hccn.cluster.results",

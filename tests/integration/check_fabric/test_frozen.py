@@ -30,7 +30,7 @@ LONGEST_S = 240.0
 COMMON = {
     "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "check_fabric_control_address": "127.0.0.1",
     "hccn_tool": "{{ root }}/bin/counted", "npu_smi": "{{ root }}/bin/npu-smi", "hccn_conf": "{{ root }}/etc/hccn.conf",
-    "check_fabric_state_dir": "{{ root }}/runs", "check_fabric_server_start_delay": 0.3, "check_fabric_relative_floor": 0.2,
+    "check_fabric_state_dir": "{{ root }}/runs", "check_fabric_advanced": {"server_start_delay_s": 0.3}, "check_fabric_relative_floor": 0.2,
     "check_fabric_iterations": 1000, "check_fabric_plan": "full",
 }
 
@@ -181,7 +181,7 @@ def test_a_host_that_freezes_while_it_measures(make: Callable[..., Cluster], tmp
     with connection_to(kind, tmp_path / "ssh", cluster, victim) as (connection, freeze):
         running = Play(tmp_path, cluster, victim, connection)
         until(lambda: len(running.journals()) == 4 and any(len(lines) > 1 for lines in running.journals().values()))
-        until(lambda: running.said("Say how far the measurements are"))
+        until(lambda: running.said("Show the progress of the measurements"))
         freeze()
         found = running.ended()
     assert found.exit == 4, found.output

@@ -56,7 +56,7 @@ def play(cluster: Cluster, folder: Path, **extra: Any) -> dict[str, dict[str, An
     hosts = {name: {"root": cluster.root(name), "check_fabric_addresses": [f"127.{network}.1.{number}"], "check_fabric_state_dir": f"{cluster.root(name)}/runs",
                     "check_fabric_control_address": "127.0.0.1", "check_fabric_control_port": port}
              for number, (name, port) in enumerate(cluster.ports.items(), 1)}
-    variables = {"ansible_connection": "local", "check_fabric_tool": "iperf3", "check_fabric_duration": 1, "check_fabric_plan": "full",
+    variables = {"ansible_connection": "local", "check_fabric_tool": "iperf3", "check_fabric_duration_s": 1, "check_fabric_plan": "full",
                  "check_fabric_relative_floor": 0.01}
     (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
     (folder / "play.yml").write_text(PLAYBOOK)

@@ -79,7 +79,7 @@ class First:
         of_hosts: dict[str, dict[str, Any]] = {name: {} for name in SECOND}
         of_hosts["n5"] = {"ansible_python_interpreter": str(interpreter), "ansible_pipelining": False}
         self._said: Future[str] = background.submit(play, cluster, folder(tmp_path, "first"), of_hosts=of_hosts, check_fabric_plan="full",
-                                                    check_fabric_meeting_timeout=600)
+                                                    check_fabric_advanced={"server_start_delay_s": 0.3, "meeting_timeout_s": 600})
         until(lambda: self._said.done() or all(holder(cluster, name) for name in SECOND), 120)
         assert not self._said.done(), self._said.result()
         self.run_id = str(holder(cluster, "n1").run_id)
@@ -142,8 +142,8 @@ def test_waiting_is_bounded(cluster: Cluster, tmp_path: Path, background: Thread
 def test_runs_that_wait_do_not_keep_each_other_waiting(cluster: Cluster, tmp_path: Path, background: ThreadPoolExecutor) -> None:
     """Both wait for the first and may begin at the same time: each host goes to one of them, and none waits for the other's."""
     first = First(cluster, tmp_path, background)
-    waiting = [background.submit(second, cluster, tmp_path, name, check_fabric_wait_for_other_run_s=200, check_fabric_meeting_timeout=5,
-                                 check_fabric_confirm=False) for name in ("second", "third")]
+    waiting = [background.submit(second, cluster, tmp_path, name, check_fabric_wait_for_other_run_s=200, check_fabric_confirm=False,
+                                 check_fabric_advanced={"server_start_delay_s": 0.3, "meeting_timeout_s": 5}) for name in ("second", "third")]
     time.sleep(8)
     assert not any(run.done() for run in waiting)
     assert verdicts(first.said()) == dict.fromkeys(cluster.ports, "good")

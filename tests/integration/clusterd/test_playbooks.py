@@ -54,13 +54,14 @@ class Site(NamedTuple):
         return done.returncode, re.sub(r"\s+", " ", done.stdout + done.stderr).replace('\\"', '"')
 
     def nic_switch(self, *arguments: str, **variables: Any) -> tuple[int, str]:
-        common = {"nic_switch_server": self.clusterd.address, "nic_switch_job_id": "uid-a", "nic_switch_direction": "failover", "nic_switch_topology": LEAF,
-                  "nic_switch_kubeconfig": self.api.kubeconfig(), "nic_switch_nics": [{"node": "node-1", "leaf": "leaf-1"}]}
+        common = {"hccn_clusterd": {"server": self.clusterd.address}, "nic_switch_job_id": "uid-a", "nic_switch_direction": "failover",
+                  "nic_switch_topology": LEAF, "hccn_kubernetes": {"kubeconfig": self.api.kubeconfig()},
+                  "nic_switch_nics": [{"node": "node-1", "leaf": "leaf-1"}]}
         return self.play("nic_switch", *arguments, **common, **variables)
 
     def upgrade(self, *arguments: str, **variables: Any) -> tuple[int, str]:
-        common = {"switch_upgrade_server": self.clusterd.address, "switch_upgrade_leaf": "leaf-1", "switch_upgrade_topology": LEAF,
-                  "switch_upgrade_kubeconfig": self.api.kubeconfig(), "switch_upgrade_confirm": True}
+        common = {"hccn_clusterd": {"server": self.clusterd.address}, "switch_upgrade_leaf": "leaf-1", "switch_upgrade_topology": LEAF,
+                  "hccn_kubernetes": {"kubeconfig": self.api.kubeconfig()}, "switch_upgrade_confirm": True}
         return self.play("switch_upgrade", *arguments, **{**common, **variables})
 
     @property
@@ -237,7 +238,7 @@ def test_the_rank_table_of_a_job_is_written_to_all_hosts(site: Site) -> None:
     site.api.objects["configmaps"].append(
         {"metadata": {"name": "rings-config-a", "namespace": "train"}, "data": {"hccl.json": json.dumps(table)}})
     code, said = site.play("rank_table", rank_table_source="clusterd", rank_table_path="{{ hccn_conf | dirname }}/hccl.json",
-                           rank_table_clusterd={"kubeconfig": site.api.kubeconfig(), "job_name": "a"})
+                           rank_table_job={"job_name": "a"}, hccn_kubernetes={"kubeconfig": site.api.kubeconfig()})
     assert code == 0, said
     assert "Rank table: 1 servers, 1 ranks" in said
     written = [json.loads((site.folder / name / "etc/hccl.json").read_text()) for name in HOSTS]
@@ -256,18 +257,19 @@ def test_the_rank_table_of_clusterd_over_mutual_tls(nodes: Path, authority: Auth
                    Tls(pair.key.read_bytes(), pair.certificate.read_bytes(), authority.ca.read_bytes()))
     site = Site(nodes, one, Api(nodes, {}))
     paths = [nodes / name / "etc/global.json" for name in HOSTS]
-    asked = {"source": "grpc", "server": one.address, "job_id": "mindie-1", "confirm": True, "wait": 20, "ca_cert": str(authority.ca),
-             "client_cert": str(client.certificate), "client_key": str(client.key)}
-    variables = {"rank_table_source": "clusterd", "rank_table_format": "global", "rank_table_path": "{{ hccn_conf | dirname }}/global.json"}
+    variables = {"hccn_clusterd": {"server": one.address, "ca_cert": str(authority.ca), "client_cert": str(client.certificate),
+                                   "client_key": str(client.key)},
+                 "rank_table_job": {"source": "grpc", "job_id": "mindie-1", "confirm": True, "wait_s": 20}, "rank_table_source": "clusterd",
+                 "rank_table_format": "global", "rank_table_path": "{{ hccn_conf | dirname }}/global.json"}
     paths[1].write_text("{}")
 
-    code, said = site.play("rank_table", "--check", rank_table_clusterd=asked, **variables)
+    code, said = site.play("rank_table", "--check", **variables)
     assert code == 0, said
-    assert f"Rank table: {paths[0]} would be made on 1 of 2 hosts. Not foreseen: the rank table: ClusterD is not queried in check mode, since" in said
+    assert f"Rank table: {paths[0]} would be written on 1 of 2 hosts. Not predicted: the rank table itself: ClusterD is not queried in check mode, since" in said
     assert re.findall(r"(\S+) : ok=\d+ changed=(\d)", said) == [("localhost", "0"), ("node-1", "1"), ("node-2", "0")]
     assert (one.calls, paths[0].exists()) == ([], False)
 
-    code, said = site.play("rank_table", rank_table_clusterd=asked, **variables)
+    code, said = site.play("rank_table", **variables)
     assert code == 0, said
     assert "Rank table: 3 servers, 1 ranks" in said
     assert [json.loads(path.read_text()) for path in paths] == [table] * 2

@@ -162,7 +162,7 @@ def test_a_tool_that_is_missing_everywhere_is_one_line(site: Site, good: Ended) 
 @pytest.mark.parametrize(("variables", "said"), [
     ({"hccn_hosts": "npuu"}, "The pattern 'npuu' matches no host of the inventory. Did you mean npu?"),
     ({"bring_up_tls_sate": "enabled"}, "Did you mean bring_up_tls_state?"),
-    ({"check_fabric_duration": "long"}, "check_fabric_duration"),
+    ({"check_fabric_duration_s": "long"}, "check_fabric_duration_s"),
 ])
 def test_a_job_that_cannot_be_right_does_not_begin(site: Site, variables: dict[str, object], said: str) -> None:
     done = site.play("site", **variables)

@@ -87,7 +87,7 @@ def test_hccn_conf_is_checked_where_the_inventory_has_it(tmp_path: Path) -> None
     (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": {"p1": host}}}))
     planned = [{"cluster": device, "role": role, "host": "p1", "device": device, "ip_infos": [{"ip": "127.0.0.1", "port": 36000 + device}]}
                for device, role in enumerate(("prefill", "decode"))]
-    variables = {"hccn_hosts": "all", "datadist_ready_clusters": planned, "datadist_ready_timeout_ms": 2000, "datadist_ready_fail_on": "never"}
+    variables = {"hccn_hosts": "all", "datadist_ready_clusters": planned, "datadist_ready_timeout_ms": 2000, "hccn_fail_on": "never"}
     done = run_playbook("hccn.cluster.datadist_ready", tmp_path / "hosts.json", "-v", "-e", json.dumps(variables))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "LLM-DataDist: 1 links of 2 clusters on 2 NPUs" in done.stdout

@@ -16,7 +16,7 @@ def quarantine(inventory: str, folder: Path, *arguments: str) -> subprocess.Comp
 
 
 @pytest.mark.parametrize(("enabled", "said", "made"), [
-    (False, "n3: nothing done, since quarantine_enabled is false; it would be: touch", []), (True, "n3: taken out of service by: touch", ["n3"])])
+    (False, "n3: nothing was done, since quarantine_enabled is false; the command would be: touch", []), (True, "n3: taken out of service by: touch", ["n3"])])
 def test_nothing_is_done_unless_it_is_switched_on(tmp_path: Path, enabled: bool, said: str, made: list[str]) -> None:
     (tmp_path / "out").mkdir()
     command = ["touch", f"{tmp_path}/out/{{{{ inventory_hostname }}}}"]

@@ -88,7 +88,7 @@ def measured(cluster: Cluster, tmp_path: Path, *arguments: str, **variables: Any
     tool = variables.get("check_collective_tool", "hccl_test")
     folder = programs(tmp_path) if tool == "hccl_test" else nccl_programs(tmp_path)
     common = {"check_collective_sizes": {"begin": "8K", "end": "16K", "factor": 2}, "check_collective_iterations": 2, "check_collective_warmup": 1,
-              "check_collective_ranks_per_host": 2, "check_collective_timeout": 30, "check_collective_kubeconfig": cluster.kubeconfig(),
+              "check_collective_ranks_per_host": 2, "check_collective_timeout_s": 30, "hccn_kubernetes": {"kubeconfig": cluster.kubeconfig()},
               "check_collective_log": str(tmp_path / "launcher.log"),
               "check_collective_job": {**JOB, "mpirun": mpirun(), "tool_dir": str(folder), **variables.pop("job", {})}}
     done = play(tmp_path, *arguments, **{**common, **variables})
@@ -158,7 +158,7 @@ def test_a_worker_without_logins(cluster: Cluster, tmp_path: Path) -> None:
 
 def test_a_job_without_place_is_deleted_with_the_clusters_reason(cluster: Cluster, tmp_path: Path) -> None:
     cluster.placed = False
-    done, records = measured(cluster, tmp_path, check_collective_queue_timeout=2)
+    done, records = measured(cluster, tmp_path, check_collective_queue_timeout_s=2)
     assert done.returncode != 0
     assert [one["error"]["code"] for one in records] == ["no_table"]
     text = " ".join((done.stdout + done.stderr).split())

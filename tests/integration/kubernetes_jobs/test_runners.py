@@ -88,8 +88,9 @@ def checked(cluster: Cluster, nodes: Nodes, tmp_path: Path) -> tuple[subprocess.
     """The run, the class of each host, and the pods that were worked in. The nodes' tools lie in folders of their own, and all pods have one address."""
     hosts = {name: {"check_fabric_node": f"node-{name}", "check_fabric_control_port": port, "check_fabric_state_dir": f"{nodes.root(name)}/runs",
                     "root_of_test": nodes.root(name), "ansible_host": "192.0.2.1"} for name, port in nodes.ports.items()}
-    done = play(tmp_path, hosts, check_fabric_kubeconfig=cluster.kubeconfig(), check_fabric_server_start_delay=0.3, check_fabric_iterations=500,
-                check_fabric_relative_floor=0.3, check_fabric_queue_timeout=4, check_fabric_pod_python=sys.executable, check_fabric_timeout=60)
+    done = play(tmp_path, hosts, hccn_kubernetes={"kubeconfig": cluster.kubeconfig()}, check_fabric_advanced={"server_start_delay_s": 0.3},
+                check_fabric_iterations=500, check_fabric_relative_floor=0.3, check_fabric_queue_timeout_s=4, check_fabric_pod_python=sys.executable,
+                check_fabric_timeout_s=60)
     lines = [json.loads(line) for path in (tmp_path / "history").rglob("*.jsonl") for line in path.read_text().splitlines()]
     classes = {line["source"]["host"]: line["samples"][0]["class"] for line in lines if line.get("kind") == "verdict" and "source" in line}
     calls = (tmp_path / "calls").read_text().split() if (tmp_path / "calls").exists() else []

@@ -64,7 +64,7 @@ def test_a_host_that_cannot_follow_stops_all_before_any_set(cluster: Path, state
 
 @pytest.mark.parametrize(("host", "state", "message"), [
     ("n3", "1.tls_nocert=1", "No certificate found, please set certs firstly!"),
-    ("n2", "*.tls_issuer=/CN=other", "The CA certificates differ over the hosts"),
+    ("n2", "*.tls_issuer=/CN=other", "The CA certificates differ between the hosts"),
 ])
 def test_certificates_are_looked_at_where_the_file_has_no_switch_yet(cluster: Path, host: str, state: str, message: str) -> None:
     for name in HOSTS:
@@ -72,7 +72,7 @@ def test_certificates_are_looked_at_where_the_file_has_no_switch_yet(cluster: Pa
     set_state(cluster / host, state)
     done = tls(cluster, "-e", "tls_state=enabled")
     assert (done.returncode, message in done.stdout) == (2, True), done.stdout
-    assert "TASK [hccn.cluster.tls : Make the TLS switch" not in done.stdout
+    assert "TASK [hccn.cluster.tls : Set the TLS flag" not in done.stdout
     assert "=1" not in "".join(switches(cluster)), "no more than a query writes"
 
 
@@ -80,7 +80,7 @@ def test_other_authorities_stop_all_before_any_set(cluster: Path) -> None:
     set_state(cluster / "n2", "*.tls_issuer=/CN=other")
     done = tls(cluster, "-e", "tls_state=enabled")
     assert done.returncode == 2
-    assert "The CA certificates differ over the hosts" in done.stdout and "Nothing was set." in done.stdout
+    assert "The CA certificates differ between the hosts" in done.stdout and "Nothing was set." in done.stdout
     assert switches(cluster) == [OFF] * 4
     assert tls(cluster, "-e", "tls_state=disabled").returncode == 0
 

@@ -69,13 +69,13 @@ def test_a_wrong_group_ends_the_job(job: Job) -> None:
 
 
 def test_all_that_is_wrong_is_said_at_once(job: Job) -> None:
-    job.variables = {"bring_up_tls_sate": "enabled", "check_fabric_duration": "ten"}
+    job.variables = {"bring_up_tls_sate": "enabled", "check_fabric_duration_s": "ten"}
     for number in (2, 3):
         job.hosts[f"npu{number}"]["bring_up_network"] = [{"id": 5, "address": "10.78.9.9", "netmask": "255.255.0.0"}]
     status, said = job.run("-e", "tls_state=on")
     assert (status, "the job went on" in said) == (2, False)
     for sentence in ("all 4 hosts: bring_up_tls_sate is not a variable of the collection. Did you mean bring_up_tls_state?",
-                     "all 4 hosts: check_fabric_duration is 'ten', but must be a whole number",
+                     "all 4 hosts: check_fabric_duration_s is 'ten', but must be a whole number",
                      "all 4 hosts: tls_state is 'on', but must be one of enabled, disabled",
                      "npu3 NPU 5: 10.78.9.9 is also the address of npu2 NPU 5"):
         assert sentence in said
@@ -107,7 +107,7 @@ def test_what_roles_registered_before_is_known(job: Job) -> None:
 
 
 def test_a_template_is_data_of_its_host_and_is_not_evaluated_for_nothing(job: Job) -> None:
-    job.variables = {"bring_up_tls_state": "{{ lookup('ansible.builtin.fileglob', undefined_name) }}", "check_fabric_duration": "{{ 'ten' }}"}
+    job.variables = {"bring_up_tls_state": "{{ lookup('ansible.builtin.fileglob', undefined_name) }}", "check_fabric_duration_s": "{{ 'ten' }}"}
     job.hosts["npu2"]["bring_up_network"] = "{{ later.addresses }}"
     status, said = job.run()
     assert (status, "the job went on" in said) == (0, True)

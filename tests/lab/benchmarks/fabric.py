@@ -50,7 +50,7 @@ MOST_CPU_BY_ROUNDS = 1.3
 """Controller CPU of five times as many rounds."""
 
 # 10.77.0.N is the host's own address, 10.78.N.10 that of its first NPU's link, which has a rate.
-OPTIONS = {"check_fabric_tool": "iperf3", "check_fabric_plan": "full", "check_fabric_duration": TEST_SECONDS, "check_fabric_size": "16K",
+OPTIONS = {"check_fabric_tool": "iperf3", "check_fabric_plan": "full", "check_fabric_duration_s": TEST_SECONDS, "check_fabric_size": "16K",
            "check_fabric_addresses": ["{{ ansible_host | replace('10.77.0.', '10.78.') }}.10"], "ansible_ssh_timeout": 10, "hccn_fail_on": "never",
            "check_fabric_confirm": False, "check_fabric_relative_floor": 0.5}
 
@@ -182,7 +182,7 @@ SECONDS = pytest.mark.parametrize("seconds", sorted({TEST_SECONDS, LONGER}))
 
 @SECONDS
 def test_the_wall_of_all_pairs(seconds: int, lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    seen = play(lab, tmp_path / "all", "hccn.cluster.check_fabric", {**OPTIONS, "check_fabric_duration": seconds})
+    seen = play(lab, tmp_path / "all", "hccn.cluster.check_fabric", {**OPTIONS, "check_fabric_duration_s": seconds})
     assert len(seen.verdict["hosts"]["good"]) == HOSTS, seen.output
     assert seen.verdict["coverage"]["pairs_good"] == HOSTS * (HOSTS - 1) // 2
     table(capsys, *in_words(seen, "", seconds, MOST_WALL, MOST_BETWEEN),
@@ -205,7 +205,7 @@ def test_the_wall_with_a_hung_host(seconds: int, lab: Lab, tmp_path: Path, capsy
         lab.fault(victim, "pause")
 
     try:
-        seen = play(lab, tmp_path / "hung", "hccn.cluster.check_fabric", {**OPTIONS, "check_fabric_duration": seconds}, hang)
+        seen = play(lab, tmp_path / "hung", "hccn.cluster.check_fabric", {**OPTIONS, "check_fabric_duration_s": seconds}, hang)
     finally:
         lab.heal(victim)
     assert seen.verdict["hosts"]["good"] == [name for name in lab.hosts if name != victim], seen.output
@@ -236,7 +236,7 @@ def test_the_controller_and_the_number_of_rounds(lab: Lab, tmp_path: Path, capsy
     many = FEW_HOSTS - 1
     few = {**OPTIONS, "hccn_hosts": ",".join(list(lab.hosts)[:FEW_HOSTS])}
     budget = FEW_ROUNDS * (TEST_SECONDS + 1.0) / 60 + 0.001  # in minutes, as the plan reckons them
-    ours = {FEW_ROUNDS: play(lab, tmp_path / "few", "hccn.cluster.check_fabric", {**few, "check_fabric_budget": budget}),
+    ours = {FEW_ROUNDS: play(lab, tmp_path / "few", "hccn.cluster.check_fabric", {**few, "check_fabric_budget_minutes": budget}),
             many: play(lab, tmp_path / "many", "hccn.cluster.check_fabric", few)}
     tasks = {rounds: play(lab, tmp_path / f"plain{rounds}", str(plain(tmp_path, lab, rounds)), {}) for rounds in (FEW_ROUNDS, many)}
     assert [seen.code for seen in tasks.values()] == [0, 0], tasks[many].output

@@ -235,8 +235,8 @@ if LAB:
         with testbed.lab(LAB, npus=1, leaf_size=16, link_rate="20mbit", variables={"bring_up_tls_state": "disabled"}) as lab:
             for playbook in PLAYBOOKS:
                 cost = play(tmp_path, Path(lab.inventory), playbook, LAB, USUAL_FORKS, "-e", json.dumps({
-                    "check_fabric_server_start_delay": 1, "check_fabric_relative_floor": 0.3, "hccn_fail_on": "never", "ansible_ssh_timeout": 60,
-                    "rank_table_path": "/etc/rank_table.json", "ansible_ssh_args": SSH_ARGS}))
+                    "check_fabric_advanced": {"server_start_delay_s": 1}, "check_fabric_relative_floor": 0.3, "hccn_fail_on": "never",
+                    "ansible_ssh_timeout": 60, "rank_table_path": "/etc/rank_table.json", "ansible_ssh_args": SSH_ARGS}))
                 figures.append(cost)
                 told(capsys, f"{line(cost)}, over ssh")
             run = reader.newest(tmp_path / "history")

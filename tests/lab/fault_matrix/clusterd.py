@@ -60,8 +60,8 @@ looked_at = called("-link", "-g")
 
 
 def _of_leaf(clusterd: ClusterD, api: Api, kept: Path) -> dict[str, Any]:
-    return {"switch_upgrade_server": clusterd.address, "switch_upgrade_leaf": "leaf-1", "switch_upgrade_topology": LEAF,
-            "switch_upgrade_kubeconfig": api.kubeconfig(), "switch_upgrade_confirm": True, "switch_upgrade_state_file": str(kept)}
+    return {"hccn_clusterd": {"server": clusterd.address}, "switch_upgrade_leaf": "leaf-1", "switch_upgrade_topology": LEAF,
+            "hccn_kubernetes": {"kubeconfig": api.kubeconfig()}, "switch_upgrade_confirm": True, "switch_upgrade_state_file": str(kept)}
 
 
 @contextmanager
@@ -69,8 +69,8 @@ def nic_switch(lab: Lab, folder: Path) -> Iterator[Stage]:
     lab.set_state(VICTIM, "*.latency=0.4")
     with _services(folder) as (clusterd, api):
         variables: dict[str, Any] = {
-            "nic_switch_server": clusterd.address, "nic_switch_job_id": "uid-b", "nic_switch_direction": "failover", "nic_switch_topology": LEAF,
-            "nic_switch_kubeconfig": api.kubeconfig(), "nic_switch_nics": [{"node": VICTIM, "leaf": "leaf-1"}], "nic_switch_confirm": True}
+            "nic_switch_job_id": "uid-b", "nic_switch_direction": "failover", "nic_switch_topology": LEAF,
+            "nic_switch_nics": [{"node": VICTIM, "leaf": "leaf-1"}], "nic_switch_confirm": True}
         variables |= _of_leaf(clusterd, api, folder / "other.json")
         yield Stage(variables, looked_at(lab), lambda name: states.network_and_switch(lab, name), lambda: {"switched": _requests(clusterd)},
                     lambda _play: _requests(clusterd) != "none")

@@ -22,10 +22,10 @@ TABLE = "/etc/rank_table.json"
 SUBNETS = [{"cidr": "10.79.0.0/16", "gateway": "10.79.0.1"}]
 BRING_UP = {"bring_up_subnets": SUBNETS, "bring_up_tls_state": "enabled"}
 CHECK_FABRIC = {"check_fabric_iterations": 20000, "check_fabric_relative_floor": 0.4, "check_fabric_confirm": False,
-                "check_fabric_meeting_timeout": 20}
+                "check_fabric_advanced": {"server_start_delay_s": 0.2, "meeting_timeout_s": 20}}
 """By the iterations a pair has its time, 40 s; all hosts share this machine's cores, so only what is far below the others is slow."""
 COLLECTIVE = {"check_collective_mpirun": str(Path(sys.executable).with_name("mpirun")), "check_collective_ranks_per_host": 2,
-              "check_collective_sizes": {"begin": "8K", "end": "8K"}, "check_collective_timeout": 40, "check_collective_iterations": 200}
+              "check_collective_sizes": {"begin": "8K", "end": "8K"}, "check_collective_timeout_s": 40, "check_collective_iterations": 200}
 FABRIC_SECONDS, RANK_SECONDS = 90.0, 110.0
 """A runner gives up partners that it does not reach, ranks end a minute after the limit of their run."""
 EXPOSED = {"expose": (str(Path(sys.executable).parent.parent), sys.base_prefix)}
@@ -55,7 +55,7 @@ def _long_tests(lab: Lab) -> None:
 
 
 CHECK_COMES = Other("check_fabric", CHECK_FABRIC)
-CHECK_RUNS = Other("check_fabric", {**CHECK_FABRIC, "check_fabric_duration": TEST_SECONDS},
+CHECK_RUNS = Other("check_fabric", {**CHECK_FABRIC, "check_fabric_duration_s": TEST_SECONDS},
                    called("-roce_test", but="reset"), _long_tests)
 CHANGE_RUNS = Other("bring_up", BRING_UP, called("-ip", "-s"))
 TLS_RUNS = Other("tls", {"tls_state": "enabled"}, called("-tls", "-s"))
@@ -149,7 +149,7 @@ def _report(lab: Lab, folder: Path) -> Iterator[Stage]:
                                       "playbook": "measure.yml"})
     earlier.write([{**measured, "id": "earlier/1", "status": "ok"}, {**measured, "id": "earlier/2", "status": "failed"}])
     earlier.finish({"end": True, "finished_at": "2026-01-02T03:05:05Z", "records": 2, "hosts": {}})
-    yield Stage({"report_history": str(kept)}, _said("hccn.cluster.report : Make the page"), lambda name: states.network_and_switch(lab, name),
+    yield Stage({"report_history": str(kept)}, _said("hccn.cluster.report : Write the page"), lambda name: states.network_and_switch(lab, name),
                 lambda: {"page": states.pages(kept)})
 
 
@@ -178,27 +178,27 @@ def _collective(lab: Lab) -> Callable[[Play], bool]:
 
 JOBS = {job.playbook: job for job in (
     Job("bring_up", "TASK [hccn.cluster.bring_up : Read all NPUs]", on_hosts(called("-ip", "-s"), BRING_UP), other=CHECK_RUNS),
-    Job("tls", "TASK [hccn.cluster.tls : State of the host]", on_hosts(called("-tls", "-s"), {"tls_state": "enabled"}),
+    Job("tls", "TASK [hccn.cluster.tls : Show the TLS flag of the host]", on_hosts(called("-tls", "-s"), {"tls_state": "enabled"}),
         other=CHECK_RUNS),
-    Job("rank_table", "TASK [hccn.cluster.rank_table : What was written]",
+    Job("rank_table", "TASK [hccn.cluster.rank_table : Show the rank table path]",
         on_hosts(called("-ip", "-g"), {"rank_table_path": TABLE}, lambda lab, name: states.table(lab, name, TABLE)), other=CHANGE_RUNS),
-    Job("restore", "TASK [hccn.cluster.restore : Show what was put back]", _restore, other=CHECK_RUNS),
-    Job("adopt", "TASK [hccn.cluster.adopt : Make the folder of the variables]", _adopt, other=CHANGE_RUNS),
+    Job("restore", "TASK [hccn.cluster.restore : Show what was restored]", _restore, other=CHECK_RUNS),
+    Job("adopt", "TASK [hccn.cluster.adopt : Create the folder host_vars]", _adopt, other=CHANGE_RUNS),
     Job("check_fabric", "TASK [hccn.cluster.check_fabric : Judge all hosts]", _fabric(CHECK_FABRIC), left_seconds=FABRIC_SECONDS, other=CHANGE_RUNS),
     Job("retest", "TASK [hccn.cluster.check_fabric : Judge all hosts]", _fabric({**CHECK_FABRIC, "retest_pairs": _pairs()}), left_seconds=FABRIC_SECONDS,
         other=CHECK_RUNS),
-    Job("check_collective", "TASK [hccn.cluster.check_collective : Result of the collective]", on_hosts(_collective, COLLECTIVE), EXPOSED, RANK_SECONDS,
-        CHECK_COMES),
-    Job("site", "TASK [hccn.cluster.report : Make the page]",
+    Job("check_collective", "TASK [hccn.cluster.check_collective : Show the result of the collective]", on_hosts(_collective, COLLECTIVE), EXPOSED,
+        RANK_SECONDS, CHECK_COMES),
+    Job("site", "TASK [hccn.cluster.report : Write the page]",
         on_hosts(called("-ip", "-s"), {**BRING_UP, **CHECK_FABRIC, **COLLECTIVE, "rank_table_path": TABLE},
                  lambda lab, name: f"{states.fabric(lab, name)}, table {states.table(lab, name, TABLE)}"), EXPOSED, FABRIC_SECONDS, CHECK_COMES),
-    Job("datadist_ready", "TASK [hccn.cluster.datadist_ready : May the clusters link?]", _datadist, other=TLS_RUNS),
+    Job("datadist_ready", "TASK [hccn.cluster.datadist_ready : Check the planned links]", _datadist, other=TLS_RUNS),
     Job("nic_switch", "TASK [hccn.cluster.nic_switch : Switch the NPUs of job uid-b]", nic_switch, A3, other=UPGRADE_COMES),
     Job("switch_upgrade", "TASK [hccn.cluster.switch_upgrade : Find the jobs]", switch_upgrade, A3, other=CHECK_RUNS),
-    Job("perf_tools", "TASK [hccn.cluster.perf_tools : Tools of the host]",
+    Job("perf_tools", "TASK [hccn.cluster.perf_tools : Show the tools of the host]",
         on_hosts(called("/usr/local/bin/iperf3"), {"perf_tools_wanted": ["iperf3"], "perf_tools_install": False}, prepare=_iperf3), other=CHECK_RUNS),
-    Job("quarantine", "TASK [hccn.cluster.quarantine : What was done]", _quarantine),
+    Job("quarantine", "TASK [hccn.cluster.quarantine : Show what was done]", _quarantine),
     Job("report", "TASK [hccn.cluster.report : Publish a summary as an artifact of the job]", _report),
-    Job("validate", "TASK [hccn.cluster.validate : What was checked]", _validate),
+    Job("validate", "TASK [hccn.cluster.validate : Show what was checked]", _validate),
 )}
 

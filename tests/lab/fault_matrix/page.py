@@ -21,7 +21,7 @@ watched from outside: through ``/proc``, by files and by the devices themselves.
 In **every** cell that was run no process is left on the hosts or on the controller {left} s after the end, ``hccn.conf`` has no half or double
 line, and no line of the history is torn. Where two runs meet, no verdict of either calls a host ``failed``.
 A host that nobody can reach any more cleans up after itself: ranks of ``mpirun`` end {alone} s after the limit of
-their run (``check_collective_timeout``), a runner of ``check_fabric`` when it has given up its partners (``check_fabric_meeting_timeout``).
+their run (``check_collective_timeout_s``), a runner of ``check_fabric`` when it has given up its partners (``meeting_timeout_s`` of ``check_fabric_advanced``).
 """
 LEGEND = """\
 ``node2`` is the host that is struck. *Hosts* are node1, node2 and node3 by Ansible's recap, one word where all are the same; ``localhost``, which validates

@@ -12,7 +12,7 @@ from tests.lab.roce.playbook import Play, left, server
 from tests.lab.roce.test_runner import examine
 
 ALL_GOOD = {"roce1": "good", "roce2": "good", "roce3": "good", "roce4": "good"}
-LONG = {"check_fabric_iterations": 0, "check_fabric_duration": 15}
+LONG = {"check_fabric_iterations": 0, "check_fabric_duration_s": 15}
 MIDDLE_SECONDS = 300.0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from .plan import Settings
 
 DIAL = Path(__file__).with_name("dial.py")
-FABRIC = {"check_fabric_server_start_delay": 0.2,  # the stand-in's servers listen at once, the real ones within seconds
+FABRIC = {"check_fabric_advanced": {"server_start_delay_s": 0.2},  # the stand-in's servers listen at once, the real ones within seconds
           "check_fabric_relative_floor": 0.75}  # the machine's load is no fault of the hosts
 
 

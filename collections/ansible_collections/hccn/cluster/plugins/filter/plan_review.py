@@ -49,7 +49,6 @@ options:
     description:
       - Time limit for the measurements in seconds. V(0) allows as long as the plan needs.
     type: int
-    required: true
 seealso:
   - plugin: hccn.cluster.pair_plan
     plugin_type: filter

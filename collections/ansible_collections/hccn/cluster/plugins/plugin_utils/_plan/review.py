@@ -19,7 +19,7 @@ class Settings:
     size: Any
     relative_floor: Any
     line_rate_floor: Any
-    timeout_s: Any
+    timeout_s: Any = None
 
 
 def lines(plan: Mapping[str, Any], settings: Settings) -> list[str]:
@@ -43,8 +43,8 @@ def _refusals(seconds: float, settings: Settings) -> Iterator[str]:
         yield f"check_fabric_line_rate_floor is {settings.line_rate_floor}, neither 0 nor a number below 1 such as 0.9"
     timeout = int(_number(settings.timeout_s))
     if timeout and timeout < seconds:
-        yield (f"check_fabric_timeout is {settings.timeout_s} s but the plan needs about {round(seconds, 1)} s: raise it, "
-               "or limit the plan with check_fabric_budget")
+        yield (f"check_fabric_timeout_s is {settings.timeout_s} s but the plan needs about {round(seconds, 1)} s: raise it, "
+               "or limit the plan with check_fabric_budget_minutes")
 
 
 def _number(value: Any) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.module_utils.errors import ArgumentTypeError, ArgumentValueError, ElementError
+from ansible.module_utils.errors import ArgumentTypeError, ArgumentValueError, ElementError, UnsupportedError
 
 from ...module_utils._core.words import LONGEST_TEXT, printable
 from .._findings import conclusion
@@ -86,6 +86,9 @@ def wrong_value(name: str, value: Any, option: Mapping[str, Any]) -> str | None:
         return None
     kind = type(errors[0])
     given = f"{name} has a wrong value: it" if option.get("no_log") else f"{name} is {printable(repr(shown))}, but"
+    if kind is UnsupportedError:
+        keys = sorted(set(map(str, shown)) - set(option["options"]))
+        return f"{name} has unknown keys: {printable(', '.join(keys))}. Known keys are {', '.join(sorted(option['options']))}"
     if option.get("options") or kind not in (ArgumentValueError, ArgumentTypeError, ElementError):
         return f"{name}: {printable(errors[0], LONGEST_TEXT)}"
     if kind is ArgumentValueError:

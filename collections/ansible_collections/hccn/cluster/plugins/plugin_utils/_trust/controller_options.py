@@ -18,15 +18,14 @@ from .sent_options import refusal
 
 NAMES = frozenset((
     "adopt_force", "adopt_inventory",
-    "check_collective_context", "check_collective_job", "check_collective_kubeconfig", "check_collective_log",
-    "check_fabric_context", "check_fabric_kubeconfig", "check_fabric_pods",
-    "nic_switch_ca_cert", "nic_switch_client_cert", "nic_switch_client_key", "nic_switch_confirm", "nic_switch_context", "nic_switch_kubeconfig",
-    "nic_switch_server", "nic_switch_server_name", "nic_switch_tls",
-    "quarantine_command", "quarantine_enabled", "quarantine_timeout",
-    "rank_table_clusterd",
+    "check_collective_job", "check_collective_log",
+    "check_fabric_pods",
+    "hccn_clusterd", "hccn_kubernetes",
+    "nic_switch_confirm",
+    "quarantine_command", "quarantine_enabled", "quarantine_timeout_s",
+    "rank_table_job",
     "report_baseline", "report_history", "report_path", "report_prometheus_path", "report_results_host", "report_results_path",
-    "switch_upgrade_ca_cert", "switch_upgrade_client_cert", "switch_upgrade_client_key", "switch_upgrade_confirm", "switch_upgrade_context",
-    "switch_upgrade_kubeconfig", "switch_upgrade_server", "switch_upgrade_server_name", "switch_upgrade_state_file", "switch_upgrade_tls"))
+    "switch_upgrade_confirm", "switch_upgrade_state_file"))
 """The options that the lookup controller_option accepts. A test requires every option of a role to be listed here or as an option of hosts."""
 
 OF_HOSTS = ("ansible_facts", "ansible_local", "hostvars", "vars")

@@ -78,8 +78,8 @@ NO_RESULT = "Module result deserialization failed"
 
 def test_a_module_without_result_is_named_by_its_failed_task():
     failure = {"task": "Read the addresses", "msg": NO_RESULT, "last_line": "OSError: [Errno 28]"}
-    lost = {"rank_table_looked": {"failed": True, "msg": NO_RESULT}, "hccn_failures": {"rank_table": failure}}
-    assert lines_of(of(n1={"rank_table_looked": UP}, n2=lost)) == [
+    lost = {"rank_table_npus": {"failed": True, "msg": NO_RESULT}, "hccn_failures": {"rank_table": failure}}
+    assert lines_of(of(n1={"rank_table_npus": UP}, n2=lost)) == [
         "failed n2: Read the addresses: Module result deserialization failed: OSError: [Errno 28]"]
 
 

@@ -11,7 +11,7 @@ from ansible_collections.hccn.cluster.plugins.filter.plan_review import plan_rev
 
 HOSTS = [{"host": f"n{place}", "control_address": f"192.0.2.{place}", "control_port": 18514,
           "devices": [{"id": npu, "address": f"10.{npu}.0.{place}"} for npu in (0, 1)]} for place in range(1, 5)]
-SETTINGS = {"operation": "write", "measure": "bandwidth", "size": "64K", "relative_floor": 0.97, "line_rate_floor": 0.9, "timeout_s": 0}
+SETTINGS = {"operation": "write", "measure": "bandwidth", "size": "64K", "relative_floor": 0.97, "line_rate_floor": 0.9, "timeout_s": None}
 SUMMARY = {
     "pairs": 8, "hosts": 4, "rounds": 2, "coverage": 2 / 3, "minutes": 0.3, "seconds_per_pair": 8.0,
     "sees": {"classes": ["node", "device"], "not": {"leaf": "no leaf is known"}, "smallest_drop_percent": {"npu": 4.1}, "spread_percent": 1.0},
@@ -43,7 +43,7 @@ def test_lines_describe_cost_and_detectable_faults(summary: dict[str, Any], line
     ({"relative_floor": 97}, ["check_fabric_relative_floor is 97, not a number between 0 and 1 such as 0.97"]),
     ({"relative_floor": "much"}, ["check_fabric_relative_floor is much, not a number between 0 and 1 such as 0.97"]),
     ({"line_rate_floor": 90}, ["check_fabric_line_rate_floor is 90, neither 0 nor a number below 1 such as 0.9"]),
-    ({"timeout_s": 15}, ["check_fabric_timeout is 15 s but the plan needs about 16.0 s: raise it, or limit the plan with check_fabric_budget"]),
+    ({"timeout_s": 15}, ["check_fabric_timeout_s is 15 s but the plan needs about 16.0 s: raise it, or limit the plan with check_fabric_budget_minutes"]),
 ])
 def test_settings_that_the_plan_cannot_run_with_are_refused(settings: dict[str, Any], refusals: list[str]) -> None:
     assert of(**settings)["refusals"] == refusals

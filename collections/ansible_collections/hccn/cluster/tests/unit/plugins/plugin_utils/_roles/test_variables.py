@@ -58,21 +58,23 @@ def test_the_tasks_are_read_only_for_unknown_names():
 @pytest.mark.parametrize("name, value, sentence", [
     ("bring_up_tls_state", "off", "bring_up_tls_state is 'off', but must be one of unchanged, enabled, disabled"),
     ("bring_up_tls_state", False, "bring_up_tls_state is False, but must be one of unchanged, enabled, disabled"),
-    ("check_fabric_duration", "ten", "check_fabric_duration is 'ten', but must be a whole number"),
+    ("check_fabric_duration_s", "ten", "check_fabric_duration_s is 'ten', but must be a whole number"),
     ("check_fabric_confirm", "maybe", "check_fabric_confirm is 'maybe', but must be true or false"),
     ("bring_up_network", [{"id": 0}, "x"], "bring_up_network is [{'id': 0}, 'x'], but must be a list, each element a dictionary"),
     ("bring_up_network", 5.5, "bring_up_network is 5.5, but must be a list, each element a dictionary"),
     ("hccn_fail_on", "slowly", "hccn_fail_on is 'slowly', but must be one of never, failed, slow, any"),
     ("bring_up_settings", [1], "bring_up_settings is [1], but must be a dictionary"),
+    ("hccn_kubernetes", {"contxt": "lab", "namespace": "train"}, "hccn_kubernetes has unknown keys: contxt. Known keys are context, kubeconfig, namespace"),
+    ("hccn_clusterd", {"tls": True}, "hccn_clusterd: missing required arguments: server found in hccn_clusterd"),
 ])
 def test_a_wrong_value_is_reported(name, value, sentence):
     assert variables.wrong_value(name, value, SPECS[name]) == sentence
 
 
 @pytest.mark.parametrize("name, value", [
-    ("bring_up_tls_state", "enabled"), ("check_fabric_duration", "10"), ("bring_up_network", []), ("bring_up_backup", "yes"),
-    ("bring_up_tls_state", "{{ 'off' }}"), ("check_fabric_duration", "{% if true %}ten{% endif %}"), ("bring_up_network", [{"id": "{{ x }}"}, "{{ y }}"]),
-    ("check_fabric_duration", object()),
+    ("bring_up_tls_state", "enabled"), ("check_fabric_duration_s", "10"), ("bring_up_network", []), ("bring_up_backup", "yes"),
+    ("bring_up_tls_state", "{{ 'off' }}"), ("check_fabric_duration_s", "{% if true %}ten{% endif %}"), ("bring_up_network", [{"id": "{{ x }}"}, "{{ y }}"]),
+    ("check_fabric_duration_s", object()),
 ])
 def test_valid_values_and_templates_are_accepted(name, value):
     assert variables.wrong_value(name, value, SPECS[name]) is None
