@@ -168,7 +168,7 @@ def test_a_killed_runner_leaves_nothing(make: Callable[..., Cluster], victim: st
         (record,) = left["measurements"]
         assert record["error"]["code"] == "peer_lost"
         assert record["context"]["failed_end"] == "target"
-        assert record["error"]["message"].startswith(f"the runner of {dead} (127.0.0.1 port {cluster.ports[dead]}) went away in mid-pair: ")
+        assert record["error"]["message"].startswith(f"the runner of {dead} (127.0.0.1 port {cluster.ports[dead]}) disappeared during the pair: ")
 
 
 def test_a_background_run(make: Callable[..., Cluster]) -> None:

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
-from typing import Any, Callable, ContextManager, Dict, FrozenSet, Iterable, List, Optional, Tuple
+from typing import Any, Callable, ContextManager, Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple
 
 from .._core.errors import HccnError
 from .failure_detector import FailureDetector
 from .plan import Endpoint, Pair
+from .transport import CONNECT_SECONDS
 
 SHARED_LIMIT = 32 * 1024
 """Bytes. What would not fit into a line is not told; the trial at the end finds out."""
@@ -27,12 +28,27 @@ LAST_SECONDS = 2.0
 """A partner that was there, or had its time to come, is given up when it failed so often, over so many seconds, without a success between."""
 SLOW_SECONDS = 1.0
 STOOD_STILL_SECONDS = 15.0
-"""More than all deadlines of a call together (5 x channel.CONNECT_SECONDS): what took longer tells that this host stood still, and nothing of the other."""
+"""More than all deadlines of a call together (5 x transport.CONNECT_SECONDS): what took longer tells that this host stood still, and nothing of the other."""
 REFUSALS = 2
 """In a row, after which a reporter that was there is gone: it goes last of all. To a host that stood still since, each was there: they start first."""
 
+LEAST_INTERVAL_SECONDS = 2.0
+REPORTS_A_SECOND = 50
+"""A reporter also measures: with more hosts, each of them reports less often."""
+SILENT_REPORTS = 4
+
 _NO_LOCK = nullcontext()
 _OF_HOSTS = frozenset({"peer_unreachable", "peer_silent", "peer_lost"})
+
+
+def interval_s(hosts: int) -> float:
+    """Return the seconds between two reports of a host."""
+    return max(LEAST_INTERVAL_SECONDS, hosts / REPORTS_A_SECOND)
+
+
+def silent_after_s(hosts: int) -> float:
+    """Return the seconds without a report after which a host is silent."""
+    return SILENT_REPORTS * interval_s(hosts) + CONNECT_SECONDS
 
 
 def silent_host(error: Optional[HccnError]) -> bool:
@@ -237,7 +253,7 @@ class Membership:
     def given_up(self, pair: Pair) -> Tuple[str, ...]:
         """The names in this pair that a trial found dead: nothing more is tried with them."""
         dead = self._dead
-        return tuple(name for end in (pair.partner(self._host), pair.end(self._host)) for name in _names(end) if name in dead) if dead else ()
+        return tuple(name for end in (pair.partner(self._host), pair.endpoint(self._host)) for name in _names(end) if name in dead) if dead else ()
 
     def why_given_up(self, pair: Pair, names: Tuple[str, ...]) -> Tuple[bool, HccnError]:
         """Return whether the cause is at the partner, and the error of a pair that was given up."""
@@ -250,7 +266,7 @@ class Membership:
     def _accused(self, pair: Pair) -> Dict[str, str]:
         """Names of the partner that are left out, each with this host's own of that kind."""
         suspended = self._detector.suspended()
-        own = _names(pair.end(self._host))
+        own = _names(pair.endpoint(self._host))
         return {name: own[place] for place, name in enumerate(_names(pair.partner(self._host))) if name in suspended}
 
     def _is_proven(self, own: str, accused: str) -> bool:
@@ -270,15 +286,25 @@ class Membership:
             return {}
         return {**known, "come": come}
 
-    def learn(self, said: Any) -> None:
-        """Take over what another runner shares. It comes from the network: what has not the form of ``share`` is ignored."""
-        if not isinstance(said, dict):
+    def learn(self, shared: Any) -> None:
+        """Take over what another runner shares. It comes from the network: whatever does not have the form of ``share`` is ignored."""
+        if not isinstance(shared, dict):
             return
-        come = said.get("come")
+        come = shared.get("come")
         with self._lock:
-            self._detector.learn(said)
+            self._detector.learn(shared)
             self._find_dead()
             self.present(host for host in (come if isinstance(come, list) else ()) if isinstance(host, str) and host in self.hosts)
+
+    def attach(self, line: Mapping[str, Any]) -> Dict[str, Any]:
+        """Return a line to another runner together with what this host shares."""
+        known = self.share()
+        return {**line, "known": known} if known else dict(line)
+
+    def detach(self, line: Dict[str, Any]) -> Dict[str, Any]:
+        """Learn from a line of another runner, and return it."""
+        self.learn(line.get("known"))
+        return line
 
     # -- reporters that this host reports to
 

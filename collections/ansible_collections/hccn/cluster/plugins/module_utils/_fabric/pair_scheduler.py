@@ -13,9 +13,9 @@ import threading
 import time
 from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
-from .channel import CONNECT_SECONDS
 from .membership import Membership
 from .plan import Pair, Plan
+from .transport import CONNECT_SECONDS
 
 
 class PairScheduler:
@@ -32,7 +32,7 @@ class PairScheduler:
 
     def slot(self, pair: Pair) -> int:
         """What a pair occupies on this host: its device, or the host as a whole."""
-        return pair.end(self._host).device if self._parallel else 0
+        return pair.endpoint(self._host).device if self._parallel else 0
 
     def acquire(self, pair: Pair, timeout: float) -> bool:
         """Wait for the pair's turn on this host; return False after ``timeout`` or when the scheduler is closed."""

@@ -59,12 +59,12 @@ class Pair:
         """The device id where both ends have the same, None across rails."""
         return self.source.device if self.source.device == self.target.device else None
 
-    def end(self, host: str) -> Endpoint:
-        """The end that lies on ``host``."""
+    def endpoint(self, host: str) -> Endpoint:
+        """Return the endpoint on ``host``."""
         return self.source if self.source.host == host else self.target
 
     def partner(self, host: str) -> Endpoint:
-        """The end that does not lie on ``host``."""
+        """Return the endpoint on the other host."""
         return self.target if self.source.host == host else self.source
 
 
@@ -96,12 +96,12 @@ class Plan:
     @property
     def devices(self) -> Tuple[int, ...]:
         """Devices of this host that take part."""
-        return tuple(sorted({pair.end(self.host).device for pair in self.pairs}))
+        return tuple(sorted({pair.endpoint(self.host).device for pair in self.pairs}))
 
     def limited(self, devices: Iterable[int]) -> "Plan":
         """The same plan with these devices of this host only."""
         wanted = set(devices)
-        return replace(self, pairs=tuple(pair for pair in self.pairs if pair.end(self.host).device in wanted))
+        return replace(self, pairs=tuple(pair for pair in self.pairs if pair.endpoint(self.host).device in wanted))
 
 
 def check_name(what: str, value: Any) -> str:

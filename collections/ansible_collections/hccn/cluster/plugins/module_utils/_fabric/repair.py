@@ -19,15 +19,15 @@ from .._device.hccn_tool import HccnTool
 from .._perf import governor
 from .._perf.roce_test_tool import Options, RoceTest
 from . import journal as journals
-from . import progress_aggregator
+from . import progress
 from .journal import Snapshot
-from .run_lock import identity
+from .locks import identity
 
 RESET_SECONDS = 30.0
 GUARD_SECONDS = 60.0
 DISMISS_SECONDS = 5.0
 STALE_SECONDS = 60.0
-"""A reporter writes every second; see progress_reporter.py."""
+"""A reporter writes every second; see progress.py."""
 
 
 def saved_governor(state_dir: str, run_id: str) -> str:
@@ -69,7 +69,7 @@ def is_over_everywhere(state_dir: str, run_id: str) -> bool:
     hangs."""
     if not os.path.exists(os.path.join(state_dir, run_id, journals.FABRIC)):
         return False
-    told = progress_aggregator.read(state_dir, run_id)
+    told = progress.read(state_dir, run_id)
     if told is None or told["over"] or told["age"] > STALE_SECONDS:
         return True
     begun, over = told.get("hosts_heard"), told.get("hosts_over")

@@ -77,7 +77,7 @@ class ToolRequest:
         return RoceTest(find_hccn_tool(self.hccn_tool, self.timeout_s), self.options)
 
     def _perftest(self, plan: Plan) -> Perftest:
-        addresses = {pair.end(plan.host).device: pair.end(plan.host).address for pair in plan.pairs}
+        addresses = {pair.endpoint(plan.host).device: pair.endpoint(plan.host).address for pair in plan.pairs}
         names: Dict[int, str] = {} if self.rdma_device == AUTO else dict.fromkeys(addresses, self.rdma_device)
         tool, problems = preflight.prepare(self.options, addresses, names, self.root)
         if problems:

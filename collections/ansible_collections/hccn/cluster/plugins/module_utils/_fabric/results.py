@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from .._core.record import record
 from .._core.samples import GBIT, worth
-from . import host_lock, progress_aggregator, repair
+from . import locks, progress, repair
 from . import journal as journals
 from .journal import Snapshot
 
@@ -61,7 +61,7 @@ def look_at_host(state_dir: str, wait_s: float) -> Dict[str, Any]:
     the latest after ``wait_s`` seconds. Nothing is held meanwhile, so that runs that wait for each other's hosts cannot keep each other waiting."""
     end = time.monotonic() + wait_s
     while True:
-        holder = host_lock.holder(state_dir)
+        holder = locks.holder(state_dir)
         if holder is None or _only_listens(state_dir, holder):
             return {"state": IDLE, "measurements": []}
         if time.monotonic() >= end:
@@ -70,7 +70,7 @@ def look_at_host(state_dir: str, wait_s: float) -> Dict[str, Any]:
         time.sleep(max(0.0, min(IDLE_LOOK_SECONDS, end - time.monotonic())))
 
 
-def _only_listens(state_dir: str, holder: host_lock.Holder) -> bool:
+def _only_listens(state_dir: str, holder: locks.Holder) -> bool:
     """Is it a reporter of a run that is over on all hosts? The next run ends it."""
     snapshot = journals.readable(state_dir, holder.run_id) if holder.run_id else None
     return snapshot is not None and bool(snapshot.end.get("lingers")) and snapshot.here and repair.is_over_everywhere(state_dir, str(holder.run_id))
@@ -81,10 +81,10 @@ def look_at_all(state_dir: str, run_id: str, wait_s: float, all_started: bool) -
     ``all_started``: tells it that nobody will be started any more."""
     end = time.monotonic() + wait_s
     if all_started:
-        progress_aggregator.mark_started(state_dir, run_id)
+        progress.mark_started(state_dir, run_id)
     while True:
         snapshot = journals.read(state_dir, run_id)
-        fabric: Optional[Dict[str, Any]] = progress_aggregator.read(state_dir, run_id)
+        fabric: Optional[Dict[str, Any]] = progress.read(state_dir, run_id)
         over = fabric["over"] if fabric else snapshot.state != journals.RUNNING
         if over or time.monotonic() >= end or (snapshot.state != journals.RUNNING and not snapshot.alive):
             error = snapshot.error()

@@ -20,18 +20,15 @@ from .._core.record import record, utc
 from .._device.busy import NOT_IDLE, BusyProbe
 from .._perf.roce_test_tool import ADDRESS_CHANGED
 from . import journal as journals
-from .channel import CONNECT_SECONDS, NAMES_A_LINE, Body, Channel, call
-from .initiator import Busy, measure
+from .host_state import SOURCE, TARGET, HostState, Outcome, SideError, as_fields
 from .journal import Journal
-from .listener import Listener
-from .pair_protocol import ANSWER_SECONDS, SOURCE, TARGET, EndError, HostState, Outcome, as_fields
+from .locks import identity
+from .pair_protocol import ANSWER_SECONDS, ResponderBusy, measure, serve
 from .pair_scheduler import Backoff
 from .plan import Pair, Plan
-from .progress_aggregator import Counts, ProgressAggregator
-from .progress_reporter import ProgressReporter
+from .progress import Counts, ProgressAggregator, ProgressReporter
 from .request import PairTool, Settings
-from .responder import serve
-from .run_lock import identity
+from .transport import CONNECT_SECONDS, NAMES_A_LINE, Body, Channel, Listener, call
 
 ASK_SECONDS = 1.0
 NOT_MEASURABLE = NOT_IDLE | {ADDRESS_CHANGED}
@@ -67,7 +64,7 @@ def time_limit(plan: Plan, settings: Settings) -> float:
     """Seconds after which a run is ended: each pair may have to wait for as many others as its two ends have."""
     slots: Dict[int, int] = {}
     for pair in plan.pairs:
-        slot = pair.end(plan.host).device if settings.parallel else 0
+        slot = pair.endpoint(plan.host).device if settings.parallel else 0
         slots[slot] = slots.get(slot, 0) + 1
     return settings.meeting_timeout_s + 2 * max(slots.values(), default=0) * settings.pair_timeout_s + ANSWER_SECONDS
 
@@ -79,13 +76,13 @@ def _failed(error: Exception) -> HccnError:
 def _unexpected(error: Exception) -> Outcome:
     """Of a pair at which this program itself failed."""
     broken = HccnError("pair_broken", "the runner could not go on with this pair: %s: %s" % (type(error).__name__, error))
-    return Outcome(1, [], EndError(SOURCE, broken), (), time.time(), 0.0)
+    return Outcome(1, [], SideError(SOURCE, broken), (), time.time(), 0.0)
 
 
 def _not_worked(error: HccnError) -> Outcome:
     """Of a pair that never began; a runner that is not there, or is another's, is its host's failure."""
     known = error.code in ("peer_unreachable", "wrong_run")
-    return Outcome(1, [], EndError(TARGET, error) if known else error, (), time.time(), 0.0)
+    return Outcome(1, [], SideError(TARGET, error) if known else error, (), time.time(), 0.0)
 
 
 class Runner:
@@ -108,7 +105,7 @@ class Runner:
         self._total = len(plan.initiated) if setup.total is None else setup.total
         self._counts = Counts(plan.host, self._total, setup.settled)
         aggregator = ProgressAggregator(self._membership, setup.progress_path) if plan.host in setup.reporters else None
-        self._reporter = ProgressReporter(self._state, self._counts, aggregator)
+        self._reporter = ProgressReporter(plan, key, self._membership, self._scheduler, self._counts, aggregator)
 
     def run(self) -> None:
         """Run from the guard to the last line of the journal."""
@@ -201,7 +198,7 @@ class Runner:
         began, trial = time.monotonic(), self._membership.is_left_out(pair)
         try:
             outcome = measure(self._state, pair)
-        except Busy as busy:
+        except ResponderBusy as busy:
             backoff.busy(pair, busy.parked)
         except HccnError as error:
             now = time.monotonic()
@@ -240,7 +237,7 @@ class Runner:
             names = self._membership.given_up(pair)
             if names:
                 at_partner, error = self._membership.why_given_up(pair, names)
-                self._finish(pair, Outcome(0, [], EndError(TARGET if at_partner else SOURCE, error), (), time.time(), 0.0), "not_run")
+                self._finish(pair, Outcome(0, [], SideError(TARGET if at_partner else SOURCE, error), (), time.time(), 0.0), "not_run")
                 backoff.over(pair)
 
     def _finish(self, pair: Pair, outcome: Outcome, status: str = "failed") -> None:
@@ -251,7 +248,7 @@ class Runner:
             whole = record(
                 "rdma", "%s/%s/forward/%d" % (self._plan.run_id, pair.id, outcome.attempt), status if outcome.error else "ok",
                 started_at=utc(outcome.started_at), **self._state.tool_for(pair).describe(),
-                **as_fields(pair, outcome, self._state.about(pair.source.device)))
+                **as_fields(pair, outcome, self._state.device_context(pair.source.device)))
             try:
                 self._journal.record(whole)
             except OSError as error:
@@ -266,12 +263,12 @@ class Runner:
         if body.get("type") == "report":
             if isinstance(body.get("host"), str) and body["host"] in self._plan.controls:
                 self._membership.present([body["host"]])
-            self._state.hear(body)
+            self._membership.detach(body)
             self._reporter.take(channel, body)
             return
         if self._over and body.get("type") != "ask":
             return  # the end of the connection tells the initiator, as if nothing listened any more
-        self._state.hear(body)
+        self._membership.detach(body)
         if body.get("type") == "claim":
             pair = next((pair for pair in self._plan.pairs if pair.id == body.get("pair") and pair.target.host == self._plan.host), None)
             if pair is None:
@@ -284,7 +281,7 @@ class Runner:
             if body.get("host") in self._plan.controls:
                 self._membership.met(str(body["host"]))
             mine = {pair.id for pair in self._scheduler.open_initiated()}
-            self._state.say(channel, {"type": "open", "pairs": [name for name in body["pairs"] if name in mine]})
+            self._state.send(channel, {"type": "open", "pairs": [name for name in body["pairs"] if name in mine]})
 
     def _look_after_partners(self) -> None:
         """Ask the initiators that a device waits for whether they still come; pairs that are over there are over here."""
@@ -303,8 +300,8 @@ class Runner:
     def _ask(self, host: str, pairs: Sequence[Pair]) -> Sequence[Any]:
         channel = call(host, self._plan.controls[host], self._state.key, self._plan.run_id, CONNECT_SECONDS)
         try:
-            self._state.say(channel, {"type": "ask", "host": self._plan.host, "pairs": [pair.id for pair in pairs[:NAMES_A_LINE]]})
-            answer = self._state.hear(channel.receive(ANSWER_SECONDS)).get("pairs")
+            self._state.send(channel, {"type": "ask", "host": self._plan.host, "pairs": [pair.id for pair in pairs[:NAMES_A_LINE]]})
+            answer = self._state.receive(channel, ANSWER_SECONDS).get("pairs")
             return answer if isinstance(answer, list) else []
         finally:
             channel.close()

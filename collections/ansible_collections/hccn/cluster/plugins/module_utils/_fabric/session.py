@@ -5,26 +5,34 @@
 
 from __future__ import annotations
 
+import calendar
+import hashlib
+import json
 import os
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.detach import detach
-from .._core.errors import HccnError
+from .._core.errors import HccnError, InputError
 from .._core.guard import Guard
 from .._core.record import record
 from .._device import busy, host
 from .._device.npu_smi import NpuSmi
 from .._perf import governor, roce_test_tool
-from . import host_lock, progress_aggregator, repair, results, resume
+from . import locks, progress, repair, results
 from . import journal as journals
-from .host_lock import HostLock
+from .host_state import SOURCE, Outcome, SideError, as_fields
 from .journal import Journal, Snapshot
-from .listener import Listener
-from .pair_protocol import SOURCE, EndError, Outcome, as_fields
-from .plan import Pair, Plan
+from .locks import HostLock
+from .plan import Pair, Plan, needed
 from .request import ROCE_TEST, EndRequest, PairTool, Params, RunRequest, ToolRequest, find_hccn_tool, find_program_path
 from .runner import Runner, RunSetup
+from .transport import Listener
+
+LAST = "last"
+
+SECOND_LOOK = "-second-look"
+"""At the end of the run ids of the role check_fabric's second looks: a few pairs, no run to go on with."""
 
 
 def perform(params: Params, check_mode: bool) -> Dict[str, Any]:
@@ -74,14 +82,14 @@ def _prepared(request: RunRequest, tool: PairTool) -> _Work:
     """
     repair.repair_all(request.state_dir, request.root)
     plan = request.plan
-    plan_hash = resume.plan_hash(request.whole_plan, tool.describe(), request.conditions)
-    earlier = resume.earlier(request.state_dir, request.resume, plan.run_id, plan_hash)
+    plan_hash = hash_plan(request.whole_plan, tool.describe(), request.conditions)
+    earlier = earlier_records(request.state_dir, request.resume, plan.run_id, plan_hash)
     probe = _busy_probe(request)
     at_work = _refusals(probe, plan.devices)
     journals.prune(request.state_dir)
     listener = Listener(plan.controls[plan.host])
     journal = Journal.create(request.state_dir, plan.run_id)
-    measured = frozenset(resume.measured(earlier, plan.initiated))
+    measured = frozenset(measured_pairs(earlier, plan.initiated))
     settled = earlier + [_left_alone(plan.run_id, pair, at_work[pair.source.device]) for pair in plan.initiated
                          if pair.source.device in at_work and pair not in measured]
     for entry in settled:
@@ -91,7 +99,7 @@ def _prepared(request: RunRequest, tool: PairTool) -> _Work:
         total=len(plan.initiated), settled=settled, measured=tuple(measured), device_context=request.device_context, reporters=request.reporters, busy=probe,
         refused={pair.id: at_work[pair.target.device] for pair in plan.pairs if pair.target.host == plan.host and pair.target.device in at_work},
         start=_start_fields(request.tool, plan_hash, len(earlier), probe), prepare=prepare, restore=restore,
-        progress_path=progress_aggregator.path_of(request.state_dir, plan.run_id))
+        progress_path=progress.path_of(request.state_dir, plan.run_id))
     idle = plan.limited(device for device in plan.devices if device not in at_work)
     return _Work(Runner(idle, tool, request.settings, request.key, listener, journal, setup), listener, journal)
 
@@ -146,7 +154,7 @@ def _refusals(probe: Optional[busy.BusyProbe], devices: Sequence[int]) -> Dict[i
 
 def _left_alone(run_id: str, pair: Pair, error: Dict[str, Any]) -> Dict[str, Any]:
     """Return the record of a pair whose own device is busy; nothing was started for it."""
-    outcome = Outcome(0, [], EndError(SOURCE, HccnError(error["code"], error["message"], error.get("hint", ""))), (), time.time(), 0.0)
+    outcome = Outcome(0, [], SideError(SOURCE, HccnError(error["code"], error["message"], error.get("hint", ""))), (), time.time(), 0.0)
     return record("rdma", "%s/%s/forward/0" % (run_id, pair.id), "not_run", **as_fields(pair, outcome))
 
 
@@ -186,7 +194,7 @@ def _end(request: EndRequest, snapshot: Snapshot, unfinished: bool) -> None:
                         "end it by a call in that container, or delete its pod")
     if not os.path.isdir(request.state_dir):
         return
-    lock = host_lock.taken_or_none(request.state_dir, request.run_id)
+    lock = locks.taken_or_none(request.state_dir, request.run_id)
     if lock is None:
         return
     try:
@@ -214,3 +222,63 @@ def _left(run_id: str, failed: Mapping[int, HccnError]) -> HccnError:
     first = failed[min(failed)]
     whose = "; ".join("npu %d: %s" % (device, failed[device].message) for device in sorted(failed))
     return HccnError(first.code, "run %s was ended, but not every NPU could be reset: %s" % (run_id, whose), first.hint)
+
+
+# -- resuming a run
+
+
+def hash_plan(plan: Mapping[str, Any], tool: Mapping[str, Any], conditions: Mapping[str, Any]) -> str:
+    """Of what is measured and how. ``tool``: its ``describe()``; the release of the tool does not count. ``conditions``: of the RunRequest."""
+    how = {**tool, "tool": tool["tool"]["name"], **conditions}
+    return hashlib.sha256(json.dumps([needed(plan), how], sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def earlier_records(state_dir: str, resume: Optional[str], run_id: str, wanted_hash: str) -> List[Dict[str, Any]]:
+    """The good records of the run to go on with, without those that it took over itself and that are too old by now. None where this host has no such
+    run: it measures all.
+
+    Raises InputError where that run is of another plan, too old, still at work, or this very one.
+    """
+    if not resume:
+        return []
+    if resume == run_id:
+        raise InputError("resume names the run itself, %s" % run_id, "a run that goes on with another has a run_id of its own")
+    name = _last(state_dir, run_id) if resume == LAST else resume
+    snapshot = journals.read(state_dir, name) if name else None
+    if snapshot is None or not snapshot.start:
+        return []
+    if snapshot.state == journals.RUNNING:
+        raise InputError("run %s cannot be resumed: it is still at work on this host" % name, "wait for it, or end it (rdma_perf with state: absent)")
+    now, began = time.time(), snapshot.start.get("started_at")
+    if began is None:
+        raise InputError("run %s cannot be resumed: its journal does not say when it began" % name, "measure all without resume")
+    age = now - began
+    if age > journals.KEPT_SECONDS:
+        raise InputError("run %s cannot be resumed: it is %d days old, and a fabric changes within 7" % (name, age // 86400), "measure all without resume")
+    if snapshot.start.get("plan_hash") != wanted_hash:
+        raise InputError("run %s cannot be resumed: its plan or its options are not those of this run" % name, "measure all without resume")
+    return [record for record in snapshot.records if record["status"] == "ok" and now - _moment(record, began) <= journals.KEPT_SECONDS]
+
+
+def _moment(record: Mapping[str, Any], began: float) -> float:
+    """When a pair was measured; the start of its run where the record does not tell."""
+    try:
+        return float(calendar.timegm(time.strptime(str(record.get("started_at"))[:19], "%Y-%m-%dT%H:%M:%S")))
+    except ValueError:
+        return began
+
+
+def measured_pairs(records: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> List[Pair]:
+    """Those of the pairs that have a record."""
+    done = {str(record["id"]).split("/")[1] for record in records}
+    return [pair for pair in pairs if pair.id in done]
+
+
+def _last(state_dir: str, but: str) -> Optional[str]:
+    """The run that began last on this host, but for second looks."""
+    found: Dict[str, float] = {}
+    for name in journals.listed(state_dir):
+        snapshot = journals.readable(state_dir, name)
+        if name != but and not name.endswith(SECOND_LOOK) and snapshot is not None and "started_at" in snapshot.start:
+            found[name] = snapshot.start["started_at"]
+    return max(found, key=lambda name: found[name]) if found else None

@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, journal_lines, progress_aggregator, repair, results, resume
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, progress, repair, results, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 
 SEED = 20260104
@@ -86,11 +86,11 @@ def everything(folder):
     for fail_on in ("any", "all", "none"):
         results.judged(looked, snapshot.records, fail_on)
     results.look_at_all(folder, "r1", 0.0, False)
-    progress_aggregator.Counts("n1", 3, snapshot.records).as_body()
+    progress.Counts("n1", 3, snapshot.records).as_body()
     plan_hash = snapshot.start.get("plan_hash")
     try:
-        earlier = resume.earlier(folder, resume.LAST, "r9", plan_hash if isinstance(plan_hash, str) else "")
-        resume.measured(earlier, [Pair("p0001", 1, 0, Endpoint("n1", 0, ""), Endpoint("n2", 0, ""))])
+        earlier = session.earlier_records(folder, session.LAST, "r9", plan_hash if isinstance(plan_hash, str) else "")
+        session.measured_pairs(earlier, [Pair("p0001", 1, 0, Endpoint("n1", 0, ""), Endpoint("n2", 0, ""))])
     except journal.InputError:
         pass
     journal.prune(folder)
@@ -149,4 +149,4 @@ def test_a_line_that_is_no_json(folder, acted):
 
 def test_lines_as_they_are_written_are_kept_as_they_are():
     for line in LINES:
-        assert journal_lines.checked(json.dumps(line).encode()) == line
+        assert journal.parse_journal(json.dumps(line).encode() + b"\n") == journal.Lines([line], 0)

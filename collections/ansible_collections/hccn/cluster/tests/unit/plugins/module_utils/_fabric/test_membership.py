@@ -4,7 +4,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import membership
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.channel import CONNECT_SECONDS
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.transport import CONNECT_SECONDS
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.membership import Membership
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 

@@ -38,7 +38,7 @@ def test_a_host_gets_its_own_pairs():
 def test_ends_of_a_pair():
     pair = parse_plan(PLAN, "c", "r1").pairs[0]
     assert (pair.round, pair.order, pair.rail) == (2, 2, None)
-    assert pair.end("c").device == 2
+    assert pair.endpoint("c").device == 2
     assert pair.partner("c").host == "b"
     assert pair.partner("b").host == "c"
     assert str(pair.source) == "c npu 2"

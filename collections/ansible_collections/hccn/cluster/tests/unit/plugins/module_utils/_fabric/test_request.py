@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.initiator import _slower
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import TARGET, EndError, Outcome, Settings, as_fields
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import slower_rate
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.host_state import TARGET, Outcome, Settings, SideError, as_fields
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.request import EndRequest, RunRequest, device_context, expected_pair_seconds
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import ALL_SIZES, Options
@@ -34,7 +34,7 @@ def test_a_line_rate_that_is_none(rate):
     (200.0, 100, 100.0), (100.0, 200.0, 100.0), (None, 200.0, None), (200.0, None, None), (200.0, "200", None), (200.0, True, None), (200.0, -1, None),
     (200.0, float("nan"), None)])
 def test_the_line_rate_of_two_ends(mine, other, found):
-    assert _slower(mine, other) == found
+    assert slower_rate(mine, other) == found
 
 
 def test_the_context_of_a_record():
@@ -42,7 +42,7 @@ def test_the_context_of_a_record():
     about = {"product": "A2", "line_rate_gbit_s": 400.0}
     good = Outcome(1, [{"size_bytes": 1}], None, ("x",), 0.0, 1.0, 200.0)
     assert as_fields(pair, good, about)["context"] == {"product": "A2", "round": 2, "rail": 0, "line_rate_gbit_s": 200.0}
-    bad = Outcome(1, [], EndError(TARGET, HccnError("x", "y")), (), 0.0, 1.0)
+    bad = Outcome(1, [], SideError(TARGET, HccnError("x", "y")), (), 0.0, 1.0)
     assert as_fields(pair, bad, about)["context"] == {"product": "A2", "round": 2, "rail": 0, "failed_end": "target"}
 
 

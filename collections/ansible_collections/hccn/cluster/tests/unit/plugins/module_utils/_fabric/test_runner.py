@@ -6,7 +6,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, runner
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import Outcome, Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.host_state import Outcome, Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control, Endpoint, Pair, Plan
 
 PLAN = Plan("r1", "a", [Pair("p%d" % number, number, number - 1, Endpoint("a", 0, "10.0.0.1"), Endpoint("b", 0, "10.0.0.2")) for number in (1, 2, 3)],

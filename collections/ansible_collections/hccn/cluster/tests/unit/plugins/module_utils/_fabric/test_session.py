@@ -11,10 +11,10 @@ import time
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import host_lock, repair, results, runner, session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import locks, repair, results, runner, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal as journals
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.host_state import Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import pack, parse_plan
 
 KEY = "0123456789abcdef0123456789ABCDEF"
@@ -117,11 +117,11 @@ def test_a_port_in_use_leaves_no_run_behind(params):
         assert raised.value.code == "control_port_in_use"
         assert raised.value.message == "127.0.0.1 port %d is in use on this host by pid %d (%s) of the user %s" % (
             other.getsockname()[1], os.getpid(), open("/proc/self/comm").read().strip(), pwd.getpwuid(os.getuid()).pw_name)
-    assert os.listdir(params["state_dir"]) == [host_lock.NAME]
+    assert os.listdir(params["state_dir"]) == [locks.NAME]
 
 
 def held(params, run_id="r0"):
-    return host_lock.HostLock.take(params["state_dir"], run_id)
+    return locks.HostLock.take(params["state_dir"], run_id)
 
 
 def test_a_run_that_meets_another_one_changes_nothing(params, tmp_path, monkeypatch):
@@ -152,7 +152,7 @@ def test_a_run_that_could_not_begin_leaves_the_host_free(params):
 def test_a_detached_run_has_the_host_until_it_ends(params):
     params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
     session.perform(params, False)
-    holder = host_lock.holder(params["state_dir"])
+    holder = locks.holder(params["state_dir"])
     assert (holder.run_id, holder.pid) == ("r1", journals.read(params["state_dir"], "r1").start["pid"])
     asked = params["state_dir"], 0.0
     assert results.look_at_host(*asked) == {"run_id": "r1", "state": "running", "holder": holder.as_dict(), "measurements": []}

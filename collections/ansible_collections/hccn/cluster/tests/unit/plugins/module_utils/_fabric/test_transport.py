@@ -9,11 +9,9 @@ import time
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import channel as channels
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import listener
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.channel import Channel, call
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.listener import Listener
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import transport
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.transport import Channel, ConnectionLimiter, Listener, call
 
 KEY = bytes(range(16))
 OTHER_KEY = bytes(16)
@@ -101,8 +99,8 @@ def test_a_line_signed_with_another_key_is_refused(place):
     (b'{"v": 1, "body": []}\n', "bad_line"),
     (b'{"v": 1, "run": "r2", "body": {}}\n', "wrong_run"),
     (b'{"v": 1, "run": "r1", "body": {}, "mac": "\\ud800"}\n', "wrong_key"),
-    (b"x" * (2 * channels.LINE_LIMIT), "bad_line"),
-    (b"x" * (channels.LINE_LIMIT + 1) + b"\n", "bad_line"),
+    (b"x" * (2 * transport.LINE_LIMIT), "bad_line"),
+    (b"x" * (transport.LINE_LIMIT + 1) + b"\n", "bad_line"),
     (b"", "peer_lost"),
 ])
 def test_garbage_is_refused_and_the_meeting_goes_on(place, line, reason):
@@ -143,7 +141,7 @@ def test_a_reflected_line_is_refused(place):
 
 
 def test_a_slow_sender_is_dropped(place, monkeypatch):
-    monkeypatch.setattr(listener, "HELLO_SECONDS", 0.3)
+    monkeypatch.setattr(transport, "HELLO_SECONDS", 0.3)
     with socket.create_connection(("127.0.0.1", place.control.port), SOON) as sock:
         stop = threading.Event()
 
@@ -163,25 +161,25 @@ def test_a_slow_sender_is_dropped(place, monkeypatch):
 
 
 def test_a_flood_of_silent_callers_leaves_room_for_a_true_one(place):
-    flood = [socket.create_connection(("127.0.0.1", place.control.port), SOON) for _number in range(listener.MAX_UNAUTHENTICATED + 20)]
+    flood = [socket.create_connection(("127.0.0.1", place.control.port), SOON) for _number in range(transport.MAX_UNAUTHENTICATED + 20)]
     try:
         until(lambda: place.refused.get("crowded_out", 0) >= 20)
         assert works(place)
-        assert len(place._limiter) <= listener.MAX_UNAUTHENTICATED
+        assert len(place._limiter) <= transport.MAX_UNAUTHENTICATED
     finally:
         for sock in flood:
             sock.close()
 
 
 def test_the_address_with_most_makes_room():
-    room = listener.ConnectionLimiter(3)
+    room = ConnectionLimiter(3)
     assert [room.add(name, address) for name, address in (("a", "x"), ("b", "y"), ("c", "y"))] == [None, None, None]
     assert [room.add(name, address) for name, address in (("d", "y"), ("e", "x"), ("f", "z"))] == ["b", "a", "c"]
     assert (len(room), room.remove("d"), room.remove("d"), len(room)) == (3, True, False, 2)
 
 
 def test_more_guests_than_allowed_are_sent_away(place, monkeypatch):
-    monkeypatch.setattr(listener, "MAX_AUTHENTICATED", 0)
+    monkeypatch.setattr(transport, "MAX_AUTHENTICATED", 0)
     channel = call("x", place.control, KEY, "r1", SOON)
     channel.send({"type": "claim"})
     assert code_of(channel.receive, SOON) == "peer_lost"
@@ -240,7 +238,7 @@ def test_a_port_in_use():
 
 
 def test_a_port_in_use_by_what_cannot_be_seen(monkeypatch):
-    monkeypatch.setattr(listener, "listeners", lambda address, port: [])
+    monkeypatch.setattr(transport, "listeners", lambda address, port: [])
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen(1)
@@ -344,6 +342,6 @@ def test_sending_to_one_who_is_gone():
 
 def test_the_signature_is_over_every_field_but_itself():
     fields = {"v": 1, "body": {"b": 1, "a": 2}}
-    assert channels.sign(KEY, fields) == channels.sign(KEY, json.loads(json.dumps({"body": {"a": 2, "b": 1}, "v": 1, "mac": "x"})))
-    assert channels.sign(KEY, fields) != channels.sign(KEY, {**fields, "v": 2})
-    assert channels.sign(bytes(16), {"v": 1}) == "c6fc71ee267004b4d3d9d6a6daf417bc7f0363ba065fce38c55ed83b345982a8"
+    assert transport.sign(KEY, fields) == transport.sign(KEY, json.loads(json.dumps({"body": {"a": 2, "b": 1}, "v": 1, "mac": "x"})))
+    assert transport.sign(KEY, fields) != transport.sign(KEY, {**fields, "v": 2})
+    assert transport.sign(bytes(16), {"v": 1}) == "c6fc71ee267004b4d3d9d6a6daf417bc7f0363ba065fce38c55ed83b345982a8"

@@ -1,10 +1,15 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""One run on a host at a time: an flock of STATE_DIR/.host-lock, held by the process that works the run for as long as it lives.
+"""The two locks of a run, and how another process of the host finds out whether a run is alive.
 
-The lock goes with the process, however that ends; children and guard close what they inherit. The file is in the folder of the journals, which other
-users cannot enter, so that none of them can hold it. It says who holds the lock, and stays when the lock is free: what it says counts while it is locked.
+The host lock is an flock of STATE_DIR/.host-lock: one run at a time measures on a host. Its file is in the folder of the journals, which other users cannot
+enter, so that none of them can hold it. It names the holder; its text counts only while it is locked, and stays when the lock is released.
+
+The run lock is an flock of the journal. A process id proves a run alive only in its own PID namespace, and each pod has one; the lock proves it everywhere on
+the host.
+
+Both locks are held by the process that works the run and are released with it, however it ends. Children and guard close the descriptors that they inherit.
 """
 
 from __future__ import annotations
@@ -220,3 +225,56 @@ def _controller() -> Optional[str]:
         if pid <= 1:
             return None
     return None
+
+
+# -- the run lock, and the identity of processes
+
+
+def identity(pid: int) -> Optional[str]:
+    """What tells a process from a later one with its number: boot and start time; None where it is gone or only waits to be reaped."""
+    try:
+        found = procfs.stat_of(pid)
+    except (OSError, ParseError):
+        return None
+    return None if found.ended else "%s/%d" % (_boot(), found.start_ticks)
+
+
+def namespace() -> Optional[str]:
+    """The PID namespace of this process, None where that is not told."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return None
+
+
+def lock_journal(descriptor: int) -> bool:
+    """Locks a journal as long as this descriptor is open, here or in a process forked from this one. False where its file system has no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def is_journal_locked(path: str) -> bool:
+    """Does somebody hold the lock of the journal, or can nobody tell?"""
+    try:
+        with open(path, "rb") as journal:
+            fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def is_out_of_sight(start: Mapping[str, Any]) -> bool:
+    """Was a run without a lock begun in another PID namespace, since the host started? Then nobody here can say that it is dead."""
+    return start.get("pid_namespace") not in (None, namespace()) and str(start.get("identity")).startswith(_boot() + "/")
+
+
+def _boot() -> str:
+    try:
+        return procfs.read_text("/proc/sys/kernel/random/boot_id").strip()
+    except OSError:
+        return ""

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import HostState, Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.host_state import HostState, Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control, Endpoint, Pair, Plan
 
 HOSTS = ("a", "b", "c", "dead")
@@ -37,7 +37,7 @@ class Wire:
 
 def told_by(state):
     wire = Wire()
-    state.say(wire, {"type": "noted"})
+    state.send(wire, {"type": "noted"})
     return wire.said
 
 
@@ -56,8 +56,8 @@ def test_who_was_lost_is_told_from_host_to_host(code, come):
     met.membership.pair_ended(lost, HccnError(code, "gone"))
     assert told_by(met)["known"]["come"] == come
     assert not given_up(waits)
-    between.hear(told_by(met))
-    waits.hear(told_by(between))
+    between.membership.detach(told_by(met))
+    waits.membership.detach(told_by(between))
     assert given_up(waits)
 
 
@@ -65,14 +65,14 @@ def test_one_that_nobody_met_has_its_time_to_start():
     missed = pair(0, "a", "dead")
     late, waits = state_of("a", missed), state_of("c", pair(2, "c", "dead"))
     late.membership.pair_ended(missed, HccnError("peer_unreachable", "no answer"))
-    waits.hear(told_by(late))
+    waits.membership.detach(told_by(late))
     assert not given_up(waits)
 
 
 @pytest.mark.parametrize("known", [None, [], "x", {"come": None}, {"come": {"dead": 1}}, {"come": [1, None, ["dead"], "nobody"]}, {"missed": []}])
 def test_what_has_not_the_form_is_left_aside(known):
     waits = state_of("c", pair(2, "c", "dead"))
-    waits.hear({"type": "noted", "known": known})
+    waits.membership.detach({"type": "noted", "known": known})
     assert not given_up(waits)
 
 
