@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""Who hangs, found from what pairs came to. No clock, no network, no threads; a runner drives it by ``membership``, the simulator directly.
+"""Who hangs, found from what pairs came to. No clock, no network, no threads; ``membership`` drives it.
 
 One that hangs must cost a few deadlines and not one a round. A name, of a host or a single NPU, is suspended when pairs with two different partners had
 no answer, with three where it has succeeded before. That is no verdict: a host that met two hung ones looks the same, and where those are neighbours in the
@@ -12,7 +12,7 @@ that is proven good; its end is final. It may free others that met only hung one
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Set, Tuple
 
 STRIKES = 2
 STRIKES_AFTER_SUCCESS = 3
@@ -85,19 +85,13 @@ class FailureDetector:
             for counted in strikes.values():
                 counted.discard(worst)
 
-    def adjudication(self, names: Iterable[str], fits: Callable[[str, str], bool] = lambda accused, proven: True) -> List[Tuple[str, str]]:
-        """Whom of ``names`` each suspended one without a judgement has to meet: one that succeeded and fits, another for each. Some may get none."""
-        proven = dict.fromkeys(sorted(name for name in names if name in self._good and name not in self.suspended()))
-        found = []
-        for accused in sorted(name for name in self.suspended() if name not in self._judged):
-            partner = next((name for name in proven if fits(accused, name)), None)
-            if partner is not None:
-                del proven[partner]
-                found.append((accused, partner))
-        return found
+    def can_judge(self, accused: str, partner: str) -> bool:
+        """Return whether a trial of ``accused`` with ``partner`` is conclusive: ``partner`` is proven good, and ``accused`` was not judged yet."""
+        suspended = self.suspended()
+        return accused in suspended and accused not in self._judged and partner in self._good and partner not in suspended
 
     def judge(self, name: str, good: bool) -> None:
-        """The end of an adjudication: a good one comes back with all its pairs, a bad one stays out."""
+        """Record the result of a trial, which is final: a good name is no longer suspended, a bad one remains so."""
         self._judged[name] = good
         if good:
             self._missed.pop(name, None)

@@ -208,8 +208,17 @@ class Membership:
         if silent_host(error) or silent_npu(error):
             self._detector.missed(pair.order, str(source), str(target))
 
+    def left_out(self) -> FrozenSet[str]:
+        """Return the names of all hosts and NPUs that are left out."""
+        with self._lock:
+            return self._detector.suspended()
+
+    def dead(self) -> FrozenSet[str]:
+        """Return the names that a trial found dead."""
+        return self._dead
+
     def is_left_out(self, pair: Pair) -> bool:
-        """Is one of its hosts or NPUs suspended?"""
+        """Return whether a host or NPU of the pair is left out."""
         with self._lock:
             return self._is_left_out(pair)
 
@@ -223,8 +232,13 @@ class Membership:
             known = self._known.get(pair.partner(self._host).host)
             return (known is not None and known.failures > 0) or self._is_left_out(pair)
 
+    def accused(self, pair: Pair) -> Tuple[str, ...]:
+        """Return the names of the pair's partner that are left out."""
+        with self._lock:
+            return tuple(self._accused(pair))
+
     def start_trial(self, pair: Pair) -> bool:
-        """Return whether this pair may be the trial of its partner: one at a time for each that is left out."""
+        """Return whether this pair may be the trial of its partner: each name that is left out gets one trial at a time."""
         with self._lock:
             accused = self._accused(pair)
             if any(self._trials.get(name, pair.id) != pair.id for name in accused):
@@ -232,17 +246,25 @@ class Membership:
             self._trials.update(dict.fromkeys(accused, pair.id))
             return True
 
+    def is_conclusive(self, pair: Pair) -> bool:
+        """Return whether a trial of this pair would judge its partner: this host's own side is proven good. Otherwise both sides may hang."""
+        with self._lock:
+            return bool(self._judgeable(pair))
+
     def trial_ended(self, pair: Pair, error: Optional[HccnError]) -> None:
-        """Judge those left out by the trial, where this host's own end is proven good: else both may be hung."""
+        """Judge the pair's partner by the result of the trial, if that is conclusive."""
         with self._lock:
             self._judge(pair, error)
             self._changed()
 
     def _judge(self, pair: Pair, error: Optional[HccnError]) -> None:
         missed = silent_host(error) or silent_npu(error)
-        for name in [name for name, own in self._accused(pair).items() if self._is_proven(own, name)]:
+        for name in self._judgeable(pair):
             self._detector.judge(name, not missed)
         self._find_dead()
+
+    def _judgeable(self, pair: Pair) -> List[str]:
+        return [name for name, own in self._accused(pair).items() if self._detector.can_judge(name, own)]
 
     def pair_over(self, pair: Pair) -> None:
         """The pair will not be tried any more."""
@@ -264,13 +286,12 @@ class Membership:
             "see what hangs there: rdma_perf_info on that host, and its NPU")
 
     def _accused(self, pair: Pair) -> Dict[str, str]:
-        """Names of the partner that are left out, each with this host's own of that kind."""
+        """Return the names of the partner that are left out, each with the name of the same kind on this host."""
         suspended = self._detector.suspended()
+        if not suspended:
+            return {}
         own = _names(pair.endpoint(self._host))
         return {name: own[place] for place, name in enumerate(_names(pair.partner(self._host))) if name in suspended}
-
-    def _is_proven(self, own: str, accused: str) -> bool:
-        return bool(self._detector.adjudication([own], lambda name, _proven: name == accused))
 
     def _find_dead(self) -> None:
         self._dead = frozenset(name for name, good in self._detector.share().get("judged", {}).items() if not good)

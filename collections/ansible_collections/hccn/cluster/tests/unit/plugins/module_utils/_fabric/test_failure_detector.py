@@ -90,16 +90,15 @@ def test_nothing_is_told_while_all_is_well():
     assert known.share() == {}
 
 
-def test_adjudication_gives_each_another_proven_good_one():
+def test_only_a_partner_that_is_proven_good_can_judge():
     known = FailureDetector()
     for order, partner in enumerate("abc"):
         known.missed(order, partner, "h1")
         known.missed(order, partner, "h2")
-    for order, (one, other) in enumerate((("a", "b"), ("c", "d")), 10):
-        known.succeeded(order, one, other)
-    assert known.adjudication("abcd") == [("h1", "a"), ("h2", "b")]
-    assert known.adjudication("abcd", lambda accused, proven: proven != "a" or accused == "h2") == [("h1", "b"), ("h2", "a")]
-    assert known.adjudication("a") == [("h1", "a")]
+    known.succeeded(10, "a", "b")
+    assert suspended(known) == ["h1", "h2"]
+    assert [(accused, partner) for accused in ("h1", "h2", "c") for partner in ("a", "b", "c", "h1", "h2") if known.can_judge(accused, partner)] == [
+        ("h1", "a"), ("h1", "b"), ("h2", "a"), ("h2", "b")]
 
 
 @pytest.mark.parametrize("good, names", [(True, []), (False, ["h"])])
@@ -112,7 +111,7 @@ def test_a_judgement_is_the_end(good, names):
     other.missed(0, "a", "h")
     other.learn(known.share())
     assert suspended(known) == suspended(other) == names
-    assert known.adjudication("ab") == []
+    assert not known.can_judge("h", "a")
 
 
 def test_a_good_judgement_outweighs_a_bad_one():

@@ -79,10 +79,14 @@ def test_a_trial_with_an_answer_brings_all_pairs_back(error):
     assert known.given_up(pair(5, "c", "h", 1)) == ()
 
 
-def test_who_is_not_proven_good_does_not_judge():
+def test_a_trial_is_conclusive_only_on_a_host_that_is_proven_good():
     known = Membership("c")
     known.pair_ended(pair(1, "a", "h"), SILENT)
     known.pair_ended(pair(2, "b", "h"), SILENT)
+    assert known.accused(pair(4, "c", "h")) == ("h", "h npu 0")
+    assert not known.is_conclusive(pair(4, "c", "h"))
+    assert knowing().is_conclusive(pair(4, "c", "h"))
+    assert not knowing().is_conclusive(pair(4, "c", "d"))
     known.trial_ended(pair(4, "c", "h"), SILENT)
     assert known.given_up(pair(5, "c", "h")) == ()
     assert known.is_left_out(pair(5, "c", "h"))
