@@ -72,7 +72,7 @@ def test_a_runner_and_a_guard_and_the_rest_later(lab: Lab, tmp_path: Path) -> No
     assert play.end() == 2
     found = verdicts(play)
     assert classes_of(found) == {**ALL_GOOD, "node2": "failed"}, play.output
-    assert found["node2"][1].startswith("the run on this host failed: the runner ended in mid-run: ")
+    assert found["node2"][1].startswith("the run on this host failed: the runner died during the run: ")
     as_before(lab, play)
 
     good = {record["id"]: record for record in records(play, "rdma") if record["status"] == "ok"}

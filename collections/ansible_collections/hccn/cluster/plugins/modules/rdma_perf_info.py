@@ -141,7 +141,7 @@ error:
   description: Why the run failed as a whole, with C(code), C(message) and C(hint).
   returned: when RV(state) is V(failed)
   type: dict
-  sample: {code: runner_died, message: "the runner ended in mid-run: 9 of 16 pairs are in the journal"}
+  sample: {code: runner_died, message: "the runner died during the run: 9 of 16 pairs are in the journal"}
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -32,22 +32,22 @@ from .plan import check_name
 from .schedule import ip_text
 
 NAME = ".host-lock"
-"""No run has such a name, see plan.check_name."""
+"""No run can have this name, see plan.check_name."""
 
 IN_USE = "host_in_use"
 
 TRY_SECONDS = 1.0
-"""Whoever asks whether the lock is free holds a shared one for a moment: a run that starts tries for that long."""
+"""How long a run that starts tries to take the lock: a process that checks whether the lock is free holds a shared lock for a moment."""
 _PAUSE_SECONDS = 0.05
 _LONGEST = 4096
 _ANCESTORS = 32
 _USER = re.compile(r"[A-Za-z0-9_.@$-]{1,64}")
-_MOMENT = re.compile(r"[0-9TZ:.-]{1,32}")
+_TIMESTAMP = re.compile(r"[0-9TZ:.-]{1,32}")
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who has the lock, as far as the file says; ``controller``: the address from which the user came by ssh."""
+    """The holder of the lock as far as the file names it. ``controller``: the address from which the user logged in by ssh."""
 
     run_id: Optional[str] = None
     pid: Optional[int] = None
@@ -56,43 +56,43 @@ class Holder:
     since: Optional[str] = None
 
     @classmethod
-    def myself(cls, run_id: str) -> "Holder":
-        """This process, from now on."""
+    def this_process(cls, run_id: str) -> "Holder":
+        """Return this process as the holder from now on."""
         return cls(run_id, os.getpid(), _user(), _controller(), utc())
 
     def as_dict(self) -> Dict[str, Any]:
-        """Without what is not known."""
+        """Return the known fields."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def __str__(self) -> str:
         known = [text % value for text, value in (("pid %d", self.pid), ("user %s", self.user), ("from %s", self.controller)) if value is not None]
-        who = "run %s" % self.run_id if self.run_id else "another run"
-        return who + (" (%s)" % ", ".join(known) if known else "")
+        name = "run %s" % self.run_id if self.run_id else "another run"
+        return name + (" (%s)" % ", ".join(known) if known else "")
 
 
 class HostLock:
-    """The lock, as long as this descriptor is open, here or in a process forked from this one."""
+    """The host lock, held while this descriptor is open in this process or in one forked from it."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     @classmethod
     def take(cls, state_dir: str, run_id: str) -> "HostLock":
-        """Raises HccnError ``host_in_use``, ``state_dir_unusable`` or ``state_dir_unsafe``. Where the file system has no locks, none is held."""
+        """Take the lock; on a file system without locks, none is held. Raises HccnError ``host_in_use``, ``state_dir_unusable`` or ``state_dir_unsafe``."""
         descriptor = _opened(state_dir)
         try:
             if not _locked(descriptor, TRY_SECONDS):
                 raise in_use(_read(descriptor))
             lock = cls(descriptor)
-            lock.sign(run_id)
+            lock.write_holder(run_id)
         except BaseException:
             os.close(descriptor)
             raise
         return lock
 
-    def sign(self, run_id: str) -> None:
-        """Writes down that this process is the holder. A full disk is no reason to stop: the lock counts."""
-        text = json.dumps(Holder.myself(run_id).as_dict()).encode() + b"\n"
+    def write_holder(self, run_id: str) -> None:
+        """Write this process to the file as the holder. A full disk does not matter: only the lock counts."""
+        text = json.dumps(Holder.this_process(run_id).as_dict()).encode() + b"\n"
         try:
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, text, 0)
@@ -103,12 +103,12 @@ class HostLock:
         return self._descriptor
 
     def close(self) -> None:
-        """Frees the lock, unless a process forked from this one holds it, too."""
+        """Release the lock, unless a process forked from this one also holds it."""
         os.close(self._descriptor)
 
 
 def taken_or_none(state_dir: str, run_id: str) -> Optional[HostLock]:
-    """The lock, None where another run has it. Raises HccnError as ``HostLock.take``."""
+    """Return the lock, None if another run holds it. Raises HccnError as ``HostLock.take`` does."""
     try:
         return HostLock.take(state_dir, run_id)
     except HccnError as error:
@@ -118,15 +118,15 @@ def taken_or_none(state_dir: str, run_id: str) -> Optional[HostLock]:
 
 
 def in_use(holder: Holder) -> HccnError:
-    """The error of a run that met another one. Nothing of it was begun."""
-    works = "has been at work on this host since %s" % holder.since if holder.since else "is at work on this host"
-    ends = "it ends by rdma_perf with state: absent and run_id: %s" % holder.run_id if holder.run_id else "see the processes of the host"
-    return HccnError(IN_USE, "%s %s, and one run measures on a host at a time" % (holder, works),
-                     "wait for its end (check_fabric_wait_for_other_run_s); if nobody needs it any more, %s" % ends)
+    """Return the error of a run that did not start because another one holds the lock."""
+    since = "has been at work on this host since %s" % holder.since if holder.since else "is at work on this host"
+    remedy = "end it with rdma_perf, state: absent and run_id: %s" % holder.run_id if holder.run_id else "find and end its process on the host"
+    return HccnError(IN_USE, "%s %s, and one run measures on a host at a time" % (holder, since),
+                     "wait for its end (check_fabric_wait_for_other_run_s), or %s" % remedy)
 
 
 def holder(state_dir: str) -> Optional[Holder]:
-    """Who holds the lock of this host, None where it is free. Raises HccnError ``state_dir_unusable`` where this user may not know."""
+    """Return the holder of the host lock, None if it is free. Raises HccnError ``state_dir_unusable`` if this user may not read the file."""
     path = os.path.join(state_dir, NAME)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -156,16 +156,17 @@ def _opened(state_dir: str) -> int:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_uid not in (0, os.getuid()) or stat.S_IMODE(found.st_mode) & 0o077:
         os.close(descriptor)
-        raise HccnError("state_dir_unsafe", "%s is no file that only its owner may open" % path, "remove it, and keep other users out of state_dir")
+        raise HccnError("state_dir_unsafe", "%s is not a regular file that only its owner can open" % path,
+                        "remove it, and deny other users access to state_dir")
     return descriptor
 
 
 def _unusable(path: str, error: OSError) -> HccnError:
-    return HccnError("state_dir_unusable", "%s: %s" % (error.filename or path, error.strerror), "state_dir must be a folder that this user may write")
+    return HccnError("state_dir_unusable", "%s: %s" % (error.filename or path, error.strerror), "state_dir must be a directory that this user can write to")
 
 
 def _locked(descriptor: int, seconds: float) -> bool:
-    """Take it; True where the file system has no locks, too."""
+    """Take the lock within ``seconds``. Return True also on a file system without locks."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -180,22 +181,22 @@ def _locked(descriptor: int, seconds: float) -> bool:
 
 
 def _read(descriptor: int) -> Holder:
-    """What the file says, without what is not of the form that ``sign`` writes."""
+    """Return the holder that the file names, without fields that do not have the form that ``write_holder`` writes."""
     try:
-        said = json.loads(os.pread(descriptor, _LONGEST, 0).decode())
+        fields = json.loads(os.pread(descriptor, _LONGEST, 0).decode())
     except (OSError, ValueError, RecursionError):
         return Holder()
-    return _checked(said) if isinstance(said, Mapping) else Holder()
+    return _checked(fields) if isinstance(fields, Mapping) else Holder()
 
 
-def _checked(said: Mapping[str, Any]) -> Holder:
-    pid, controller = said.get("pid"), said.get("controller")
+def _checked(fields: Mapping[str, Any]) -> Holder:
+    pid, controller = fields.get("pid"), fields.get("controller")
     try:
-        run_id: Optional[str] = check_name("run_id", said.get("run_id"))
+        run_id: Optional[str] = check_name("run_id", fields.get("run_id"))
     except HccnError:
         run_id = None
-    return Holder(run_id, pid if isinstance(pid, int) and not isinstance(pid, bool) and 0 < pid < 1 << 32 else None, _matching(_USER, said.get("user")),
-                  ip_text(controller) if isinstance(controller, str) else None, _matching(_MOMENT, said.get("since")))
+    return Holder(run_id, pid if isinstance(pid, int) and not isinstance(pid, bool) and 0 < pid < 1 << 32 else None, _matching(_USER, fields.get("user")),
+                  ip_text(controller) if isinstance(controller, str) else None, _matching(_TIMESTAMP, fields.get("since")))
 
 
 def _matching(pattern: "re.Pattern[str]", value: Any) -> Optional[str]:
@@ -203,7 +204,7 @@ def _matching(pattern: "re.Pattern[str]", value: Any) -> Optional[str]:
 
 
 def _user() -> Optional[str]:
-    """Who logged in; with sudo, the user before it."""
+    """Return the user who logged in, with sudo the user who called it."""
     try:
         return _matching(_USER, os.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name)
     except KeyError:
@@ -211,7 +212,7 @@ def _user() -> Optional[str]:
 
 
 def _controller() -> Optional[str]:
-    """The address at the other end of the ssh session, which sudo takes out of the environment: it is in that of an ancestor, if anywhere."""
+    """Return the client address of the ssh session. sudo removes it from the environment, so search the environments of the ancestors."""
     pid = os.getpid()
     for _generation in range(_ANCESTORS):
         try:
@@ -231,7 +232,7 @@ def _controller() -> Optional[str]:
 
 
 def identity(pid: int) -> Optional[str]:
-    """What tells a process from a later one with its number: boot and start time; None where it is gone or only waits to be reaped."""
+    """Return the boot id and start time of a process, which distinguish it from a later one with the same id. None if it has ended."""
     try:
         found = procfs.stat_of(pid)
     except (OSError, ParseError):
@@ -240,7 +241,7 @@ def identity(pid: int) -> Optional[str]:
 
 
 def namespace() -> Optional[str]:
-    """The PID namespace of this process, None where that is not told."""
+    """Return the PID namespace of this process, None if it cannot be read."""
     try:
         return os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -248,7 +249,7 @@ def namespace() -> Optional[str]:
 
 
 def lock_journal(descriptor: int) -> bool:
-    """Locks a journal as long as this descriptor is open, here or in a process forked from this one. False where its file system has no locks."""
+    """Lock a journal while this descriptor is open in this process or in one forked from it. Return False on a file system without locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -257,7 +258,7 @@ def lock_journal(descriptor: int) -> bool:
 
 
 def is_journal_locked(path: str) -> bool:
-    """Does somebody hold the lock of the journal, or can nobody tell?"""
+    """Return whether a process holds the lock of the journal, or True if that cannot be determined."""
     try:
         with open(path, "rb") as journal:
             fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -269,7 +270,7 @@ def is_journal_locked(path: str) -> bool:
 
 
 def is_out_of_sight(start: Mapping[str, Any]) -> bool:
-    """Was a run without a lock begun in another PID namespace, since the host started? Then nobody here can say that it is dead."""
+    """Return whether a run without a lock was started in another PID namespace since the host booted. Such a run cannot be proven dead from here."""
     return start.get("pid_namespace") not in (None, namespace()) and str(start.get("identity")).startswith(_boot() + "/")
 
 

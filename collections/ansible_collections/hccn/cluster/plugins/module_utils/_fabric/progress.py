@@ -220,7 +220,7 @@ class ProgressReporter:
         self.aggregator.take(body)
         if body.get("host") in self._membership.reporters(slow=True):
             if body.get("all_over") is True:
-                self._membership.nobody_else_comes(time.monotonic())
+                self._membership.all_appeared(time.monotonic())
             self._note_started(body)
         answer = {"type": "noted", "over": self._membership.over_among(_names(body.get("awaits"))), **self._started()}
         channel.send(self._membership.attach(answer))
@@ -245,7 +245,7 @@ class ProgressReporter:
         """Wait for the next turn; return True at the end of the run."""
         began = time.monotonic()
         ended = wait(seconds)
-        self._membership.stood_still(time.monotonic() - began - seconds)
+        self._membership.was_suspended(time.monotonic() - began - seconds)
         return ended
 
     def update_summary(self) -> None:

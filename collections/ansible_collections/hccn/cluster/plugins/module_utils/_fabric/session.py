@@ -107,7 +107,7 @@ def _prepared(request: RunRequest, tool: PairTool) -> _Work:
 def _detach(work: _Work, lock: HostLock, run_id: str) -> None:
     """Let the run go on in a process of its own, which holds the lock from then on. Raises HccnError ``not_started``."""
     def run(ready: Callable[[], None]) -> None:
-        lock.sign(run_id)
+        lock.write_holder(run_id)
         work.runner.run_detached(ready)
 
     detach(run, (work.listener.fileno(), work.journal.fileno(), lock.fileno()))

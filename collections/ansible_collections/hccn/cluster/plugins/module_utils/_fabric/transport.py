@@ -31,7 +31,7 @@ from .plan import Control
 VERSION = 1
 LINE_LIMIT = 64 * 1024
 NAMES_A_LINE = 500
-"""Pair ids, or hosts, in one line of at most LINE_LIMIT bytes, at 64 characters each."""
+"""Pair ids or host names of up to 64 characters each that fit into a line of LINE_LIMIT bytes."""
 HELLO_SECONDS = 5.0
 CONNECT_SECONDS = 3.0
 
@@ -42,13 +42,13 @@ Body = Dict[str, Any]
 
 
 def sign(key: bytes, fields: Mapping[str, Any]) -> str:
-    """HMAC-SHA256 of the fields, without ``mac``, in one canonical form."""
+    """Return the HMAC-SHA256 of the fields except ``mac``, in canonical form."""
     text = json.dumps({name: value for name, value in fields.items() if name != "mac"}, sort_keys=True, separators=(",", ":"))
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
 class Channel:
-    """One connection. ``calling``: this side connected."""
+    """An authenticated connection. ``calling``: this side connected."""
 
     def __init__(self, sock: socket.socket, key: bytes, run_id: str, calling: bool) -> None:
         self._sock = sock
@@ -66,19 +66,19 @@ class Channel:
                 sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
     def greet(self) -> None:
-        """The listener's first line, with its nonce."""
+        """Send the first line of the listener, with its nonce."""
         self._session = os.urandom(_NONCE_BYTES).hex()
         self.send({"type": "hello"})
 
     def answer_greeting(self, timeout: float) -> None:
-        """The caller's part: checks the listener's first line, adds its own nonce to the session. Raises HccnError."""
+        """Check the first line of the listener, and add the caller's own nonce to the session. Raises HccnError."""
         body = self.receive(timeout)
         if body.get("type") != "hello":
             raise HccnError("bad_line", "expected a greeting")
         self._session += os.urandom(_NONCE_BYTES).hex()
 
     def send(self, body: Body) -> None:
-        """Raises HccnError ``peer_lost``."""
+        """Send a line. Raises HccnError ``peer_lost``."""
         fields = {"v": VERSION, "run": self._run_id, "session": self._session, "caller": self._calling, "n": self._sent, "body": body}
         fields["mac"] = sign(self._key, fields)
         self._sent += 1
@@ -89,7 +89,7 @@ class Channel:
             raise HccnError("peer_lost", "the connection broke: %s" % (error.strerror or error)) from None
 
     def receive(self, timeout: float) -> Body:
-        """The next line's body, within ``timeout`` however slowly it comes.
+        """Return the body of the next line, which must arrive completely within ``timeout`` seconds.
 
         Raises HccnError ``peer_silent``, ``peer_lost``, ``bad_line``, ``wrong_run`` or ``wrong_key``.
         """
@@ -121,7 +121,7 @@ class Channel:
         try:
             fields = json.loads(line.decode())
         except (ValueError, RecursionError):
-            raise HccnError("bad_line", "a line that is no JSON") from None
+            raise HccnError("bad_line", "a line that is not JSON") from None
         if not isinstance(fields, dict) or fields.get("v") != VERSION or not isinstance(fields.get("body"), dict):
             raise HccnError("bad_line", "a line of another protocol or version")
         if fields.get("run") != self._run_id:
@@ -132,16 +132,16 @@ class Channel:
         return dict(fields["body"])
 
     def _bind(self, fields: Mapping[str, Any]) -> None:
-        """Is it the next line of this very conversation? The first one of the other side sets the rest of the session."""
+        """Check that a line is the next one of this connection. The first line of the other side completes the session. Raises HccnError."""
         session = str(fields.get("session"))
         if self._received == 0 and len(session) == len(self._session) + 2 * _NONCE_BYTES and session.startswith(self._session):
             self._session = session
         if session != self._session or fields.get("caller") is self._calling or fields.get("n") != self._received:
-            raise HccnError("bad_line", "a line of another conversation")
+            raise HccnError("bad_line", "a line of another connection")
         self._received += 1
 
     def waiting(self, timeout: float, child: Optional[Child] = None) -> bool:
-        """Is there something to receive (a line, or the end), now or within ``timeout``? The end of ``child`` ends the wait."""
+        """Return whether a line, or the end of the connection, can be received within ``timeout`` seconds. The end of ``child`` ends the wait."""
         if self._buffer:
             return True
         if child is not None:
@@ -155,7 +155,7 @@ class Channel:
 
 
 def shut(sock: socket.socket) -> None:
-    """Also wakes a thread that waits there; closing alone would not."""
+    """Close a socket and wake a thread that waits for it, which closing alone would not do."""
     try:
         sock.shutdown(socket.SHUT_RDWR)
     except OSError:
@@ -164,9 +164,9 @@ def shut(sock: socket.socket) -> None:
 
 
 def call(host: str, control: Control, key: bytes, run_id: str, timeout: float) -> Channel:
-    """Connects to the runner of ``host``.
+    """Connect to the runner of ``host``.
 
-    Raises HccnError ``peer_unreachable`` (nothing listens or answers there), ``wrong_run`` or ``wrong_key``, naming host and port.
+    Raises HccnError ``peer_unreachable`` if no runner listens or answers, or ``wrong_run`` or ``wrong_key``; the message names host and port.
     """
     where = "%s (%s)" % (host, control)
     end = time.monotonic() + timeout
@@ -182,7 +182,7 @@ def call(host: str, control: Control, key: bytes, run_id: str, timeout: float) -
         channel.close()
         if error.code in ("wrong_run", "wrong_key"):
             raise HccnError(error.code, "another runner answers at %s: %s" % (where, error.message),
-                            "end the other run, or take another port") from None
+                            "end the other run, or use another port") from None
         raise HccnError("peer_unreachable", "the runner of %s does not answer: %s" % (where, error.message), _hint(control)) from None
 
 
@@ -193,19 +193,19 @@ def _reason(error: OSError) -> str:
 
 
 def _hint(control: Control) -> str:
-    return "is the host up, did rdma_perf start there, and is TCP port %d open between the hosts?" % control.port
+    return "check that the host is up, that rdma_perf started on it, and that TCP port %d is open between the hosts" % control.port
 
 
 MAX_CLOSING = 32
-"""Threads of unauthenticated connections that were crowded out and have not ended yet: a flood must not start them faster than they end."""
+"""Threads of unauthenticated connections that were closed by the limiter and have not ended yet: a flood must not start them faster than they end."""
 MAX_AUTHENTICATED = 1024
-"""Connections that have proved the key: one for each pair in work, so far fewer."""
+"""Connections that have proved the key. A run needs far fewer: one for each pair that is being measured."""
 MAX_UNAUTHENTICATED = 128
-"""A flood of 5,000 connections a second from a partner's own address still leaves that partner 25 ms to prove the key."""
+"""During a flood of 5,000 connections a second from the address of a partner, the partner still has 25 ms to prove the key."""
 
 
 class ConnectionLimiter:
-    """The unauthenticated connections: so many and no more, and none of them can keep those of other addresses out. Not thread-safe."""
+    """Bounds the number of unauthenticated connections, so that one address cannot keep out those of others. Not thread-safe."""
 
     def __init__(self, most: int = MAX_UNAUTHENTICATED) -> None:
         self._most = most
@@ -215,22 +215,22 @@ class ConnectionLimiter:
         return len(self._known)
 
     def add(self, sock: socket.socket, address: str) -> Optional[socket.socket]:
-        """Add a connection; return the one to be closed for it: the oldest of the address that has most."""
+        """Add a connection. Return the connection to close if there are too many: the oldest one of the address with most connections."""
         self._known[sock] = address
         if len(self._known) <= self._most:
             return None
-        crowd = Counter(self._known.values()).most_common(1)[0][0]
-        oldest = next(known for known, where in self._known.items() if where == crowd)
+        busiest = Counter(self._known.values()).most_common(1)[0][0]
+        oldest = next(known for known, known_address in self._known.items() if known_address == busiest)
         del self._known[oldest]
         return oldest
 
     def remove(self, sock: socket.socket) -> bool:
-        """Remove a connection; return whether it was still here."""
+        """Remove a connection. Return False if it was removed before."""
         return self._known.pop(sock, None) is not None
 
 
 class Listener:
-    """Made before the runner forks, so that a port in use is reported at once."""
+    """The TCP server of a runner. It is created before the runner forks, so that a port in use is reported at once."""
 
     def __init__(self, control: Control) -> None:
         """Raises HccnError ``control_port_in_use`` or ``control_address_unusable``."""
@@ -254,7 +254,7 @@ class Listener:
         return self._sock.fileno()
 
     def serve(self, key: bytes, run_id: str, handle: Callable[[Channel, Body], None]) -> None:
-        """From now on ``handle(channel, body)`` runs in a thread of its own for each connection whose first line proves the key."""
+        """Accept connections in a thread. ``handle(channel, body)`` is called in a thread for each connection whose first line proves the key."""
         threading.Thread(target=self._accept, args=(key, run_id, handle), daemon=True).start()
 
     def _accept(self, key: bytes, run_id: str, handle: Callable[[Channel, Body], None]) -> None:
@@ -281,19 +281,19 @@ class Listener:
             shut(oldest)
 
     def _serve_connection(self, sock: socket.socket, key: bytes, run_id: str, handle: Callable[[Channel, Body], None]) -> None:
-        """The thread of one connection: authenticate it, then handle it."""
+        """Authenticate a connection, then handle it. Runs in a thread of its own."""
         try:
-            said = self._first_line(sock, key, run_id)
+            first = self._first_line(sock, key, run_id)
         finally:
             self._threads.release()
         try:
-            if said is not None and self._authenticate(sock):
-                self._handle(said[0], said[1], handle)
+            if first is not None and self._authenticate(sock):
+                self._handle(first[0], first[1], handle)
         finally:
             self._close(sock)
 
     def _first_line(self, sock: socket.socket, key: bytes, run_id: str) -> Optional[Tuple[Channel, Body]]:
-        """The first line, None where it does not prove the key."""
+        """Return the channel and its first line, None if that does not prove the key."""
         try:
             channel = Channel(sock, key, run_id, calling=False)
             channel.greet()
@@ -317,7 +317,7 @@ class Listener:
             return True
 
     def _handle(self, channel: Channel, body: Body, handle: Callable[[Channel, Body], None]) -> None:
-        """What goes wrong from here on concerns the pair, not the listener."""
+        """Handle an authenticated connection. Errors concern its pair, not the listener."""
         try:
             handle(channel, body)
         except HccnError:
@@ -335,14 +335,14 @@ class Listener:
         shut(self._sock)
 
     def abandon(self) -> None:
-        """Leave listening to a process forked from this one."""
+        """Close the socket in this process only: a forked process continues to listen."""
         self._sock.close()
 
 
 def _cannot_listen(control: Control, error: OSError) -> HccnError:
     if error.errno == errno.EADDRINUSE:
         return HccnError("control_port_in_use", "%s is in use on this host by %s" % (control, _listener(control)),
-                         "end that process, or take another control_port (check_fabric_control_port)")
+                         "end that process, or use another control_port (check_fabric_control_port)")
     return HccnError("control_address_unusable", "this host cannot listen at %s: %s" % (control, (error.strerror or str(error)).lower()),
                      "control_address must be an address of this host")
 

@@ -89,7 +89,7 @@ def test_a_dead_runner(folder):
     dead = journal.read(folder, "r1")
     assert (dead.state, dead.records, dead.alive) == ("failed", [OK], False)
     assert dead.error()["code"] == "runner_died"
-    assert dead.error()["message"] == "the runner ended in mid-run: 1 of 3 pairs are in the journal"
+    assert dead.error()["message"] == "the runner died during the run: 1 of 3 pairs are in the journal"
 
 
 def test_a_runner_that_ends_between_the_two_looks_has_not_died(folder, monkeypatch):
@@ -230,7 +230,7 @@ def test_pruning_where_nothing_is(folder):
     assert journal.prune(folder) == []
 
 
-@pytest.mark.parametrize("mode, error", [(0o777, "%s can be written by everybody"), (0o1777, "%s can be written by everybody"), (0o770, None), (0o700, None)])
+@pytest.mark.parametrize("mode, error", [(0o777, "every user can write to %s"), (0o1777, "every user can write to %s"), (0o770, None), (0o700, None)])
 def test_what_everybody_may_write_is_not_acted_upon(folder, mode, error):
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, mode)
@@ -244,11 +244,11 @@ def test_what_everybody_may_write_is_not_acted_upon(folder, mode, error):
 
 def test_what_another_user_may_write_is_not_acted_upon(folder, monkeypatch):
     os.makedirs(folder, exist_ok=True)
-    monkeypatch.setattr(journal.os, "stat", lambda path: os.stat_result((0o40700, 0, 0, 2, 4711, 0, 0, 0, 0, 0)))
+    monkeypatch.setattr(journal.os, "stat", lambda path, **_more: os.stat_result((0o40700, 0, 0, 2, 4711, 0, 0, 0, 0, 0)))
     monkeypatch.setattr(journal.os, "getuid", lambda: 1000)
     with pytest.raises(HccnError) as caught:
         journal.check_folder(folder)
-    assert caught.value.message == "%s belongs to the user 4711, not to the one who measures (1000)" % folder
+    assert caught.value.message == "%s belongs to user 4711, not to the user who measures (1000)" % folder
 
 
 def test_a_folder_that_is_not_there_yet_is_no_risk(folder):

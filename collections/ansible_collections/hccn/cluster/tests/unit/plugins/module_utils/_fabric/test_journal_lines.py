@@ -113,7 +113,7 @@ def test_a_valid_line_of_another_form_is_passed_over(folder, acted, odd, place):
     assert results.look(folder, "r1")["odd_lines"] == 1
     over = everything(folder)
     assert [act for act in acted if act[0] != "killed"] == [("ended", START["mark"]), ("reset", 0), ("reset", 1)]
-    assert over.end["error"]["message"] == "the runner ended in mid-run: 2 of 3 pairs are in the journal (1 line is not as rdma_perf writes it)"
+    assert over.end["error"]["message"] == "the runner died during the run: 2 of 3 pairs are in the journal (1 line is malformed)"
 
 
 def test_no_mutation_of_a_line_ends_a_later_call(tmp_path, acted):

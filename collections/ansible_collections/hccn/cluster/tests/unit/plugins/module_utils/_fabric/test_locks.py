@@ -26,7 +26,7 @@ from ansible_collections.hccn.cluster.plugins.module_utils._core.detach import d
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.locks import HostLock
 lock = HostLock.take(sys.argv[1], "r1")
 def work(ready):
-    lock.sign("r1")
+    lock.write_holder("r1")
     with guard.Guard() as watch:
         child = process.Child(["sleep", "60"], 60)
         with open(sys.argv[2], "w") as told:
@@ -68,8 +68,7 @@ def test_the_second_is_told_who_is_first(folder, monkeypatch):
     error = refused(folder)
     assert (error.code, error.message) == ("host_in_use", "run r1 (pid %d, user ops, from 192.0.2.7) has been at work on this host since "
                                            "2026-01-04T10:00:00.000Z, and one run measures on a host at a time" % os.getpid())
-    assert error.hint == ("wait for its end (check_fabric_wait_for_other_run_s); if nobody needs it any more, it ends by rdma_perf with state: absent and "
-                          "run_id: r1")
+    assert error.hint == "wait for its end (check_fabric_wait_for_other_run_s), or end it with rdma_perf, state: absent and run_id: r1"
     assert locks.taken_or_none(folder, "r2") is None
     lock.close()
     assert locks.holder(folder) is None
@@ -163,10 +162,10 @@ def test_a_full_disk_holds_up_nobody(folder, monkeypatch):
 
 def test_who_began_it(monkeypatch):
     monkeypatch.setenv("SUDO_USER", "ops")
-    assert Holder.myself("r1").user == "ops"
+    assert Holder.this_process("r1").user == "ops"
     monkeypatch.setenv("SUDO_USER", "\x1b[2J")
-    assert Holder.myself("r1").user is None
-    code = "from ansible_collections.hccn.cluster.plugins.module_utils._fabric.locks import Holder; print(Holder.myself('r1').controller)"
+    assert Holder.this_process("r1").user is None
+    code = "from ansible_collections.hccn.cluster.plugins.module_utils._fabric.locks import Holder; print(Holder.this_process('r1').controller)"
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path), SSH_CONNECTION="192.0.2.7 50000 192.0.2.1 22")
     argv = ["sh", "-c", "env -u SSH_CONNECTION \"$@\"; true", "sh", sys.executable, "-c", code]
     assert subprocess.run(argv, env=environment, stdout=subprocess.PIPE, timeout=60, check=True, text=True).stdout == "192.0.2.7\n", "as by sudo"

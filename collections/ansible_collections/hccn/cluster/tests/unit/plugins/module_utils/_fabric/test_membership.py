@@ -3,8 +3,6 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import membership
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.transport import CONNECT_SECONDS
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.membership import Membership
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 
@@ -65,7 +63,7 @@ def test_a_trial_without_an_answer_is_the_end():
     names = known.given_up(rest)
     assert names == ("h",)
     assert known.why_given_up(rest, names)[0] is True
-    assert known.why_given_up(rest, names)[1].message == "h was left out: there was no answer with a, b, nor from it at the end of the run"
+    assert known.why_given_up(rest, names)[1].message == "h was left out: its pairs with a, b got no answer, and neither did the trial at the end of the run"
     other.learn(known.share())
     assert other.given_up(pair(6, "h", "d")) == ("h", "h npu 0")
     assert other.given_up(pair(7, "a", "d")) == ()
@@ -178,14 +176,15 @@ class TestReports:
         known.over(["c", "x", 7, ["b"]])
         assert ([host for host in "abcx" if known.is_over(host)], known.over_among("abcx")) == (["c"], [])
 
-    def test_nobody_else_comes(self):
+    def test_all_appeared(self):
         known = Membership("a", "ab", ["a"], meeting_s=60.0, silent_s=10.0)
-        known.nobody_else_comes(5.0)
+        known.all_appeared(5.0)
         assert (known.silent(4.9), known.silent(5.0)) == ([], ["a", "b"])
 
 
-def test_what_lasts_longer_than_all_deadlines_of_a_call_is_a_stand_still():
-    assert membership.STOOD_STILL_SECONDS == 5 * CONNECT_SECONDS
+def test_a_host_was_suspended_if_a_call_outlasts_all_its_deadlines():
+    known = Membership("c", "ch", ["h"])
+    assert (known.was_suspended(14.9), known.was_suspended(15.0)) == (False, True)
 
 
 def test_each_change_of_a_decision_is_announced_with_the_lock_held():

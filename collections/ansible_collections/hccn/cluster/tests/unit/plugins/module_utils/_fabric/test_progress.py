@@ -297,8 +297,8 @@ def test_a_host_that_was_suspended_takes_refusals_for_the_end_of_the_run(tmp_pat
 def test_a_host_that_was_suspended_calls_slow_reporters_at_once(tmp_path):
     known = Host("n3", tmp_path).membership
     known.reporter_failed("n2", 2.0)
-    assert (known.stood_still(3.0), known.reporters(slow=False), known.reporters(slow=True)) == (False, ["n1"], ["n1", "n2"])
-    assert (known.stood_still(60.0), known.reporters(slow=False)) == (True, ["n1", "n2"])
+    assert (known.was_suspended(3.0), known.reporters(slow=False), known.reporters(slow=True)) == (False, ["n1"], ["n1", "n2"])
+    assert (known.was_suspended(60.0), known.reporters(slow=False)) == (True, ["n1", "n2"])
 
 
 def test_the_only_reporter_is_not_forsaken(collector, tmp_path):

@@ -113,7 +113,7 @@ def test_repair_ends_the_journal_of_a_dead_run_once(folder, tmp_path):
     assert repair.repair_all(folder, str(tmp_path)) == ["dead", "over"]
     assert (policy / "scaling_governor").read_text() == "schedutil"
     snapshot = journals.read(folder, "dead")
-    assert (snapshot.state, snapshot.error()["message"]) == ("failed", "the runner ended in mid-run: 2 of 2 pairs are in the journal")
+    assert (snapshot.state, snapshot.error()["message"]) == ("failed", "the runner died during the run: 2 of 2 pairs are in the journal")
     assert journals.read(folder, "over").state == "finished"
     assert repair.repair_all(folder, str(tmp_path)) == []
 

@@ -213,7 +213,7 @@ def test_nobody_listens():
         call("n7", Control("127.0.0.1", port), KEY, "r1", 1.0)
     assert raised.value.code == "peer_unreachable"
     assert raised.value.message == "the runner of n7 (127.0.0.1 port %d) cannot be reached: connection refused" % port
-    assert raised.value.hint == "is the host up, did rdma_perf start there, and is TCP port %d open between the hosts?" % port
+    assert raised.value.hint == "check that the host is up, that rdma_perf started on it, and that TCP port %d is open between the hosts" % port
 
 
 def test_one_who_listens_and_says_nothing():
