@@ -212,7 +212,7 @@ def _cleaned(request: EndRequest, snapshot: Snapshot) -> Dict[int, HccnError]:
         if "hccn_tool" in snapshot.start:
             roce_test_tool.RoceTest(find_hccn_tool(request.hccn_tool, request.timeout_s), roce_test_tool.Options()).reset(device)
 
-    failed = repair.put_right(request.state_dir, request.run_id, snapshot, reset, request.root)
+    failed = repair.clean_up(request.state_dir, request.run_id, snapshot, reset, request.root)
     journals.end_dead(request.state_dir, request.run_id, HccnError("run_cancelled", "the run was ended by rdma_perf with state: absent"))
     return failed
 

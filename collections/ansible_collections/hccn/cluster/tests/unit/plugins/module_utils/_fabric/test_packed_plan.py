@@ -44,7 +44,7 @@ def test_a_damaged_text_is_refused(text):
 def test_a_text_that_was_cut_is_refused():
     with pytest.raises(InputError) as raised:
         plan.unpack({"packed": text_of(b"{}" * 99)[:-8]})
-    assert raised.value.sentence() == "plan: the packed plan is damaged: it ends too early (make it with the filter hccn.cluster.packed_plan)"
+    assert raised.value.sentence() == "plan: the packed plan is damaged: the data is incomplete (make it with the filter hccn.cluster.packed_plan)"
 
 
 def test_a_text_that_never_ends_is_refused(monkeypatch):

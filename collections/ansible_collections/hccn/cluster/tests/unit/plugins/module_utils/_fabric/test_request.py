@@ -27,7 +27,7 @@ def test_what_a_task_tells_of_the_devices(given, found):
 def test_a_line_rate_that_is_none(rate):
     with pytest.raises(InputError) as raised:
         device_context({"line_rate_gbit_s": {0: rate}}, (0,))
-    assert raised.value.message == "context: the line rate of device 0 is %r, which is no number of Gbit/s" % (rate,)
+    assert raised.value.message == "context: the line rate of device 0 is %r, which is not a number of Gbit/s" % (rate,)
 
 
 @pytest.mark.parametrize("mine, other, found", [

@@ -96,7 +96,7 @@ def test_check_mode_with_some_devices_and_all_sizes(params):
     ({"server_start_delay": -1.0}, "server_start_delay and meeting_timeout must not be negative"),
     ({"devices": ["0-x"]}, "devices: '0-x' is neither an id, nor a range such as 0-7, nor all alone"),
     ({"reporters": ["a", "z"]}, "reporters: z is not among the hosts of the plan"),
-    ({"context": {"line_rate_gbit_s": {"1": "fast"}}}, "context: the line rate of device 1 is 'fast', which is no number of Gbit/s"),
+    ({"context": {"line_rate_gbit_s": {"1": "fast"}}}, "context: the line rate of device 1 is 'fast', which is not a number of Gbit/s"),
     ({"run_id": "a/b"}, "run_id 'a/b' is not a name of up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit"),
 ])
 def test_options_are_checked_before_anything_is_done(params, changes, message):
