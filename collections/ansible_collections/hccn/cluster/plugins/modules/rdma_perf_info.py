@@ -155,8 +155,8 @@ def look(module: AnsibleModule) -> dict:
     params = module.params
     state_dir, run_id, wait_s = params["state_dir"], params["run_id"], params["wait"]
     if params["fabric"]:
-        return results.look_at_all(state_dir, run_id, wait_s, params["all_started"] and not module.check_mode)
-    return results.look_at_host(state_dir, wait_s) if run_id is None else results.look_until_over(state_dir, run_id, wait_s)
+        return results.wait_for_all_hosts(state_dir, run_id, wait_s, params["all_started"] and not module.check_mode)
+    return results.wait_for_host(state_dir, wait_s) if run_id is None else results.wait_for_run(state_dir, run_id, wait_s)
 
 
 def main() -> None:

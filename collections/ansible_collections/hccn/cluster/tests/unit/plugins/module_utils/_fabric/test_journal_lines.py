@@ -80,12 +80,12 @@ def acted(monkeypatch):
 
 def everything(folder):
     """All that later calls on the host do with a journal."""
-    looked = results.look(folder, "r1")
+    looked = results.run_result(folder, "r1")
     json.dumps(looked)
     snapshot = journal.read(folder, "r1")
     for fail_on in ("any", "all", "none"):
         results.judged(looked, snapshot.records, fail_on)
-    results.look_at_all(folder, "r1", 0.0, False)
+    results.wait_for_all_hosts(folder, "r1", 0.0, False)
     progress.Counts("n1", 3, snapshot.records).as_body()
     plan_hash = snapshot.start.get("plan_hash")
     try:
@@ -110,7 +110,7 @@ def test_a_valid_line_of_another_form_is_passed_over(folder, acted, odd, place):
     written(folder, lines)
     found = journal.read(folder, "r1")
     assert (found.state, found.records, found.odd_lines) == ("failed", [OK, BAD], 1)
-    assert results.look(folder, "r1")["odd_lines"] == 1
+    assert results.run_result(folder, "r1")["odd_lines"] == 1
     over = everything(folder)
     assert [act for act in acted if act[0] != "killed"] == [("ended", START["mark"]), ("reset", 0), ("reset", 1)]
     assert over.end["error"]["message"] == "the runner died during the run: 2 of 3 pairs are in the journal (1 line is malformed)"

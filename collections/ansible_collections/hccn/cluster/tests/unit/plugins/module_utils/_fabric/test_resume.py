@@ -82,7 +82,7 @@ def test_the_last_run_is_the_one_that_began_last(folder):
 
 @pytest.mark.parametrize("fields, name, message", [
     ({}, "r2", "resume names the run itself, r2"),
-    ({"age": 8 * 86400.0}, "r1", "run r1 cannot be resumed: it is 8 days old, and a fabric changes within 7"),
+    ({"age": 8 * 86400.0}, "r1", "run r1 cannot be resumed: it is 8 days old, and a fabric can change within 7"),
     ({"plan_hash": "g"}, "r1", "run r1 cannot be resumed: its plan or its options are not those of this run"),
 ])
 def test_what_is_refused(folder, fields, name, message):

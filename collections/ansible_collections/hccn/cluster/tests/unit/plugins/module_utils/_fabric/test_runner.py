@@ -61,7 +61,7 @@ def test_what_nobody_thought_of_fails_its_pair_and_no_other(run, monkeypatch):
     over = run()
     assert (over.state, [(record["id"], record["status"]) for record in over.records]) == (
         "finished", [("r1/p1/forward/1", "ok"), ("r1/p2/forward/1", "failed"), ("r1/p3/forward/1", "ok")])
-    assert over.records[1]["error"] == {"code": "pair_broken", "message": "the runner could not go on with this pair: KeyError: 'bandwidth'"}
+    assert over.records[1]["error"] == {"code": "pair_broken", "message": "the runner could not continue with this pair: KeyError: 'bandwidth'"}
     assert over.records[1]["context"]["failed_end"] == "source"
 
 
@@ -70,4 +70,4 @@ def test_a_thread_that_fails_keeps_nobody_waiting(run, monkeypatch):
     monkeypatch.setattr(runner.Backoff, "patience", lambda self: None + 1)
     over = run()
     assert (over.state, over.records, over.error()["code"]) == ("failed", [], "runner_failed")
-    assert over.error()["message"].startswith("the runner ended by TypeError: ")
+    assert over.error()["message"].startswith("the runner failed with TypeError: ")

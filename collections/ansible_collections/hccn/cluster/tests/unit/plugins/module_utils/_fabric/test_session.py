@@ -86,8 +86,8 @@ def test_check_mode_with_some_devices_and_all_sizes(params):
 
 
 @pytest.mark.parametrize("changes, message", [
-    ({"key": "0123"}, "key is not of 32 hexadecimal digits (128 bit)"),
-    ({"key": KEY[:-1] + "g"}, "key is not of 32 hexadecimal digits (128 bit)"),
+    ({"key": "0123"}, "key must be 32 hexadecimal digits (128 bit)"),
+    ({"key": KEY[:-1] + "g"}, "key must be 32 hexadecimal digits (128 bit)"),
     ({"host": "z"}, "plan does not know the host 'z'"),
     ({"size": "huge"}, "size 'huge' is not a positive number of bytes with an optional K, M or G"),
     ({"iterations": 1}, "iterations is 1, but roce_test takes 5 to 20000 (-n)"),
@@ -155,13 +155,13 @@ def test_a_detached_run_has_the_host_until_it_ends(params):
     holder = locks.holder(params["state_dir"])
     assert (holder.run_id, holder.pid) == ("r1", journals.read(params["state_dir"], "r1").start["pid"])
     asked = params["state_dir"], 0.0
-    assert results.look_at_host(*asked) == {"run_id": "r1", "state": "running", "holder": holder.as_dict(), "measurements": []}
+    assert results.wait_for_host(*asked) == {"run_id": "r1", "state": "running", "holder": holder.as_dict(), "measurements": []}
     with pytest.raises(HccnError) as raised:
         session.perform({**params, "run_id": "r2"}, False)
     assert raised.value.code == "host_in_use"
     session.perform({**params, "state": "absent"}, False)
-    assert results.look_at_host(*asked) == {"state": "idle", "measurements": []}
-    assert results.look_at_host(params["state_dir"] + "/none", 60.0) == {"state": "idle", "measurements": []}
+    assert results.wait_for_host(*asked) == {"state": "idle", "measurements": []}
+    assert results.wait_for_host(params["state_dir"] + "/none", 60.0) == {"state": "idle", "measurements": []}
 
 
 def test_ending_a_dead_run_beside_one_at_work_resets_nothing(params, tmp_path):
@@ -179,17 +179,17 @@ def test_a_reporter_that_only_collects_is_no_run_at_work(params, monkeypatch):
     made = Journal.create(params["state_dir"], "r1")
     made.start(mark="no process has it", devices=[], pairs_total=0)
     asked = params["state_dir"], 0.0
-    assert results.look_at_host(*asked)["state"] == "running"
+    assert results.wait_for_host(*asked)["state"] == "running"
     made.end("finished", lingers=True)
     told = {"over": False, "written_at": time.monotonic()}
     sums = os.path.join(params["state_dir"], "r1", journals.FABRIC)
     for over, age, hosts_over, state in ((False, 0, 1, "running"), (True, 0, 1, "idle"), (False, 61, 1, "idle"), (False, 0, 2, "idle")):
         with open(sums, "w") as stream:
             json.dump({**told, "over": over, "written_at": told["written_at"] - age, "hosts_heard": 2, "hosts_over": hosts_over}, stream)
-        assert results.look_at_host(*asked)["state"] == state
+        assert results.wait_for_host(*asked)["state"] == state
         assert repair.is_over_everywhere(params["state_dir"], "r1") is (state == "idle")
     monkeypatch.setattr(journals, "namespace", lambda: "pid:[1]")
-    assert results.look_at_host(*asked)["state"] == "running", "from here it cannot be ended"
+    assert results.wait_for_host(*asked)["state"] == "running", "from here it cannot be ended"
     made.close()
     lock.close()
 
@@ -207,7 +207,7 @@ def test_a_partner_that_is_not_there(params, wait):
     result = session.perform(params, False)
     if not wait:
         assert result["state"] == "running"
-        result = results.look_until_over(params["state_dir"], "r1", 60.0)
+        result = results.wait_for_run(params["state_dir"], "r1", 60.0)
     assert result["state"] == "finished"
     assert result["progress"]["pairs_total"] == 1
     (record,) = result["measurements"]
@@ -248,9 +248,9 @@ def test_ending_a_detached_run(params, tmp_path):
     session.perform(params, False)
     absent = {**params, "state": "absent"}
     assert session.perform(absent, True)["changed"] is True
-    assert results.look(params["state_dir"], "r1")["state"] == "running"
+    assert results.run_result(params["state_dir"], "r1")["state"] == "running"
     assert session.perform(absent, False)["changed"] is True
-    over = results.look(params["state_dir"], "r1")
+    over = results.run_result(params["state_dir"], "r1")
     assert (over["state"], over["error"]["code"]) == ("failed", "run_cancelled")
     assert {"-i 0 -roce_test reset", "-i 1 -roce_test reset"} == set((tmp_path / "calls").read_text().splitlines())
     assert session.perform(absent, False)["changed"] is False
@@ -258,7 +258,7 @@ def test_ending_a_detached_run(params, tmp_path):
     assert session.perform(purge, True)["changed"] is True
     assert session.perform(purge, False)["changed"] is True
     assert session.perform(purge, False)["changed"] is False
-    assert results.look(params["state_dir"], "r1")["state"] == "unknown"
+    assert results.run_result(params["state_dir"], "r1")["state"] == "unknown"
 
 
 def dead_run(params, **fields):
@@ -309,7 +309,7 @@ def test_an_npu_that_cannot_be_reset_stops_nothing_else_at_the_end(params, tmp_p
         "npu 0: hccn_tool ended without a word (exit 3); npu 2: hccn_tool ended without a word (exit 3)")
     assert (tmp_path / "calls").read_text().splitlines() == ["-i %d -roce_test reset" % device for device in (0, 1, 2)]
     assert (policy / "scaling_governor").read_text() == "schedutil"
-    assert results.look(params["state_dir"], "r1")["error"]["code"] == "run_cancelled"
+    assert results.run_result(params["state_dir"], "r1")["error"]["code"] == "run_cancelled"
     assert session.perform(params, False)["changed"] is False
 
 
@@ -323,14 +323,14 @@ def test_a_run_in_another_container_is_not_ended_from_here(params, tmp_path, mon
     assert (raised.value.code, raised.value.message) == (
         "runner_elsewhere", "run r1 is at work in another container of this host, where it cannot be ended from here")
     assert not (tmp_path / "calls").exists()
-    assert results.look(params["state_dir"], "r1")["state"] == "running"
+    assert results.run_result(params["state_dir"], "r1")["state"] == "running"
     made.close()
 
 
 def test_waiting_for_the_end_is_bounded(params):
     params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
     session.perform(params, False)
-    assert results.look_until_over(params["state_dir"], "r1", 0.3)["state"] == "running"
+    assert results.wait_for_run(params["state_dir"], "r1", 0.3)["state"] == "running"
     session.perform({**params, "state": "absent"}, False)
 
 

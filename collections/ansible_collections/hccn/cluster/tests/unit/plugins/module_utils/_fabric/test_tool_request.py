@@ -52,8 +52,8 @@ def test_iperf3_tells_its_version(params):
 @pytest.mark.parametrize("changes, code, message", [
     ({"measure": "latency"}, "invalid_input", "iperf3 measures bandwidth only"),
     ({"gid_index": 3}, "invalid_input", "gid_index means nothing to iperf3, which measures TCP"),
-    ({"rdma_device": "mlx5_0"}, "invalid_input", "rdma_device means nothing to iperf3"),
-    ({"tool": "roce_test", "rdma_device": "mlx5_0"}, "invalid_input", "rdma_device means nothing to roce_test"),
+    ({"rdma_device": "mlx5_0"}, "invalid_input", "rdma_device does not apply to iperf3"),
+    ({"tool": "roce_test", "rdma_device": "mlx5_0"}, "invalid_input", "rdma_device does not apply to roce_test"),
     ({"tool": "perftest"}, "no_rdma_device", "this host has no RDMA device"),
     ({"tool": "perftest", "operation": "read"}, "tool_missing", "ib_read_bw is not in PATH"),
 ])
