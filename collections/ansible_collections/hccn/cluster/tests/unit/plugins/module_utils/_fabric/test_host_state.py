@@ -41,14 +41,14 @@ def told_by(state):
     return wire.said
 
 
-def test_nothing_is_told_while_all_is_well():
+def test_nothing_is_shared_without_misses():
     state = state_of("a", pair(0, "a", "b"))
     state.membership.met("b")
     assert told_by(state) == {"type": "noted"}
 
 
 @pytest.mark.parametrize("code, come", [("peer_lost", ["a", "dead"]), ("iperf3_timeout", ["a", "dead"]), ("peer_unreachable", ["a", "dead"])])
-def test_who_was_lost_is_told_from_host_to_host(code, come):
+def test_a_lost_host_becomes_known_from_host_to_host(code, come):
     lost = pair(0, "a", "dead")
     met, between, waits = state_of("a", lost), state_of("b", pair(1, "b", "dead")), state_of("c", pair(2, "c", "dead"))
     met.membership.met("dead")
@@ -61,7 +61,7 @@ def test_who_was_lost_is_told_from_host_to_host(code, come):
     assert given_up(waits)
 
 
-def test_one_that_nobody_met_has_its_time_to_start():
+def test_a_host_that_was_never_met_has_time_to_start():
     missed = pair(0, "a", "dead")
     late, waits = state_of("a", missed), state_of("c", pair(2, "c", "dead"))
     late.membership.pair_ended(missed, HccnError("peer_unreachable", "no answer"))
@@ -70,7 +70,7 @@ def test_one_that_nobody_met_has_its_time_to_start():
 
 
 @pytest.mark.parametrize("known", [None, [], "x", {"come": None}, {"come": {"dead": 1}}, {"come": [1, None, ["dead"], "nobody"]}, {"missed": []}])
-def test_what_has_not_the_form_is_left_aside(known):
+def test_malformed_knowledge_is_ignored(known):
     waits = state_of("c", pair(2, "c", "dead"))
     waits.membership.detach({"type": "noted", "known": known})
     assert not given_up(waits)
@@ -141,7 +141,7 @@ def test_a_device_with_other_work_is_not_reset(device):
     assert tool.resets == []
 
 
-def test_the_test_of_this_run_is_ended_whatever_else_the_device_does(device):
+def test_a_test_of_this_run_is_ended_even_if_the_device_is_busy(device):
     state, tool, probe = device
     state.prepare(0)
     state.launch(0, ["true"], 10.0).wait()
@@ -150,7 +150,7 @@ def test_the_test_of_this_run_is_ended_whatever_else_the_device_does(device):
     assert tool.resets == [0, 0]
 
 
-def test_only_tests_of_this_run_are_ended_by_the_guard(device, tmp_path):
+def test_the_guard_ends_only_tests_of_this_run(device, tmp_path):
     """The guard is another process: it sees what was begun after it was forked."""
     state, tool, probe = device
     reading, writing = os.pipe()

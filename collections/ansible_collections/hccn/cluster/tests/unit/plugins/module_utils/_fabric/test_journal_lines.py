@@ -104,7 +104,7 @@ def everything(folder):
 
 @pytest.mark.parametrize("odd", KINDS_OF_LINES)
 @pytest.mark.parametrize("place", range(4))
-def test_a_valid_line_of_another_form_is_passed_over(folder, acted, odd, place):
+def test_malformed_lines_are_skipped_and_counted(folder, acted, odd, place):
     lines = copy.deepcopy(LINES[:3])
     lines.insert(place, odd)
     written(folder, lines)
@@ -116,7 +116,7 @@ def test_a_valid_line_of_another_form_is_passed_over(folder, acted, odd, place):
     assert over.end["error"]["message"] == "the runner died during the run: 2 of 3 pairs are in the journal (1 line is malformed)"
 
 
-def test_no_mutation_of_a_line_ends_a_later_call(tmp_path, acted):
+def test_no_mutated_line_breaks_a_later_call(tmp_path, acted):
     drawn = random.Random(SEED)
     candidates = [(number, path) for number, line in enumerate(LINES) for path in places(line)]
     kept = 0
@@ -131,13 +131,13 @@ def test_no_mutation_of_a_line_ends_a_later_call(tmp_path, acted):
     assert kept > CASES, "what is sound counts"
 
 
-def test_repair_of_what_a_start_still_tells(folder, acted):
+def test_repair_uses_the_valid_fields_of_a_start(folder, acted):
     written(folder, [{**START, "pid": "4711", "devices": [0, "1", None, 1, True], "mark": 7}])
     assert repair.repair_all(folder) == ["r1"]
     assert acted == [("reset", 0), ("reset", 1)]
 
 
-def test_a_line_that_is_no_json(folder, acted):
+def test_lines_that_are_not_json_are_skipped(folder, acted):
     path = written(folder, LINES[:3])
     with open(path, "rb") as stream:
         text = stream.read()
@@ -147,6 +147,6 @@ def test_a_line_that_is_no_json(folder, acted):
     assert repair.repair_all(folder) == ["r1"]
 
 
-def test_lines_as_they_are_written_are_kept_as_they_are():
+def test_valid_lines_are_kept_unchanged():
     for line in LINES:
         assert journal.parse_journal(json.dumps(line).encode() + b"\n") == journal.Lines([line], 0)

@@ -58,7 +58,7 @@ def path_of(folder):
     return os.path.join(folder, locks.NAME)
 
 
-def test_the_second_is_told_who_is_first(folder, monkeypatch):
+def test_a_second_run_is_refused_and_named_the_holder(folder, monkeypatch):
     monkeypatch.setattr(locks, "_user", lambda: "ops")
     monkeypatch.setattr(locks, "_controller", lambda: "192.0.2.7")
     monkeypatch.setattr(locks, "utc", lambda: "2026-01-04T10:00:00.000Z")
@@ -75,7 +75,7 @@ def test_the_second_is_told_who_is_first(folder, monkeypatch):
     HostLock.take(folder, "r2").close()
 
 
-def test_no_other_user_can_hold_it(folder):
+def test_no_other_user_can_hold_the_lock(folder):
     HostLock.take(folder, "r1").close()
     assert [stat.S_IMODE(os.stat(name).st_mode) for name in (folder, path_of(folder))] == [0o700, 0o600]
     os.chmod(path_of(folder), 0o666)
@@ -88,7 +88,7 @@ def test_no_other_user_can_hold_it(folder):
     assert refused(folder).code == "state_dir_unsafe"
 
 
-def test_it_goes_with_its_process_and_neither_guard_nor_child_keep_it(folder, tmp_path):
+def test_the_lock_is_released_with_its_process_despite_guard_and_child(folder, tmp_path):
     told = tmp_path / "told"
     subprocess.run([sys.executable, "-c", HOLDS, folder, str(told)], check=True, timeout=60, env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
     runner, guard = map(int, told.read_text().split())
@@ -108,7 +108,7 @@ def test_it_goes_with_its_process_and_neither_guard_nor_child_keep_it(folder, tm
         os.kill(guard, signal.SIGCONT)
 
 
-def test_whoever_only_asks_keeps_no_run_from_beginning(folder, monkeypatch):
+def test_a_process_that_checks_the_lock_does_not_prevent_a_run(folder, monkeypatch):
     monkeypatch.setattr(locks, "TRY_SECONDS", 5.0)
     HostLock.take(folder, "r1").close()
     asked = os.open(path_of(folder), os.O_RDONLY)
@@ -133,7 +133,7 @@ def test_whoever_only_asks_keeps_no_run_from_beginning(folder, monkeypatch):
     (json.dumps({"run_id": 7, "pid": True, "user": None, "controller": 7, "since": []}), "another run"),
     (json.dumps({"run_id": "r1", "pid": 7, "user": "ops", "controller": "2001:db8::1", "since": "2026"}), "run r1 (pid 7, user ops, from 2001:db8::1)"),
 ])
-def test_what_the_file_says_is_checked(folder, text, shown):
+def test_malformed_fields_of_the_lock_file_are_ignored(folder, text, shown):
     lock = HostLock.take(folder, "r1")
     with open(path_of(folder), "w", encoding="utf-8") as stream:
         stream.write(text)
@@ -141,7 +141,7 @@ def test_what_the_file_says_is_checked(folder, text, shown):
     lock.close()
 
 
-def test_a_file_system_without_locks_holds_up_nobody(folder, monkeypatch):
+def test_a_file_system_without_locks_does_not_block_runs(folder, monkeypatch):
     def unsupported(descriptor, operation):
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -150,7 +150,7 @@ def test_a_file_system_without_locks_holds_up_nobody(folder, monkeypatch):
     assert locks.holder(folder) is None
 
 
-def test_a_full_disk_holds_up_nobody(folder, monkeypatch):
+def test_a_full_disk_does_not_block_runs(folder, monkeypatch):
     def full(*_arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -160,7 +160,7 @@ def test_a_full_disk_holds_up_nobody(folder, monkeypatch):
     lock.close()
 
 
-def test_who_began_it(monkeypatch):
+def test_the_holder_has_the_user_and_the_controller(monkeypatch):
     monkeypatch.setenv("SUDO_USER", "ops")
     assert Holder.this_process("r1").user == "ops"
     monkeypatch.setenv("SUDO_USER", "\x1b[2J")
@@ -212,7 +212,7 @@ def elsewhere(monkeypatch):
     monkeypatch.setattr(locks, "namespace", lambda: "pid:[1]")
 
 
-def test_a_run_of_another_namespace_lives_until_its_process_ends(folder, runner, elsewhere):
+def test_a_run_of_another_namespace_is_alive_until_its_process_ends(folder, runner, elsewhere):
     seen = journal.read(folder, "r1")
     assert (seen.state, seen.alive, seen.here) == ("running", True, False)
     assert repair.repair_all(folder) == []
@@ -222,7 +222,7 @@ def test_a_run_of_another_namespace_lives_until_its_process_ends(folder, runner,
     assert repair.dead_runs(folder) == ["r1"]
 
 
-def test_a_reporter_of_another_namespace_is_left_alone(folder, elsewhere, monkeypatch):
+def test_a_reporter_of_another_namespace_is_not_killed(folder, elsewhere, monkeypatch):
     made = Journal.create(folder, "r1")
     made.start(devices=[], mark="x")
     made.end("finished", lingers=True)
@@ -255,20 +255,20 @@ def no_locks(*given):
     ({"pid_namespace": "pid:[1]"}, "running"),
     ({"pid_namespace": "pid:[1]", "identity": "another boot/1"}, "failed"),
 ])
-def test_where_there_are_no_locks_a_run_out_of_sight_is_not_dead(folder, monkeypatch, changes, state):
+def test_without_locks_a_run_of_another_namespace_is_not_proven_dead(folder, monkeypatch, changes, state):
     monkeypatch.setattr(locks.fcntl, "flock", no_locks)
     begun(folder, changes)
     assert journal.read(folder, "r1").state == state
 
 
-def test_a_lock_that_nobody_can_ask_for_is_held(folder, monkeypatch):
+def test_a_lock_that_cannot_be_checked_counts_as_held(folder, monkeypatch):
     begun(folder, {"pid_namespace": "pid:[1]"})
     assert journal.read(folder, "r1").state == "failed"
     monkeypatch.setattr(locks.fcntl, "flock", no_locks)
     assert journal.read(folder, "r1").state == "running"
 
 
-def test_a_journal_of_an_older_version_has_only_the_number(folder):
+def test_a_journal_of_an_older_version_is_judged_by_its_process_id(folder):
     begun(folder, {"pid_namespace": None, "locked": None})
     assert journal.read(folder, "r1").state == "failed"
     assert repair.repair_all(folder) == ["r1"]

@@ -35,7 +35,7 @@ def test_a_host_gets_its_own_pairs():
     assert str(plan.controls["b"]) == "node-b.example port 18515"
 
 
-def test_ends_of_a_pair():
+def test_endpoints_of_a_pair():
     pair = parse_plan(PLAN, "c", "r1").pairs[0]
     assert (pair.round, pair.order, pair.rail) == (2, 2, None)
     assert pair.endpoint("c").device == 2
@@ -58,7 +58,7 @@ def test_a_pair_may_have_options():
 
 
 @pytest.mark.parametrize("options", [[], {"qps": 0}, {"qps": "many"}, {"mtu": 4096}])
-def test_options_that_no_pair_may_have(options):
+def test_invalid_options_of_a_pair_are_refused(options):
     plan = copy.deepcopy(PLAN)
     plan["rounds"][0][1]["options"] = options
     with pytest.raises(InputError) as raised:
@@ -66,7 +66,7 @@ def test_options_that_no_pair_may_have(options):
     assert raised.value.message == "plan: the options of pair p0002 are %r, but only positive numbers for qps and source_port are allowed" % (options,)
 
 
-def test_a_plan_without_run_id_is_anybodys():
+def test_a_plan_without_run_id_fits_every_run():
     plan = {key: value for key, value in PLAN.items() if key != "run_id"}
     assert parse_plan(plan, "a", "other").run_id == "other"
 
@@ -107,13 +107,13 @@ def changed(**places):
     (changed(rounds__0__0__source__device=None), "plan: the source of pair p0001 has the device None, which is not an id from 0 to 63"),
     (changed(rounds__0__0__source__address="10.0.0"), "plan: the source of pair p0001 has the address '10.0.0', which is not an IP address"),
 ])
-def test_what_is_wrong_is_named(plan, message):
+def test_invalid_plans_are_refused(plan, message):
     with pytest.raises(InputError) as raised:
         parse_plan(plan, "a", "r1")
     assert raised.value.message == message
 
 
-def test_many_hosts_are_not_all_listed():
+def test_an_error_lists_only_a_few_hosts():
     hosts = {"h%02d" % number: {"control_address": "10.0.0.1", "control_port": 1} for number in range(10)}
     with pytest.raises(InputError) as raised:
         parse_plan({"rounds": [], "hosts": hosts}, "z", "r1")
@@ -121,6 +121,6 @@ def test_many_hosts_are_not_all_listed():
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "-a", "a b", "a\n", "x" * 65, None, 7])
-def test_names_are_fit_for_paths(name):
+def test_names_that_are_unsafe_in_paths_are_refused(name):
     with pytest.raises(InputError):
         check_name("run_id", name)

@@ -40,7 +40,7 @@ def run_of(folder, run_id="r1", plan_hash="h", end=True, age=0.0, **fields):
         stream.writelines(json.dumps(line) + "\n" for line in lines)
 
 
-def test_the_hash_is_of_what_is_measured_and_how():
+def test_the_hash_covers_plan_and_options():
     known = session.hash_plan(PLAN, TOOL, CONDITIONS)
     assert len(known) == 64
     assert session.hash_plan({**PLAN, "run_id": "r2", "summary": {}}, {**TOOL, "tool": {"name": "ib_write_bw"}}, CONDITIONS) == known
@@ -49,18 +49,18 @@ def test_the_hash_is_of_what_is_measured_and_how():
 
 
 @pytest.mark.parametrize("changes", [{"cpu_governor": "performance"}, {"parallel": "none"}, {"rdma_device": "mlx5_1"}])
-def test_values_under_other_conditions_are_others(changes):
+def test_other_conditions_change_the_hash(changes):
     assert session.hash_plan(PLAN, TOOL, {**CONDITIONS, **changes}) != session.hash_plan(PLAN, TOOL, CONDITIONS)
 
 
-def test_what_was_good_is_taken_over(folder):
+def test_good_records_are_taken_over(folder):
     run_of(folder)
     assert session.earlier_records(folder, "r1", "r2", "h") == [GOOD]
     assert session.earlier_records(folder, None, "r2", "h") == []
     assert session.earlier_records(folder, "never", "r2", "h") == session.earlier_records(folder + "/no", "last", "r2", "h") == []
 
 
-def test_what_was_taken_over_before_grows_old(folder):
+def test_records_that_were_taken_over_expire(folder):
     run_of(folder)
     days = {6.9: "r0/p0003/forward/1", 7.1: "r0/p0004/forward/1"}
     taken = [{**GOOD, "id": name, "started_at": utc(time.time() - age * 86400)} for age, name in days.items()]
@@ -69,7 +69,7 @@ def test_what_was_taken_over_before_grows_old(folder):
     assert session.earlier_records(folder, "r1", "r2", "h") == [GOOD, taken[0]]
 
 
-def test_the_last_run_is_the_one_that_began_last(folder):
+def test_the_last_run_is_the_one_that_started_last(folder):
     run_of(folder, "a", "other", age=10.0)
     run_of(folder, "b", "other", age=20.0)
     run_of(folder, "c", "h", age=5.0)
@@ -85,14 +85,14 @@ def test_the_last_run_is_the_one_that_began_last(folder):
     ({"age": 8 * 86400.0}, "r1", "run r1 cannot be resumed: it is 8 days old, and a fabric can change within 7"),
     ({"plan_hash": "g"}, "r1", "run r1 cannot be resumed: its plan or its options are not those of this run"),
 ])
-def test_what_is_refused(folder, fields, name, message):
+def test_runs_that_cannot_be_resumed_are_refused(folder, fields, name, message):
     run_of(folder, **fields)
     with pytest.raises(InputError) as raised:
         session.earlier_records(folder, name, "r2", "h")
     assert raised.value.message == message
 
 
-def test_a_run_at_work_is_not_resumed(folder):
+def test_a_running_run_is_not_resumed(folder):
     made = Journal.create(folder, "r1")
     made.start(plan_hash="h", pairs_total=2)
     with pytest.raises(InputError) as raised:
@@ -132,7 +132,7 @@ def test_repair_resets_the_npus_of_a_dead_run(folder, tmp_path):
     assert (tmp_path / "calls").read_text().splitlines() == ["-i 0 -roce_test reset", "-i 3 -roce_test reset"]
 
 
-def test_a_run_at_work_is_not_repaired(folder):
+def test_a_running_run_is_not_repaired(folder):
     made = Journal.create(folder, "r1")
     made.start(devices=[], mark="x")
     made.close()

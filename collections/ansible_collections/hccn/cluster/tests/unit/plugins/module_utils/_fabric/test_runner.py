@@ -50,7 +50,7 @@ def good(state, pair):
     return Outcome(1, [{"bandwidth_gbit_s": 195.0}], None, ("fake",), 0.0, 1.0)
 
 
-def test_what_nobody_thought_of_fails_its_pair_and_no_other(run, monkeypatch):
+def test_an_unexpected_error_fails_only_its_pair(run, monkeypatch):
     def measure(state, pair):
         if pair.id == "p2":
             state.scheduler.release(pair)
@@ -65,7 +65,7 @@ def test_what_nobody_thought_of_fails_its_pair_and_no_other(run, monkeypatch):
     assert over.records[1]["context"]["failed_end"] == "source"
 
 
-def test_a_thread_that_fails_keeps_nobody_waiting(run, monkeypatch):
+def test_a_failed_thread_does_not_delay_the_end_of_the_run(run, monkeypatch):
     monkeypatch.setattr(runner, "measure", good)
     monkeypatch.setattr(runner.Backoff, "patience", lambda self: None + 1)
     over = run()

@@ -52,13 +52,13 @@ def test_a_host_gets_its_own_pairs():
     (changed(addresses=[["10.0.0.1"], [], []]), "has not one address of b for each of its 2 rails"),
     (changed(addresses=[["10.0.0.1", "10.0.0"], [None, None], [None, None]]), "has the address '10.0.0' of b npu 4, which is not an IP address"),
 ])
-def test_what_is_wrong_is_named(schedule, message):
+def test_invalid_schedules_are_refused(schedule, message):
     with pytest.raises(InputError) as raised:
         parse_schedule(schedule, HOSTS)
     assert raised.value.message == "plan: its schedule " + message
 
 
-def test_names_are_of_one_width_and_can_be_read():
+def test_pair_ids_have_a_fixed_width_and_can_be_parsed():
     assert [Names(7)(3), Names(123456)(3)] == ["p0003", "p000003"]
     assert listed_numbers(["p0003", "p000012", "mine", "px"]) == 12
     assert listed_numbers([]) == 0

@@ -45,7 +45,7 @@ def params(tmp_path):
     }
 
 
-def test_check_mode_tells_what_would_run(params):
+def test_check_mode_returns_the_commands(params):
     result = session.perform(params, True)
     tool = params["hccn_tool"]
     assert result == {"changed": False, "run_id": "r1", "measurements": [], "commands": [
@@ -55,7 +55,7 @@ def test_check_mode_tells_what_would_run(params):
     assert not os.path.exists(params["state_dir"])
 
 
-def test_a_packed_plan_is_the_same_plan(params):
+def test_a_packed_plan_has_the_same_result(params):
     wanted = session.perform(params, True)
     assert session.perform({**params, "plan": pack(params["plan"])}, True) == wanted
 
@@ -68,7 +68,7 @@ def test_a_packed_plan_has_the_same_hash(params):
     assert journals.read(params["state_dir"], "r2").start["plan_hash"] == journals.read(params["state_dir"], "r1").start["plan_hash"]
 
 
-def test_a_pair_with_options_of_its_own(params):
+def test_a_pair_can_have_its_own_options(params):
     for entry, options in zip(params["plan"]["rounds"][0], ({"qps": 4}, {"qps": "2"})):
         entry["options"] = options
     assert [" ".join(argv[1:]) for argv in session.perform(params, True)["commands"]] == [
@@ -99,7 +99,7 @@ def test_check_mode_with_some_devices_and_all_sizes(params):
     ({"context": {"line_rate_gbit_s": {"1": "fast"}}}, "context: the line rate of device 1 is 'fast', which is not a number of Gbit/s"),
     ({"run_id": "a/b"}, "run_id 'a/b' is not a name of up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit"),
 ])
-def test_options_are_checked_before_anything_is_done(params, changes, message):
+def test_invalid_options_are_refused_before_any_action(params, changes, message):
     params.update(changes)
     with pytest.raises(InputError) as raised:
         session.perform(params, False)
@@ -107,7 +107,7 @@ def test_options_are_checked_before_anything_is_done(params, changes, message):
     assert not os.path.exists(params["state_dir"])
 
 
-def test_a_port_in_use_leaves_no_run_behind(params):
+def test_a_port_in_use_leaves_no_journal(params):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen(1)
@@ -124,7 +124,7 @@ def held(params, run_id="r0"):
     return locks.HostLock.take(params["state_dir"], run_id)
 
 
-def test_a_run_that_meets_another_one_changes_nothing(params, tmp_path, monkeypatch):
+def test_a_run_on_a_host_in_use_changes_nothing(params, tmp_path, monkeypatch):
     """Neither what a dead run left is touched, nor a device, nor the port: all of that is the other run's."""
     dead_run(params)
     lock = held(params)
@@ -139,7 +139,7 @@ def test_a_run_that_meets_another_one_changes_nothing(params, tmp_path, monkeypa
     lock.close()
 
 
-def test_a_run_that_could_not_begin_leaves_the_host_free(params):
+def test_a_run_that_cannot_start_releases_the_lock(params):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen(1)
@@ -149,7 +149,7 @@ def test_a_run_that_could_not_begin_leaves_the_host_free(params):
     held(params).close()
 
 
-def test_a_detached_run_has_the_host_until_it_ends(params):
+def test_a_detached_run_holds_the_lock_until_it_ends(params):
     params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
     session.perform(params, False)
     holder = locks.holder(params["state_dir"])
@@ -164,7 +164,7 @@ def test_a_detached_run_has_the_host_until_it_ends(params):
     assert results.wait_for_host(params["state_dir"] + "/none", 60.0) == {"state": "idle", "measurements": []}
 
 
-def test_ending_a_dead_run_beside_one_at_work_resets_nothing(params, tmp_path):
+def test_ending_a_dead_run_beside_a_running_one_resets_nothing(params, tmp_path):
     dead_run(params)
     lock = held(params)
     session.perform({**params, "state": "absent"}, False)
@@ -174,7 +174,7 @@ def test_ending_a_dead_run_beside_one_at_work_resets_nothing(params, tmp_path):
     assert len((tmp_path / "calls").read_text().splitlines()) == 3
 
 
-def test_a_reporter_that_only_collects_is_no_run_at_work(params, monkeypatch):
+def test_a_reporter_of_a_finished_run_does_not_occupy_the_host(params, monkeypatch):
     lock = held(params, "r1")
     made = Journal.create(params["state_dir"], "r1")
     made.start(mark="no process has it", devices=[], pairs_total=0)
@@ -201,7 +201,7 @@ def free_port():
 
 
 @pytest.mark.parametrize("wait", [True, False])
-def test_a_partner_that_is_not_there(params, wait):
+def test_an_absent_partner_fails_the_pair(params, wait):
     port = free_port()
     params.update(plan=plan_of(port), wait=wait, fail_on="none")
     result = session.perform(params, False)
@@ -219,7 +219,7 @@ def test_a_partner_that_is_not_there(params, wait):
     assert "command" not in record
 
 
-def test_a_host_that_rests(params):
+def test_a_host_without_pairs_finishes(params):
     params.update(plan=plan_of(free_port()), devices=["7"])
     result = session.perform(params, False)
     assert (result["state"], result["measurements"], result.get("failed")) == ("finished", [], None)
@@ -231,19 +231,19 @@ def test_a_run_that_started_nothing_resets_nothing(params, tmp_path):
     assert not (tmp_path / "calls").exists()
 
 
-def test_no_key_in_the_journal(params):
+def test_the_journal_does_not_contain_the_key(params):
     params.update(plan=plan_of(free_port()), fail_on="none")
     session.perform(params, False)
     with open(os.path.join(params["state_dir"], "r1", "journal.jsonl")) as journal:
         assert KEY.lower() not in journal.read().lower()
 
 
-def test_ending_what_is_not_there(params):
+def test_ending_an_unknown_run_changes_nothing(params):
     params.update(state="absent", run_id="never")
     assert session.perform(params, False) == {"changed": False, "run_id": "never", "measurements": []}
 
 
-def test_ending_a_detached_run(params, tmp_path):
+def test_a_detached_run_can_be_ended(params, tmp_path):
     params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
     session.perform(params, False)
     absent = {**params, "state": "absent"}
@@ -273,7 +273,7 @@ def dead_run(params, **fields):
         stream.write(json.dumps({**line, "identity": "another boot/1"}) + "\n")
 
 
-def test_an_npu_with_a_job_by_now_is_not_reset_at_the_end(params, tmp_path):
+def test_ending_a_run_does_not_reset_an_npu_with_a_job(params, tmp_path):
     (tmp_path / "npu-smi").write_text(SMI)
     (tmp_path / "npu-smi").chmod(0o755)
     dead_run(params, npu_smi=params["npu_smi"])
@@ -281,7 +281,7 @@ def test_an_npu_with_a_job_by_now_is_not_reset_at_the_end(params, tmp_path):
     assert (tmp_path / "calls").read_text().splitlines() == ["-i 1 -roce_test reset", "-i 2 -roce_test reset"]
 
 
-def test_npus_whose_processes_cannot_be_told_are_not_reset_at_the_end(params, tmp_path):
+def test_ending_a_run_does_not_reset_npus_with_unknown_processes(params, tmp_path):
     (tmp_path / "npu-smi").write_text("#!/bin/sh\n[ \"$*\" = info ] || sh %s/good info -m\n" % tmp_path)
     (tmp_path / "npu-smi").chmod(0o755)
     (tmp_path / "good").write_text(SMI)
@@ -292,7 +292,7 @@ def test_npus_whose_processes_cannot_be_told_are_not_reset_at_the_end(params, tm
     assert not (tmp_path / "calls").exists()
 
 
-def test_an_npu_that_cannot_be_reset_stops_nothing_else_at_the_end(params, tmp_path):
+def test_an_npu_that_cannot_be_reset_does_not_stop_the_cleanup(params, tmp_path):
     policy = tmp_path / "sys/devices/system/cpu/cpufreq/policy0"
     policy.mkdir(parents=True)
     (policy / "scaling_governor").write_text("performance")
@@ -313,7 +313,7 @@ def test_an_npu_that_cannot_be_reset_stops_nothing_else_at_the_end(params, tmp_p
     assert session.perform(params, False)["changed"] is False
 
 
-def test_a_run_in_another_container_is_not_ended_from_here(params, tmp_path, monkeypatch):
+def test_a_run_in_another_container_is_not_ended(params, tmp_path, monkeypatch):
     made = Journal.create(params["state_dir"], "r1")
     made.start(mark="no process has it", devices=[0], pairs_total=3, hccn_tool=params["hccn_tool"])
     monkeypatch.setattr(journals, "namespace", lambda: "pid:[1]")
@@ -352,7 +352,7 @@ ALL_BAD = [record("p1", 0, "failed"), record("p2", 1, "failed"), record("p3", 1)
     ([record("p1", 0)], "any", None),
     ([], "all", None),
 ])
-def test_when_the_module_fails(records, fail_on, message):
+def test_the_module_fails_according_to_fail_on(records, fail_on, message):
     result = results.judged({"measurements": []}, records, fail_on)
     assert (result.get("failed"), result.get("msg")) == (None if message is None else True, message)
 
@@ -379,7 +379,7 @@ esac
 """
 
 
-def test_a_device_at_work_is_left_alone(params, tmp_path):
+def test_a_busy_device_is_not_measured(params, tmp_path):
     (tmp_path / "npu-smi").write_text(SMI)
     (tmp_path / "npu-smi").chmod(0o755)
     params.update(plan=plan_of(free_port()), allow_busy=False, fail_on="none")

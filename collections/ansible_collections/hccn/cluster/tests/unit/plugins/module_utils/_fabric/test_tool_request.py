@@ -44,7 +44,7 @@ def test_iperf3_connects_to_the_port_of_the_other_device(params):
         ["iperf3", "-s", "-1", "-J", "-B", "10.0.0.2", "-p", "5203"]]
 
 
-def test_iperf3_tells_its_version(params):
+def test_the_version_of_iperf3_is_recorded(params):
     tool = request.ToolRequest.parse(params).make(parse_plan(PLAN, "a", "r1"))
     assert tool.describe()["tool"] == {"name": "iperf3", "version": "3.12"}
 
@@ -57,7 +57,7 @@ def test_iperf3_tells_its_version(params):
     ({"tool": "perftest"}, "no_rdma_device", "this host has no RDMA device"),
     ({"tool": "perftest", "operation": "read"}, "tool_missing", "ib_read_bw is not in PATH"),
 ])
-def test_what_cannot_be_measured_is_told_before_anything_is_done(params, changes, code, message):
+def test_impossible_measurements_are_refused_before_any_action(params, changes, code, message):
     with pytest.raises(HccnError) as raised:
         session.perform({**params, **changes}, False)
     assert (raised.value.code, raised.value.message) == (code, message)
