@@ -104,15 +104,15 @@ class Plan:
         return replace(self, pairs=tuple(pair for pair in self.pairs if pair.endpoint(self.host).device in wanted))
 
 
-def check_name(what: str, value: Any) -> str:
+def check_name(option: str, value: Any) -> str:
     """A run or pair id: part of paths and record ids, so letters, digits, ``.``, ``_`` and ``-`` only. Raises InputError."""
     if not isinstance(value, str) or _NAME.fullmatch(value) is None:
-        raise InputError("%s %r is not a name of up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit" % (what, value))
+        raise InputError("%s %r is not a name of up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit" % (option, value))
     return value
 
 
 def is_plan(data: Any) -> bool:
-    """Has it the form of a pair plan, whatever stands in it?"""
+    """Return whether the data has the top-level structure of a pair plan."""
     whole = isinstance(data, dict) and isinstance(data.get("hosts"), dict) and isinstance(data.get("rounds", []), list)
     return whole and ("rounds" in data or "schedule" in data)
 

@@ -1,4 +1,4 @@
-"""When a device tries which of its pairs."""
+"""The backoff of pairs: when a device tries each of its pairs."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_a_name_is_released_when_the_partners_it_missed_are_suspended():
     known = FailureDetector()
     known.missed(0, "x", "h1")
     known.missed(1, "x", "h2")
-    assert suspended(known) == ["x"], "nobody else has met them yet"
+    assert suspended(known) == ["x"], "no other name has missed them yet"
     known.missed(2, "y", "h1")
     known.missed(3, "z", "h1")
     known.missed(4, "y", "h2")
@@ -123,12 +123,12 @@ def test_a_good_judgement_outweighs_a_bad_one():
     assert suspended(one) == suspended(other) == []
 
 
-@pytest.mark.parametrize("said", [
+@pytest.mark.parametrize("shared", [
     None, [], "x", {"missed": []}, {"missed": {"h": 3}}, {"missed": {"h": {"a": "0", "b": True}}}, {"missed": {3: {"a": 0, "b": 1}}},
     {"good": {"h": "1"}, "judged": {"h": 0}}, {"missed": {"n%d" % number: {"a": 0, "b": 1} for number in range(MOST_NAMES + 1)}},
     {"missed": {"h": {"n%d" % number: 0 for number in range(MOST_NAMES + 1)}}},
 ])
-def test_malformed_knowledge_is_ignored(said):
+def test_malformed_knowledge_is_ignored(shared):
     known = FailureDetector()
-    known.learn(said)
+    known.learn(shared)
     assert suspended(known) == []

@@ -1,4 +1,4 @@
-"""Lines of a journal that are JSON, and yet not as rdma_perf writes them: none of them ends a later call, and the others count."""
+"""Malformed lines of a journal that are valid JSON: none of them breaks a later call, and the other lines count."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ODD = [None, True, False, -1, 0, 10 ** 400, 1.5, float("nan"), float("inf"), "",
 
 
 def places(value, path=()):
-    """Every place in a line."""
+    """Return the path of every value in a line."""
     found = [path] if path else []
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
@@ -70,7 +70,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def acted(monkeypatch):
-    """What a repair did, instead of doing it."""
+    """Record the actions of a repair instead of executing them."""
     done = []
     monkeypatch.setattr(repair, "end_marked", lambda mark: done.append(("ended", mark)))
     monkeypatch.setattr(repair, "_reset", lambda start, device: done.append(("reset", device)))
@@ -79,7 +79,7 @@ def acted(monkeypatch):
 
 
 def everything(folder):
-    """All that later calls on the host do with a journal."""
+    """Do everything that later calls on the host do with a journal."""
     looked = results.run_result(folder, "r1")
     json.dumps(looked)
     snapshot = journal.read(folder, "r1")

@@ -29,8 +29,8 @@ def work(ready):
     lock.write_holder("r1")
     with guard.Guard() as watch:
         child = process.Child(["sleep", "60"], 60)
-        with open(sys.argv[2], "w") as told:
-            told.write("%d %d\\n" % (os.getpid(), watch.pid))
+        with open(sys.argv[2], "w") as ready_file:
+            ready_file.write("%d %d\\n" % (os.getpid(), watch.pid))
         ready()
         child.wait()
 detach(work, (lock.fileno(),))
@@ -89,11 +89,11 @@ def test_no_other_user_can_hold_the_lock(folder):
 
 
 def test_the_lock_is_released_with_its_process_despite_guard_and_child(folder, tmp_path):
-    told = tmp_path / "told"
-    subprocess.run([sys.executable, "-c", HOLDS, folder, str(told)], check=True, timeout=60, env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
-    runner, guard = map(int, told.read_text().split())
+    pids = tmp_path / "pids"
+    subprocess.run([sys.executable, "-c", HOLDS, folder, str(pids)], check=True, timeout=60, env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
+    runner, guard = map(int, pids.read_text().split())
     holder = locks.holder(folder)
-    assert holder is not None and (holder.run_id, holder.pid) == ("r1", runner), "it is the detached process that holds it"
+    assert holder is not None and (holder.run_id, holder.pid) == ("r1", runner), "the detached process holds the lock"
     end = time.monotonic() + 10
     while len(os.listdir("/proc/%d/fd" % guard)) > 4 and time.monotonic() < end:
         time.sleep(0.01)
@@ -189,13 +189,13 @@ with guard.Guard() as watch:
 
 @pytest.fixture
 def runner(folder):
-    """With a guard, which is stopped, and a child that outlives it."""
+    """A runner with a stopped guard, and a child that outlives it."""
     running = subprocess.Popen([sys.executable, "-c", RUNNER, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
     guard = int(running.stdout.readline())
     end = time.monotonic() + 10
     while len(os.listdir("/proc/%d/fd" % guard)) > 4 and time.monotonic() < end:
-        time.sleep(0.01)  # it has not closed yet what it inherited
+        time.sleep(0.01)  # it has not closed the inherited descriptors yet
     os.kill(guard, signal.SIGSTOP)
     yield running
     running.kill()
@@ -207,7 +207,7 @@ def runner(folder):
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """In another PID namespace no process has the runner's number."""
+    """See the runner from another PID namespace, where no process has its id."""
     monkeypatch.setattr(journal, "namespace", lambda: "pid:[1]")
     monkeypatch.setattr(locks, "namespace", lambda: "pid:[1]")
 
@@ -218,7 +218,7 @@ def test_a_run_of_another_namespace_is_alive_until_its_process_ends(folder, runn
     assert repair.repair_all(folder) == []
     runner.kill()
     runner.wait(10)
-    assert journal.read(folder, "r1").state == "failed", "neither its guard nor its child stands for it"
+    assert journal.read(folder, "r1").state == "failed", "neither its guard nor its child holds the lock"
     assert repair.dead_runs(folder) == ["r1"]
 
 
@@ -228,13 +228,13 @@ def test_a_reporter_of_another_namespace_is_not_killed(folder, elsewhere, monkey
     made.end("finished", lingers=True)
     open(os.path.join(folder, "r1", journal.FABRIC), "w").close()
     monkeypatch.setattr(journal, "namespace", lambda: "pid:[2]")
-    monkeypatch.setattr(repair.os, "kill", lambda pid, number: pytest.fail("a process of this namespace has that number"))
+    monkeypatch.setattr(repair.os, "kill", lambda pid, number: pytest.fail("a process of this namespace has that id"))
     assert repair.dismiss(folder) == []
     made.close()
 
 
 def begun(folder, changes):
-    """The journal of a process that is gone, as far as its number tells; a change to None leaves the field out."""
+    """Write the journal of a process whose id is no longer in use. A change to None removes the field."""
     made = Journal.create(folder, "r1")
     made.start(devices=[], mark="x", pairs_total=3)
     made.close()

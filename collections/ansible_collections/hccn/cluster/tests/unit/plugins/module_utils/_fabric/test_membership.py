@@ -16,7 +16,7 @@ def pair(order, source, target, device=0):
 
 
 def knowing(host="c"):
-    """It knows that h did not answer two others, and has succeeded with d itself."""
+    """Return a membership that knows that h did not answer two others, and that succeeded with d itself."""
     known, other = Membership(host), Membership("a")
     other.pair_ended(pair(1, "a", "h"), SILENT)
     other.pair_ended(pair(2, "b", "h"), SILENT)
@@ -91,7 +91,7 @@ def test_a_trial_is_conclusive_only_on_a_host_that_is_proven_good():
 
 
 class TestHosts:
-    """Three calls in vain over two seconds, without a success between, and a runner that was there or had its time to come."""
+    """A host is given up after three failed calls over two seconds without a success, if it was present or had its time to appear."""
 
     def fails(self, known, *moments, host="h"):
         return [known.call_failed(host, pair(0, "c", host), SILENT, now) for now in moments]
@@ -152,7 +152,7 @@ class TestHosts:
 
 
 class TestReports:
-    """What a reporter knows of the hosts that report to it."""
+    """The knowledge of a reporter about the hosts that report to it."""
 
     def test_hosts_become_silent_or_over(self):
         known = Membership("a", "abc", ["a"], meeting_s=60.0, silent_s=10.0)

@@ -35,7 +35,7 @@ def test_values_that_are_not_packed_are_returned_unchanged(given):
 
 @pytest.mark.parametrize("text", ["%%", "abc", "é", base64.b64encode(b"no zlib").decode(), text_of(b"{"), text_of(b"\xff")])
 def test_a_damaged_text_is_refused(text):
-    """Why, in Python's words, which each release has its own of."""
+    """The reason is in the words of Python, which differ between releases."""
     with pytest.raises(InputError) as raised:
         plan.unpack({"packed": text})
     assert re.fullmatch(r"plan: the packed plan is damaged: \S.* \(make it with the filter hccn\.cluster\.packed_plan\)", raised.value.sentence())

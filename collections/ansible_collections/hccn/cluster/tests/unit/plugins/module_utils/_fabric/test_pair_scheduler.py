@@ -122,7 +122,7 @@ def test_initiated_pairs_are_returned_in_order():
 
 
 def test_an_initiated_pair_that_is_left_out_does_not_hide_awaited_hosts(membership):
-    """Else the pair of x would stay open, the host would never be idle, and what is left out never tried again."""
+    """Otherwise the pair of x would stay open, the host would never be idle, and pairs that are left out would never be tried again."""
     own, theirs = pair(0, "me", "y"), pair(1, "x", "me")
     scheduler = scheduler_of(own, theirs, membership=membership)
     for partner in ("v", "w"):

@@ -1,4 +1,4 @@
-"""A runner in which something fails that nobody thought of: it ends all the same, and tells of it."""
+"""A runner with an unexpected error: it ends and reports the error."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_a_packed_plan_has_the_same_result(params):
 
 
 def test_a_packed_plan_has_the_same_hash(params):
-    """Else no run could go on with another that was sent in the other form."""
+    """Otherwise a run could not resume one whose plan was passed in the other form."""
     session.perform({**params, "plan": pack(params["plan"])}, False)
     params["resume"], params["run_id"] = "r1", "r2"
     session.perform(params, False)
@@ -125,7 +125,7 @@ def held(params, run_id="r0"):
 
 
 def test_a_run_on_a_host_in_use_changes_nothing(params, tmp_path, monkeypatch):
-    """Neither what a dead run left is touched, nor a device, nor the port: all of that is the other run's."""
+    """The leftovers of a dead run, the devices and the port are not touched, since the other run uses them."""
     dead_run(params)
     lock = held(params)
     monkeypatch.setattr(session, "Listener", lambda control: pytest.fail("a port was bound"))
@@ -181,11 +181,11 @@ def test_a_reporter_of_a_finished_run_does_not_occupy_the_host(params, monkeypat
     asked = params["state_dir"], 0.0
     assert results.wait_for_host(*asked)["state"] == "running"
     made.end("finished", lingers=True)
-    told = {"over": False, "written_at": time.monotonic()}
+    summary = {"over": False, "written_at": time.monotonic()}
     sums = os.path.join(params["state_dir"], "r1", journals.FABRIC)
     for over, age, hosts_over, state in ((False, 0, 1, "running"), (True, 0, 1, "idle"), (False, 61, 1, "idle"), (False, 0, 2, "idle")):
         with open(sums, "w") as stream:
-            json.dump({**told, "over": over, "written_at": told["written_at"] - age, "hosts_heard": 2, "hosts_over": hosts_over}, stream)
+            json.dump({**summary, "over": over, "written_at": summary["written_at"] - age, "hosts_heard": 2, "hosts_over": hosts_over}, stream)
         assert results.wait_for_host(*asked)["state"] == state
         assert repair.is_over_everywhere(params["state_dir"], "r1") is (state == "idle")
     monkeypatch.setattr(journals, "namespace", lambda: "pid:[1]")
@@ -390,4 +390,4 @@ def test_a_busy_device_is_not_measured(params, tmp_path):
     calls = (tmp_path / "calls").read_text().splitlines()
     assert not [call for call in calls if call.startswith("-i 0 -roce_test")]
     start = journals.read(params["state_dir"], "r1").start
-    assert start["npu_smi"] == str(tmp_path / "npu-smi"), "so that the call that repairs knows whom to ask"
+    assert start["npu_smi"] == str(tmp_path / "npu-smi"), "a later repair needs it to find busy devices"

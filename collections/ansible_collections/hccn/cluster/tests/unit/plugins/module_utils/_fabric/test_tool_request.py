@@ -23,8 +23,8 @@ PLAN = {
 def params(tmp_path, monkeypatch):
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name, said in (("iperf3", "iperf 3.12 (cJSON 1.7.15)"), ("ib_send_bw", "Version: 6.10")):
-        (programs / name).write_text("#!/bin/sh\necho '%s'\n" % said)
+    for name, output in (("iperf3", "iperf 3.12 (cJSON 1.7.15)"), ("ib_send_bw", "Version: 6.10")):
+        (programs / name).write_text("#!/bin/sh\necho '%s'\n" % output)
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     return {
