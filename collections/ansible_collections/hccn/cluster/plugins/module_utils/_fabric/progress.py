@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""How far a run is: each runner counts its own pairs and reports them to the reporters, which keep the sum in STATE_DIR/RUN_ID/fabric.json.
+"""The progress of a run: each runner counts its own pairs and reports them to the reporters, which keep the sum in STATE_DIR/RUN_ID/fabric.json.
 
 Every report goes to every reporter and holds all counts, so that a reporter that dies loses nothing that the next one does not know. Reports and answers also
 carry the membership (``Membership.share``), so that all hosts learn of a dead host within a few seconds, even those that have not met it yet.
@@ -29,7 +29,6 @@ from .transport import CONNECT_SECONDS, NAMES_A_LINE, Body, Channel, call
 
 NUMBERS = ("total", "done", "failed", "round")
 NAMES_SHOWN = 8
-
 
 
 class Counts:
