@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import channel, listener
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import transport
 from tests.integration.check_fabric.cluster import Cluster, result
 from tests.lib.waiting import until
 
 MEASURE = {"duration": 2, "iterations": None, "server_start_delay": 1}
 MOST_MORE_KIB = 64 * 1024
-OWN_THREADS = listener.MAX_CLOSING + 24
+OWN_THREADS = transport.MAX_CLOSING + 24
 """Of a runner in peace, with room."""
 
 Attack = Callable[[int, threading.Event, "Peace"], None]
@@ -130,7 +130,7 @@ def wrong_key(port: int, stop: threading.Event, _peace: Peace) -> None:
         with contextlib.suppress(OSError, ValueError), connected(port) as sock:
             session = json.loads(sock.recv(65536))["session"] + os.urandom(16).hex()
             fields = {"v": 1, "run": "r1", "session": session, "caller": True, "n": 0, "body": {"type": "claim", "pair": "p0001", "trial": False}}
-            fields["mac"] = channel.sign(b"another key of it", fields)
+            fields["mac"] = transport.sign(b"another key of it", fields)
             sock.sendall(json.dumps(fields).encode() + b"\n")
             assert sock.recv(65536) == b"", "nobody answers"
 
@@ -233,5 +233,5 @@ def test_an_attack_changes_nothing(make: Callable[..., Cluster], peace: Peace, a
         assert refused <= set(cluster.journal(name)[-1]["refused"]), name
         memory, threads = seen[name]
         assert memory < peace.memory[name] + MOST_MORE_KIB
-        assert threads <= listener.MAX_UNAUTHENTICATED + OWN_THREADS
+        assert threads <= transport.MAX_UNAUTHENTICATED + OWN_THREADS
     until(lambda: cluster.nothing_left(*cluster.ports))

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import host_lock
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import locks
 from tests.integration.check_fabric.cluster import Cluster
 from tests.integration.check_fabric.role import play
 from tests.lib.project import COLLECTION
@@ -100,7 +100,7 @@ def second(cluster: Cluster, tmp_path: Path, name: str = "second", **variables: 
 
 
 def holder(cluster: Cluster, name: str) -> Any:
-    return host_lock.holder(f"{cluster.root(name)}/runs")
+    return locks.holder(f"{cluster.root(name)}/runs")
 
 
 def runs(cluster: Cluster, name: str) -> list[str]:

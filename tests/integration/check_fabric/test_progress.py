@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import progress_aggregator
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import progress
 from ansible_collections.hccn.cluster.plugins.plugin_utils._diagnose.diagnosis import diagnose
 from tests.integration.check_fabric.cluster import Cluster, result, run
 from tests.lib.waiting import until
@@ -18,7 +18,7 @@ def test_a_reporter_that_dies_and_the_one_that_does_not(make: Callable[..., Clus
     options = {"wait": False, "reporters": ["n1", "n2"], "duration": 8, "iterations": None, "meeting_timeout": 60}
     started = [cluster.perf(name, plan, **options) for name in cluster.ports]
     assert [result(process)["state"] for process in started] == ["running"] * 3
-    until(lambda: (progress_aggregator.read(f"{cluster.root('n2')}/runs", "r1") or {}).get("hosts_heard") == 3)
+    until(lambda: (progress.read(f"{cluster.root('n2')}/runs", "r1") or {}).get("hosts_heard") == 3)
     os.kill(cluster.journal("n1")[0]["pid"], signal.SIGKILL)
     lost = cluster.info("n1", fabric=True)
     assert (lost["state"], lost["alive"], lost["error"]["code"]) == ("failed", False, "runner_died")

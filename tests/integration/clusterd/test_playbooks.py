@@ -265,7 +265,8 @@ def test_the_rank_table_of_clusterd_over_mutual_tls(nodes: Path, authority: Auth
 
     code, said = site.play("rank_table", "--check", **variables)
     assert code == 0, said
-    assert f"Rank table: {paths[0]} would be written on 1 of 2 hosts. Not predicted: the rank table itself: ClusterD is not queried in check mode, since" in said
+    assert (f"Rank table: {paths[0]} would be written on 1 of 2 hosts. Not predicted: the rank table itself: ClusterD is not queried in check mode, "
+            "since") in said
     assert re.findall(r"(\S+) : ok=\d+ changed=(\d)", said) == [("localhost", "0"), ("node-1", "1"), ("node-2", "0")]
     assert (one.calls, paths[0].exists()) == ([], False)
 

@@ -1,4 +1,4 @@
-"""SIGKILL in the middle of a check: of a runner, of a guard, of the controller. Nothing is left, seen from outside, and the rest is measured later."""
+"""SIGKILL of a runner, a guard, and the controller during a check. Nothing is left behind on the hosts, and a later check measures the other pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.lab import testbed
-from tests.lab.fabric_faults.check import check, classes_of, is_testing, records, in_hand, verdicts
+from tests.lab.fabric_faults.check import check, classes_of, is_testing, records, npus_with_tests, verdicts
 from tests.lab.fault_matrix.play import Play, until_nothing_is_left
 from tests.lib.project import skip
 from tests.lab.testbed import Lab, Unavailable
@@ -27,7 +27,7 @@ TEST_SECONDS = 3.0
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """Tests take their time here, and each host has a CPU with a governor."""
+    """A lab with slow tests, in which each host has a CPU governor."""
     try:
         with testbed.lab(HOSTS, npus=NPUS, link_rate="50mbit") as up:
             for name in up.hosts:
@@ -41,7 +41,7 @@ def lab() -> Iterator[Lab]:
 
 
 def started(lab: Lab, folder: Path, **variables: Any) -> Play:
-    """A check in the middle: a test runs on node2, for whose time the governor is raised."""
+    """Return a check during its measurements: a test runs on node2, and the governor is raised."""
     play = check(lab, folder, **{**OPTIONS, **variables})
     play.wait_for("a test on node2", lambda: is_testing(lab, "node2"))
     assert lab.path("node2", GOVERNOR).read_text() == "performance"
@@ -49,30 +49,30 @@ def started(lab: Lab, folder: Path, **variables: Any) -> Play:
 
 
 def journal(lab: Lab, name: str, kind: str) -> dict[str, Any]:
-    """The line ``start`` or ``end`` of the host's newest run."""
+    """Return the line ``start`` or ``end`` from the journal of the host's newest run."""
     newest = max(lab.path(name, RUNS).glob("*/journal.jsonl"), key=lambda path: path.stat().st_ctime)
     return next(line for line in map(json.loads, newest.read_text().splitlines()) if line["type"] == kind)
 
 
-def kill(lab: Lab, name: str, who: str) -> None:
-    """``pid`` is the runner, ``guard`` its guard; the host numbers its processes itself."""
-    lab.exec(name, ["kill", "-9", str(journal(lab, name, "start")[who])], check=True)
+def kill(lab: Lab, name: str, field: str) -> None:
+    """Kill the process whose id is in a field of the journal's start: ``pid`` is the runner, ``guard`` its guard."""
+    lab.exec(name, ["kill", "-9", str(journal(lab, name, "start")[field])], check=True)
 
 
 def as_before(lab: Lab, *plays: Play) -> None:
     assert until_nothing_is_left(lab, *plays) == {}
-    assert {name: in_hand(lab, name) for name in lab.hosts} == {name: [] for name in lab.hosts}
+    assert {name: npus_with_tests(lab, name) for name in lab.hosts} == {name: [] for name in lab.hosts}
     assert {name: lab.path(name, GOVERNOR).read_text().strip() for name in lab.hosts} == dict.fromkeys(lab.hosts, "powersave")
 
 
-def test_a_runner_and_a_guard_and_the_rest_later(lab: Lab, tmp_path: Path) -> None:
+def test_a_later_check_measures_the_rest_after_runner_and_guard_were_killed(lab: Lab, tmp_path: Path) -> None:
     play = started(lab, tmp_path / "first")
     kill(lab, "node2", "pid")
     kill(lab, "node3", "guard")
     assert play.end() == 2
     found = verdicts(play)
     assert classes_of(found) == {**ALL_GOOD, "node2": "failed"}, play.output
-    assert found["node2"][1].startswith("the run on this host failed: the runner ended in mid-run: ")
+    assert found["node2"][1].startswith("the run on this host failed: the runner died during the run: ")
     as_before(lab, play)
 
     good = {record["id"]: record for record in records(play, "rdma") if record["status"] == "ok"}
@@ -87,8 +87,8 @@ def test_a_runner_and_a_guard_and_the_rest_later(lab: Lab, tmp_path: Path) -> No
     as_before(lab, again)
 
 
-def test_the_controller(lab: Lab, tmp_path: Path) -> None:
-    """The hosts finish by themselves what they have begun; the next check takes it over."""
+def test_a_later_check_resumes_after_the_controller_was_killed(lab: Lab, tmp_path: Path) -> None:
+    """The hosts finish their measurements without the controller, and the next check takes over the results."""
     play = started(lab, tmp_path / "first")
     play.signal(signal.SIGKILL)
     assert play.end() == -9

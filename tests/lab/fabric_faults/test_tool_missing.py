@@ -1,4 +1,4 @@
-"""A host without the tool that is to measure: it is named with the command that brings the tool, and nobody waits for it."""
+"""A host without the measurement tool: it is named with the command that installs the tool, and no host waits for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MISSING = "iperf3 is not installed (apt-get install --yes iperf3)"
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     if not shutil.which("apt-get"):
-        skip("testbed", "no apt-get, which the sentence names")
+        skip("testbed", "no apt-get, which the message names")
     try:
         packages.ensure({"iperf3": "iperf3"}, "the test")
         with testbed.lab(3, npus=2, link_rate="50mbit", variables=ADDRESSES) as up:
@@ -31,19 +31,19 @@ def lab() -> Iterator[Lab]:
         skip("testbed", str(reason))
 
 
-def test_one_host_lacks_the_tool(lab: Lab, tmp_path: Path) -> None:
+def test_a_host_without_the_tool_is_not_measured(lab: Lab, tmp_path: Path) -> None:
     play = check(lab, tmp_path, **WITH_IPERF3)
     assert play.end() == 2, play.output
     assert f"\nLeft out: node1 npu 0: {MISSING}\n" in play.output
     assert f"failed node1 NPUs 0-1: {MISSING} -> ansible-playbook hccn.cluster.perf_tools -e hccn_hosts=node1\n" in play.output
     found = verdicts(play)
     assert found["node1"] == ("not_measured", f"npu 0, 1 were left out: {MISSING}")
-    assert {name: said[0] for name, said in found.items() if name != "node1"} == {"node2": "good", "node3": "good"}
+    assert {name: verdict for name, (verdict, _message) in found.items() if name != "node1"} == {"node2": "good", "node3": "good"}
     assert {record["status"] for record in records(play, "rdma")} == {"ok"}
 
 
-def test_no_two_hosts_have_it(lab: Lab, tmp_path: Path) -> None:
-    """The host that has it is told why it was not measured."""
+def test_a_host_without_a_partner_is_not_measured(lab: Lab, tmp_path: Path) -> None:
+    """The verdict of the host that has the tool names the reason why it was not measured."""
     play = check(lab, tmp_path, **WITH_IPERF3, hccn_hosts="node1,node2")
     assert play.end() == 2, play.output
     assert verdicts(play) == {

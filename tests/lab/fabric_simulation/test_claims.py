@@ -14,7 +14,7 @@ KINDS = ({"line_rate": 200.0}, {}, {"latency": True})
 @pytest.mark.parametrize("plan, count, devices", [
     ("quick", 4, 1), ("quick", 5, 8), ("quick", 8, 1), ("quick", 16, 8), ("quick", 64, 2), ("leaves", 16, 2), ("leaves", 64, 1), ("full", 4, 8), ("full", 9, 2),
     ("full", 32, 1)])
-def test_one_host_that_reports_a_multiple_of_what_it_measures(plan, count, devices):
+def test_a_host_that_reports_multiples_changes_no_other_verdict(plan, count, devices):
     wrong = []
     for kind in KINDS:
         for seed, factor in enumerate(FACTORS):
@@ -26,7 +26,7 @@ def test_one_host_that_reports_a_multiple_of_what_it_measures(plan, count, devic
     assert wrong == []
 
 
-def test_above_the_line_rate_the_reporter_is_never_good():
+def test_a_host_that_reports_more_than_the_line_rate_is_not_good():
     for factor in (1.2, 2.0, 10.0):
         found = confirmed(World(16, 8, claim=Claim("n03", factor), line_rate=200.0), "quick")
         assert {verdict.host: verdict.verdict for verdict in found.verdicts} == {**dict.fromkeys(World(16).hosts, "good"), "n03": "not_measured"}
@@ -35,7 +35,7 @@ def test_above_the_line_rate_the_reporter_is_never_good():
 @pytest.mark.parametrize("devices", [1, 8])
 @pytest.mark.parametrize("plan", ["quick", "full"])
 def test_a_slow_host_among_four_is_still_found(plan, devices):
-    """Also where one sound host alone reports the good pairs: then the confirmation run asks the two others."""
+    """Also if a single healthy host reports the good pairs: then the confirmation run measures the two others."""
     for kind in KINDS:
         for seed in range(8):
             slow = f"n{seed % 4 + 1}"

@@ -1,4 +1,4 @@
-"""The detection limit that a run reports. Whether it is true is measured in test_checks.py and by ``make simulate``."""
+"""The detection limit that a run reports. test_checks.py and ``make simulate`` measure whether it is correct."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.lab.fabric_simulation.trials import run
 from tests.lab.fabric_simulation.world import World
 
 
-def test_two_rounds():
+def test_the_detection_limit_of_two_rounds():
     found = run(World(256, 2, seed=3), "quick", 3, adaptive=False).diagnosis.detection_limit
     assert found["samples"] == 2
     assert found["spread_percent"] == pytest.approx(1.0, abs=0.2)
@@ -20,14 +20,14 @@ def test_two_rounds():
                                     f"would have been named in 99 of 100 runs, a single pair from {drops['pair']:g} %")
 
 
-def test_a_full_matrix_sees_less_than_five_percent_and_is_not_blind():
+def test_the_detection_limit_of_a_full_matrix_is_below_five_percent():
     found = run(World(64, 1, leaf_size=16, seed=3), "full", 3).diagnosis.detection_limit
     assert found["smallest_drop_percent"]["npu"] < 5
     assert found["smallest_drop_percent"]["path"] < 5
     assert found["blind"] == []
 
 
-def test_what_a_run_is_blind_to():
+def test_blind_spots_are_named():
     leafless = run(World(8, 1, leaf_size=0), "full").diagnosis.detection_limit
     assert leafless["blind"] == ["no leaf is known, so a slow leaf looks like many slow pairs"]
     assert "path" not in leafless["smallest_drop_percent"]

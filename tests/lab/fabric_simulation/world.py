@@ -23,8 +23,8 @@ OK, FAILED, SILENT = "ok", "failed", "silent"
 
 @dataclass(frozen=True)
 class Fault:
-    """``where``: host, (host, device), rail, leaf or (leaf, leaf). ``drop``: share of the bandwidth a slow one lost. ``period``: in pair times, up for the
-    first half of it. ``one_way``: only what leaves it is hit."""
+    """``where``: host, (host, device), rail, leaf or (leaf, leaf). ``drop``: share of the bandwidth that a slow component lost. ``period``: of a flapping
+    component in pair times; it is up for the first half. ``one_way``: only outgoing traffic is affected."""
 
     kind: str
     where: Any
@@ -50,8 +50,8 @@ class Claim(NamedTuple):
 
 @dataclass
 class World:
-    """``count`` hosts with ``devices`` NPUs, ``leaf_size`` hosts a leaf, 0 for leaves that nobody knows. ``spread``: relative standard deviation of a
-    measurement; ``seconds``: of a pair; ``late``: seconds by host until it starts. ``claim``: of a host that reports something else than it measures;
+    """``count`` hosts with ``devices`` NPUs, ``leaf_size`` hosts per leaf, 0 for unknown leaves. ``spread``: relative standard deviation of a
+    measurement; ``seconds``: of a pair; ``late``: seconds by host until it starts. ``claim``: of a host that reports a multiple of its measurements;
     ``line_rate``: what the records give as such, in Gbit/s, or None; ``latency``: whether the records hold latencies instead of bandwidths."""
 
     count: int

@@ -37,7 +37,7 @@ CALLS: dict[str, Callable[[Callable[..., Any], str], Any]] = {
     "_perf.mpirun.parse_version": lambda parse, text: parse("/usr/bin/mpirun", text),
     "_perf.mpirun.parse_placement": lambda parse, text: [parse(flavour, text, ["n1", "n2"]) for flavour in ("mpich", "openmpi")],
     "_device.host.parse_device_files": lambda parse, text: parse(text.split("\n")),
-    "_fabric.journal_lines.parse": lambda parse, text: parse(text.encode("utf-8", "surrogatepass")),
+    "_fabric.journal.parse_journal": lambda parse, text: parse(text.encode("utf-8", "surrogatepass")),
     "_device.rdma_checks.parse_memlock": lambda parse, text: parse(text, text),
 }
 """Parsers that want something else than one text."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fabric_plan
-short_description: Show what a pairwise RDMA run will measure and keep it in the history
+short_description: Show the plan of a pairwise RDMA run and record it in the history
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
@@ -54,7 +54,7 @@ options:
     default: []
     suboptions:
       host:
-        description: The host.
+        description: Name of the host.
         type: str
         required: true
       device:

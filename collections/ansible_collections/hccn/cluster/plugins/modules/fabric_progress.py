@@ -9,18 +9,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fabric_progress
-short_description: Say how far a pairwise RDMA run is
+short_description: Show the progress of a pairwise RDMA run
 version_added: 1.0.0
 author:
   - The hccn.cluster authors (@hccn-cluster)
 description:
-  - Prints a line every O(interval) seconds while a run of M(hccn.cluster.rdma_perf) goes on in the background, and ends when it is over on all hosts. The
-    line tells the round, pairs done and failed, the slowest measurement so far, and the time left.
-  - The hosts tell the reporters of the run how far they are (O(hccn.cluster.rdma_perf#module:reporters)). This task asks one of them, to which it is
-    delegated, by whatever connection and become method that host has. It is one task for all hosts, with C(run_once).
-  - A reporter that starts when others are over already does not hear of them, so name hosts that start early.
-  - It changes nothing about the run and never fails for it. Where the reporter is down, or its runner dead or hung, it says so and ends with RV(state)
-    V(lost). Another task may ask the next reporter then.
+  - Prints a line every O(interval) seconds while a run of M(hccn.cluster.rdma_perf) continues in the background, and ends when the run is over on all
+    hosts. The line shows the round, the pairs done and failed, the slowest measurement so far, and the remaining time.
+  - The hosts report their progress to the reporters of the run (O(hccn.cluster.rdma_perf#module:reporters)). Delegate this task to one of the reporters;
+    it is read with the connection and become method of that host. A single task with C(run_once) is enough for all hosts.
+  - A reporter that starts after other hosts are already over does not learn of them, so choose hosts that start early.
+  - The task does not change the run and never fails because of it. If the reporter is down, or its runner is dead or hangs, the task reports that and
+    ends with RV(state) V(lost). Another task can then poll the next reporter.
 extends_documentation_fragment:
   - hccn.cluster._attributes
   - hccn.cluster._attributes.info
@@ -38,40 +38,40 @@ options:
     required: true
   plan:
     description:
-      - The plan that is measured. Its numbers of pairs and rounds are what the run is compared with.
+      - The plan that is measured. The progress is relative to its numbers of pairs and rounds.
     type: dict
     required: true
   state_dir:
     description:
-      - Folder of the journals, as given to M(hccn.cluster.rdma_perf).
+      - Directory of the journals, as passed to M(hccn.cluster.rdma_perf).
     type: path
     default: /var/lib/hccn.cluster
   interval:
     description:
-      - Seconds from line to line.
+      - Seconds between two lines.
     type: float
     default: 10
   timeout:
     description:
-      - Seconds after which the task ends, with RV(state) V(timeout), whatever the run does.
+      - Seconds after which the task ends with RV(state) V(timeout), even if the run continues.
     type: float
     default: 1800
   all_started:
     description:
-      - Whether M(hccn.cluster.rdma_perf) is done on all hosts. Those that nobody has met a little later are then given up, rather than after its
-        O(hccn.cluster.rdma_perf#module:meeting_timeout).
+      - Whether M(hccn.cluster.rdma_perf) has finished on all hosts. Hosts that no other host has met shortly after are then given up early, instead of
+        after O(hccn.cluster.rdma_perf#module:meeting_timeout).
     type: bool
     default: false
 seealso:
   - module: hccn.cluster.rdma_perf
   - module: hccn.cluster.rdma_perf_info
 notes:
-  - A host without a word for a while, four of its reports, is taken for gone. The line names it. The run is over when all others are.
-  - In check mode nothing is asked.
+  - A host that misses four of its reports is considered lost. The line names it. The run is over when it is over on all other hosts.
+  - In check mode, no reporter is polled.
 """
 
 EXAMPLES = r"""
-- name: Start the measurements, two hosts are told by all how far they are
+- name: Start measurements with two progress reporters
   hccn.cluster.rdma_perf:
     run_id: "{{ run_id }}"
     plan: "{{ plan }}"
@@ -80,7 +80,7 @@ EXAMPLES = r"""
     reporters: [n1, n2]
     wait: false
 
-- name: Say how far they are
+- name: Show progress
   hccn.cluster.fabric_progress:
     run_id: "{{ run_id }}"
     plan: "{{ plan }}"
@@ -88,7 +88,7 @@ EXAMPLES = r"""
   run_once: true
   register: progress
 
-- name: Say so by the second reporter, where the first one is lost
+- name: Show progress by the second reporter if the first one is lost
   hccn.cluster.fabric_progress:
     run_id: "{{ run_id }}"
     plan: "{{ plan }}"
@@ -99,12 +99,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 state:
-  description: V(over) when no host is at work any more, V(timeout) when O(timeout) has passed, V(lost) when the reporter does not tell any more.
+  description: V(over) if no host is measuring any more, V(timeout) if O(timeout) has passed, V(lost) if the reporter does not answer any more.
   returned: outside check mode
   type: str
   sample: over
 msg:
-  description: The last line.
+  description: The last line that was printed.
   returned: always
   type: str
   sample: 2016 of 2016 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 npu 1 to n7 npu 1), finished
@@ -115,11 +115,11 @@ lines:
   elements: str
   sample: ["round 12 of 63, 340 of 2016 pairs done, 2 failed, slowest 50.2 Gbit/s (n3 npu 1 to n7 npu 1), about 8 min left"]
 reporter:
-  description: The host that was asked.
+  description: The reporter that was polled.
   returned: always
   type: str
 progress:
-  description: What it told last, as RV(hccn.cluster.rdma_perf_info#module:fabric). Empty where it told nothing.
+  description: The last progress that the reporter returned, as RV(hccn.cluster.rdma_perf_info#module:fabric). Empty if it returned none.
   returned: outside check mode
   type: dict
 """

@@ -119,7 +119,7 @@ options:
     default: []
     suboptions:
       host:
-        description: The host.
+        description: Name of the host.
         type: str
         required: true
       device:
@@ -186,7 +186,7 @@ verdicts:
   elements: dict
   contains:
     host:
-      description: The host.
+      description: Name of the host.
       type: str
     class:
       description: V(good), V(slow), V(failed), V(busy), V(unreachable) or V(not_measured).
@@ -298,19 +298,19 @@ problems:
   elements: dict
   contains:
     rule:
-      description: The rule.
+      description: Rule that was broken.
       type: str
     severity:
-      description: V(error) or V(warning).
+      description: Severity, V(error) or V(warning).
       type: str
     host:
-      description: The host that reported it.
+      description: Host that reported the values.
       type: str
     message:
       description: What was dropped and why, as a sentence.
       type: str
     hint:
-      description: What to do.
+      description: Next step.
       type: str
   sample:
     - rule: above_line_rate

@@ -141,7 +141,7 @@ error:
   description: Why the run failed as a whole, with C(code), C(message) and C(hint).
   returned: when RV(state) is V(failed)
   type: dict
-  sample: {code: runner_died, message: "the runner ended in mid-run: 9 of 16 pairs are in the journal"}
+  sample: {code: runner_died, message: "the runner died during the run: 9 of 16 pairs are in the journal"}
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -155,8 +155,8 @@ def read(module: AnsibleModule) -> dict:
     params = module.params
     state_dir, run_id, wait_s = params["state_dir"], params["run_id"], params["wait"]
     if params["fabric"]:
-        return results.look_at_all(state_dir, run_id, wait_s, params["all_started"] and not module.check_mode)
-    return results.look_at_host(state_dir, wait_s) if run_id is None else results.look_until_over(state_dir, run_id, wait_s)
+        return results.wait_for_all_hosts(state_dir, run_id, wait_s, params["all_started"] and not module.check_mode)
+    return results.wait_for_host(state_dir, wait_s) if run_id is None else results.wait_for_run(state_dir, run_id, wait_s)
 
 
 def main() -> None:

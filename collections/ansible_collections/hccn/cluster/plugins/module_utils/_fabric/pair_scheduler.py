@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What is still to do on this host: which pair each device may work on now, and when a pair is tried again. Shared by the threads of the runner.
+"""The pair scheduler: which pair each device of this host may measure now, and when a pair is tried again. Shared by the threads of the runner.
 
-A device takes part in one pair at a time and works its pairs in the order of the plan. A pair whose partner host does not answer (not yet, or no longer)
-does not hold up the later ones: a device is kept free for a partner that is there, never for one that is not.
+A device takes part in one pair at a time and measures its pairs in the order of the plan. A pair whose partner host does not answer, not yet or no longer,
+does not delay later pairs: a device is only kept free for a partner that answers.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import threading
 import time
 from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
-from .channel import CONNECT_SECONDS
 from .membership import Membership
 from .plan import Pair, Plan
+from .transport import CONNECT_SECONDS
 
 
 class PairScheduler:
-    """``parallel``: the devices work at the same time; otherwise one pair at a time on the whole host. ``changed``: shared with the membership."""
+    """``parallel``: the devices measure at the same time, otherwise one pair at a time on the whole host. ``changed``: shared with the membership."""
 
     def __init__(self, plan: Plan, membership: Membership, parallel: bool = True, changed: Optional[threading.Condition] = None) -> None:
         self._membership = membership
@@ -31,32 +31,32 @@ class PairScheduler:
         self._closed = False
 
     def slot(self, pair: Pair) -> int:
-        """What a pair occupies on this host: its device, or the host as a whole."""
-        return pair.end(self._host).device if self._parallel else 0
+        """Return the device that a pair occupies on this host, or 0 for the whole host."""
+        return pair.endpoint(self._host).device if self._parallel else 0
 
     def acquire(self, pair: Pair, timeout: float) -> bool:
-        """Wait for the pair's turn on this host; return False after ``timeout`` or when the scheduler is closed."""
+        """Wait until the pair may start on this host. Return False after ``timeout`` seconds or if the scheduler is closed."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._closed or self._turn(pair), timeout) or self._closed:
+            if not self._changed.wait_for(lambda: self._closed or self._may_start(pair), timeout) or self._closed:
                 return False
             self._used[self.slot(pair)] = pair.id
             return True
 
-    def _turn(self, pair: Pair) -> bool:
+    def _may_start(self, pair: Pair) -> bool:
         slot = self.slot(pair)
         return slot not in self._used and not any(
             other.order < pair.order and self.slot(other) == slot and not self._membership.lets_others_go_first(other)
             for other in self._open.values())
 
     def release(self, pair: Pair) -> None:
-        """Free the pair's device; do nothing where another pair holds it."""
+        """Release the pair's device, unless another pair holds it."""
         with self._changed:
             if self._used.get(self.slot(pair)) == pair.id:
                 del self._used[self.slot(pair)]
                 self._changed.notify_all()
 
     def settle(self, pairs: Iterable[Pair]) -> None:
-        """These are over, well or not: nothing waits for them any more."""
+        """The pairs are finished, successfully or not: nothing waits for them any more."""
         with self._changed:
             for pair in pairs:
                 self._open.pop(pair.id, None)
@@ -67,12 +67,12 @@ class PairScheduler:
             return pair.id in self._open
 
     def is_idle(self) -> bool:
-        """Is nothing open but what is left out?"""
+        """Return whether all open pairs are left out."""
         with self._changed:
             return all(self._membership.is_left_out(pair) for pair in self._open.values())
 
     def open_initiated(self) -> List[Pair]:
-        """Pairs that this host has still to measure, in order."""
+        """Return the open pairs that this host initiates, in order."""
         with self._changed:
             return self._sorted(pair for pair in self._open.values() if pair.source.host == self._host)
 
@@ -101,12 +101,12 @@ class PairScheduler:
             self._changed.wait(timeout)
 
     def wait_done(self, timeout: float) -> bool:
-        """Wait until nothing is open or in use; return False after ``timeout``."""
+        """Wait until no pair is open and no device is in use. Return False after ``timeout`` seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._open and not self._used, timeout)
 
     def close(self) -> None:
-        """Nothing is acquired from now on."""
+        """Let no more pairs start."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -115,15 +115,15 @@ class PairScheduler:
 PATIENCE_SECONDS = 1.0
 LEAST_SECONDS = 0.02
 BUSY_SECONDS = 0.01
-"""Times one to eight, by the pair: sources that keep each other waiting must not come back in step."""
+"""Multiplied by one to eight, depending on the pair: initiators that wait for each other must not retry in step."""
 PARKED_SECONDS = 0.5
-"""How long a pair rests that the other end leaves out for the time being."""
+"""How long a pair waits that the responder leaves out for the time being."""
 BACKOFF_SECONDS = (0.2, 2.0)
 SPACING_SECONDS = 0.1
-"""Between calls in vain: hundreds of partners that have not started yet are not called all the time. They call, too, once they are there."""
+"""Between failed calls: hundreds of partners that have not started yet must not be called all the time. Once started, they call as well."""
 LOST_SHARE = 3
-"""A device with other pairs to do waits so many times as long as a call in vain took before it calls there again. Of one that took longer than its
-deadline only that counts: this host stood still in it."""
+"""A device with other pairs waits this many times the duration of a failed call before it calls the same partner again. A duration above the deadline of a
+call is cut to that deadline: this host was suspended during the call."""
 
 
 class Backoff:
@@ -138,26 +138,26 @@ class Backoff:
         return bool(self._due)
 
     def __iter__(self) -> Iterator[Pair]:
-        """Of what is there now, whatever is removed meanwhile."""
+        """Iterate over a copy, so that pairs may be removed meanwhile."""
         return iter(list(self._due))
 
     def ready(self, is_lost: Callable[[str], bool]) -> List[Pair]:
-        """Return the pairs whose time has come, or whose partner did not answer and was met since. ``is_lost``: of a host."""
+        """Return the pairs that are due, or whose partner did not answer and was met since. ``is_lost`` returns whether a host is lost."""
         now = self._clock()
         return [pair for pair, due in self._due.items() if due <= now or (pair in self._failures and not is_lost(pair.target.host))]
 
     def patience(self) -> float:
-        """Seconds until the next one's time comes, PATIENCE_SECONDS at most."""
+        """Return the seconds until the next pair is due, at most PATIENCE_SECONDS."""
         now = self._clock()
         return min([PATIENCE_SECONDS, *(max(LEAST_SECONDS, due - now) for due in self._due.values() if due > now)])
 
     def busy(self, pair: Pair, parked: bool) -> None:
-        """The other end is in use, or leaves the pair out for the time being; so it answers."""
+        """The responder answered that it is in use, or that it leaves the pair out for the time being."""
         self._failures.pop(pair, None)
         self._due[pair] = self._clock() + (PARKED_SECONDS if parked else BUSY_SECONDS * (1 + pair.order % 8))
 
     def failed(self, pair: Pair, seconds: float) -> None:
-        """The other end was called in vain, which took ``seconds``."""
+        """A call to the responder failed after ``seconds``."""
         self._failures[pair] = failures = self._failures.get(pair, 0) + 1
         least, most = BACKOFF_SECONDS
         spent = LOST_SHARE * min(seconds, CONNECT_SECONDS) if len(self._due) > 1 else 0.0

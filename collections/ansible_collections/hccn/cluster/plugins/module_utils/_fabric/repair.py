@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What a run leaves when its runner and its guard were both killed is put right by the next call on the host: tools, tests on NPUs, the CPU's governor."""
+"""Repair after a run whose runner and guard were both killed: the next call on the host ends its tools and its tests on NPUs, and restores the CPU governor."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from .._device.hccn_tool import HccnTool
 from .._perf import governor
 from .._perf.roce_test_tool import Options, RoceTest
 from . import journal as journals
-from . import progress_aggregator
+from . import progress
 from .journal import Snapshot
-from .run_lock import identity
+from .locks import identity
 
 RESET_SECONDS = 30.0
 GUARD_SECONDS = 60.0
 DISMISS_SECONDS = 5.0
 STALE_SECONDS = 60.0
-"""A reporter writes every second; see progress_reporter.py."""
+"""A reporter writes its summary every second, see progress.py."""
 
 
 def saved_governor(state_dir: str, run_id: str) -> str:
-    """The file that holds what the CPU's governor was before the run."""
+    """Return the path of the file with the CPU governor from before the run."""
     return os.path.join(os.path.dirname(journals.path_of(state_dir, run_id)), governor.SAVED)
 
 
 def dead_runs(state_dir: str) -> List[str]:
-    """Runs of this user that did not end and are not at work, or left the governor changed."""
+    """Return the runs of this user that died, or left the governor changed."""
     return [name for name in journals.listed(state_dir) if _is_dead(state_dir, name)]
 
 
@@ -54,8 +54,8 @@ def _is_dead(state_dir: str, run_id: str) -> bool:
 
 
 def dismiss(state_dir: str, run_id: Optional[str] = None) -> List[str]:
-    """Ends the reporters that wait for nothing any more, since they hold the port and the lock of the host; returns their runs. ``run_id``: that of this
-    run, whatever it waits for."""
+    """End the reporters that have nothing to wait for, since they hold the control port and the host lock. Return their runs. With ``run_id``, end the
+    reporter of that run in any case."""
     names = [run_id] if run_id else [name for name in journals.listed(state_dir) if is_over_everywhere(state_dir, name)]
     found = {name: snapshot for name, snapshot in ((name, journals.readable(state_dir, name)) for name in names)
              if snapshot is not None and snapshot.end.get("lingers") and snapshot.here}
@@ -64,32 +64,32 @@ def dismiss(state_dir: str, run_id: Optional[str] = None) -> List[str]:
 
 
 def is_over_everywhere(state_dir: str, run_id: str) -> bool:
-    """Was this host a reporter of the run, and is every host that has begun over or gone? Until then the others need it: it tells them who is over, and when
-    all are started. Hosts that never began, as after a controller that was killed, are not waited for. A reporter that has written nothing for STALE_SECONDS
-    hangs."""
+    """Return whether this host was a reporter of the run, and every host that started is over or lost. Until then the others need the reporter: it announces
+    which hosts are over, and when all runners have started. Hosts that never started, as when the controller was killed, are ignored. A reporter that has not
+    written its summary for STALE_SECONDS hangs, and is over as well."""
     if not os.path.exists(os.path.join(state_dir, run_id, journals.FABRIC)):
         return False
-    told = progress_aggregator.read(state_dir, run_id)
-    if told is None or told["over"] or told["age"] > STALE_SECONDS:
+    summary = progress.read(state_dir, run_id)
+    if summary is None or summary["over"] or summary["age"] > STALE_SECONDS:
         return True
-    begun, over = told.get("hosts_heard"), told.get("hosts_over")
-    return isinstance(begun, int) and isinstance(over, int) and over >= begun > 0
+    started, over = summary.get("hosts_heard"), summary.get("hosts_over")
+    return isinstance(started, int) and isinstance(over, int) and over >= started > 0
 
 
 def kill(runs: Sequence[Snapshot]) -> None:
-    """Ends the runners of these runs, which live here, and waits until they are gone."""
+    """Kill the runners of these runs, which are alive in this PID namespace, and wait until they are gone."""
     for snapshot in runs:
         try:
             os.kill(snapshot.start["pid"], signal.SIGKILL)
         except OSError:
-            continue  # another user's, or it has ended just now
+            continue  # it belongs to another user, or has just ended
     end = time.monotonic() + DISMISS_SECONDS
     while any(snapshot.here for snapshot in runs) and time.monotonic() < end:
         time.sleep(0.02)
 
 
 def await_guard(snapshot: Snapshot) -> None:
-    """Lets the guard of a dead runner finish its work first."""
+    """Wait until the guard of a dead runner has finished its work."""
     end = time.monotonic() + GUARD_SECONDS
     pid, known = snapshot.start.get("guard"), snapshot.start.get("guard_identity")
     while pid and known and identity(pid) == known and time.monotonic() < end:
@@ -97,7 +97,7 @@ def await_guard(snapshot: Snapshot) -> None:
 
 
 def repair_all(state_dir: str, root: str = "/") -> List[str]:
-    """Puts right what dead runs left; returns their ids. An NPU that cannot be reset is told by its own pairs."""
+    """Repair after all dead runs, and return their ids. An NPU that cannot be reset is reported by its own pairs later."""
     dead = dead_runs(state_dir)
     for run_id in dead:
         _repair(state_dir, run_id, journals.read(state_dir, run_id), root)
@@ -108,15 +108,15 @@ def _repair(state_dir: str, run_id: str, snapshot: Snapshot, root: str) -> None:
     if snapshot.end:
         _restore(state_dir, run_id, root)
         return
-    put_right(state_dir, run_id, snapshot, lambda device: _reset(snapshot.start, device), root)
+    clean_up(state_dir, run_id, snapshot, lambda device: _reset(snapshot.start, device), root)
     journals.end_dead(state_dir, run_id, snapshot.died(
         "the next call on this host has ended its tools and reset its NPUs; see the host's log for what killed it"))
 
 
-def put_right(state_dir: str, run_id: str, snapshot: Snapshot, reset: Callable[[int], object], root: str) -> Dict[int, HccnError]:
-    """What a dead runner left, after its guard, should that live: its tools, the tests on its NPUs by ``reset``, the governor.
+def clean_up(state_dir: str, run_id: str, snapshot: Snapshot, reset: Callable[[int], object], root: str) -> Dict[int, HccnError]:
+    """Wait for the guard of a dead runner, if it is alive. Then end the tools of the run, reset its NPUs by ``reset``, and restore the governor.
 
-    One that fails stops none of the others. Returns the NPUs that could not be reset. Those with a process by now are not reset: a job has begun there.
+    A failed step does not stop the others. Return the NPUs that could not be reset. NPUs that have a process by now are not reset, since a job uses them.
     """
     await_guard(snapshot)
     if "mark" in snapshot.start:
@@ -138,9 +138,9 @@ def put_right(state_dir: str, run_id: str, snapshot: Snapshot, reset: Callable[[
 
 
 def _at_work(start: Mapping[str, object]) -> FrozenSet[int]:
-    """Return the NPUs that have a process, none where the run was allowed to use busy ones. Queue pairs may be those of the test that is left.
+    """Return the NPUs that have a process, none if the run was allowed to use busy ones. Queue pairs do not count, since a leftover test may have them.
 
-    Raises HccnError where npu-smi cannot tell.
+    Raises HccnError if npu-smi cannot determine the processes.
     """
     path = start.get("npu_smi")
     if not isinstance(path, str):
@@ -153,11 +153,11 @@ def _restore(state_dir: str, run_id: str, root: str) -> None:
     try:
         governor.restore(saved_governor(state_dir, run_id), root)
     except OSError:
-        pass  # it is tried again by the call after this one
+        pass  # the next call tries again
 
 
 def _reset(start: Mapping[str, object], device: int) -> None:
-    """Ends a test on a device that the run of this journal's first line may have left. Raises HccnError."""
+    """End a test that the run may have left on a device. ``start``: first line of its journal. Raises HccnError."""
     path = start.get("hccn_tool")
     if isinstance(path, str):
         RoceTest(HccnTool(path, RESET_SECONDS), Options()).reset(device)

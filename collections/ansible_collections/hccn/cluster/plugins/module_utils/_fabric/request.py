@@ -25,9 +25,9 @@ from .failure_detector import deadline
 from .plan import Plan, parse_plan, unpack
 
 LINE_RATE = "line_rate_gbit_s"
-"""In the context of a record: of one link, so of the slower of the two ends."""
+"""In the context of a record: the line rate of one link, which is that of the slower side."""
 LEAST_DEADLINE_S = 10.0
-"""Starting tools and resetting devices takes its time on a busy host, whatever the test itself does."""
+"""Starting tools and resetting devices takes some time on a busy host, however short the test is."""
 ROCE_TEST, PERFTEST, IPERF3 = "roce_test", "perftest", "iperf3"
 TOOLS = (ROCE_TEST, PERFTEST, IPERF3)
 AUTO = "auto"
@@ -35,7 +35,7 @@ AUTO = "auto"
 DEFAULT_SIZE_BYTES = 64 * 1024
 DEFAULT_ITERATIONS = 5000
 SLOWEST_BYTES_S = 125e6
-"""What any link in use gets through, 1 Gbit/s."""
+"""1 Gbit/s, which every link in use reaches."""
 PARALLEL = "rails"
 
 _KEY = re.compile(r"[0-9a-fA-F]{32}")
@@ -49,7 +49,7 @@ Params = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ToolRequest:
-    """The tool that is to measure, its options, and the names of the programs that it needs on this host."""
+    """The requested tool, its options, and the names of the programs that it needs on this host."""
 
     name: str
     options: Options
@@ -61,14 +61,14 @@ class ToolRequest:
 
     @classmethod
     def parse(cls, params: Params) -> "ToolRequest":
-        """From the parameters of rdma_perf. Raises InputError."""
+        """Parse the parameters of rdma_perf. Raises InputError."""
         options = _options(params)
         if params["rdma_device"] != AUTO and params["tool"] != PERFTEST:
-            raise InputError("rdma_device means nothing to %s" % params["tool"], "only perftest is told the RDMA device of a host")
+            raise InputError("rdma_device does not apply to %s" % params["tool"], "omit it: only perftest uses the RDMA device of a host")
         return cls(params["tool"], options, str(params["rdma_device"]), params["hccn_tool"], params["npu_smi"], float(params["timeout"]), params["root"])
 
     def make(self, plan: Plan) -> PairTool:
-        """The tool for this host's part of the plan. Raises InputError for options that it does not take, HccnError where it cannot work here."""
+        """Return the tool for this host's part of the plan. Raises InputError for options that it does not support, HccnError if it cannot run on this host."""
         if self.name == PERFTEST:
             return self._perftest(plan)
         if self.name == IPERF3:
@@ -77,7 +77,7 @@ class ToolRequest:
         return RoceTest(find_hccn_tool(self.hccn_tool, self.timeout_s), self.options)
 
     def _perftest(self, plan: Plan) -> Perftest:
-        addresses = {pair.end(plan.host).device: pair.end(plan.host).address for pair in plan.pairs}
+        addresses = {pair.endpoint(plan.host).device: pair.endpoint(plan.host).address for pair in plan.pairs}
         names: Dict[int, str] = {} if self.rdma_device == AUTO else dict.fromkeys(addresses, self.rdma_device)
         tool, problems = preflight.prepare(self.options, addresses, names, self.root)
         if problems:
@@ -95,12 +95,12 @@ def _options(params: Params) -> Options:
 
 
 def find_program_path(name: str, folders: Sequence[str]) -> str:
-    """The whole path of a program, since the runner does not stay in the folder it is started in. Raises HccnError."""
+    """Return the absolute path of a program, since the runner changes its working directory. Raises HccnError."""
     return os.path.abspath(find_program(name, folders))
 
 
 def find_hccn_tool(name: str, timeout_s: float) -> HccnTool:
-    """Raises HccnError where this host has none."""
+    """Return the hccn_tool of this host. Raises HccnError if it has none."""
     return HccnTool(find_program_path(name, (DRIVER_TOOLS,)), timeout_s)
 
 
@@ -112,11 +112,11 @@ def _iperf3_version() -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """How pairs are worked.
+    """Times and parallelism of the measurements.
 
-    ``start_delay_s``: from a server's start until it listens; ``pair_timeout_s``: for one pair once both ends are claimed; ``meeting_timeout_s``: from the
-    start of this runner until those of its partners must be up; ``parallel``: the devices work at the same time; ``expected_s``: of one pair, None where that
-    is not known.
+    ``start_delay_s``: from the start of a server until it listens; ``pair_timeout_s``: for one pair after both sides are claimed; ``meeting_timeout_s``: from
+    the start of this runner until those of its partners must be present; ``parallel``: the devices measure at the same time; ``expected_s``: of one pair, None
+    if it is not known.
     """
 
     start_delay_s: float
@@ -127,16 +127,16 @@ class Settings:
 
     @property
     def deadline(self) -> float:
-        """Seconds after which one pair is given up."""
+        """Seconds after which a pair is given up."""
         return self.pair_timeout_s if self.expected_s is None else min(self.pair_timeout_s, max(LEAST_DEADLINE_S, deadline(self.expected_s)))
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One host's part of a run, as ``state: present`` asks for it.
+    """The part of one host in a run, as requested by ``state: present``.
 
-    ``plan``: the pairs of the wanted devices; ``whole_plan``: of all hosts, as it was given; ``reporters``: hosts that collect how far all hosts are;
-    ``device_context``: by device, what the task adds to the context of records; ``resume``: the run id, or ``last``, of the run to go on with.
+    ``plan``: the pairs of the requested devices; ``whole_plan``: the plan of all hosts as passed by the task; ``reporters``: hosts that collect the progress
+    of all hosts; ``device_context``: by device, the facts that the task adds to the context of records; ``resume``: the id of the run to resume, or ``last``.
     """
 
     plan: Plan
@@ -160,7 +160,7 @@ class RunRequest:
 
     @classmethod
     def parse(cls, params: Params) -> "RunRequest":
-        """Raises InputError, which names the parameter and what is wrong with it."""
+        """Parse the parameters of rdma_perf. Raises InputError that names the parameter and the problem."""
         whole = unpack(params["plan"])
         plan = parse_plan(whole, params["host"], params["run_id"])
         plan = plan.limited(expand(params["devices"], plan.devices))
@@ -173,13 +173,13 @@ class RunRequest:
 
     @property
     def conditions(self) -> Dict[str, Any]:
-        """Options that the tool does not report: whether a value is that of one NPU alone, by which device, and at which clock of the CPU."""
+        """The options that affect values and that the tool does not report: CPU governor, parallel measurements, and RDMA device."""
         return {"cpu_governor": self.cpu_governor, "parallel": PARALLEL if self.settings.parallel else "none", "rdma_device": self.tool.rdma_device}
 
 
 @dataclass(frozen=True)
 class EndRequest:
-    """The run to end on this host, as ``state: absent`` asks for it. ``purge``: remove its journal, too."""
+    """The run to end on this host, as requested by ``state: absent``. ``purge``: also remove its journal."""
 
     run_id: str
     state_dir: str
@@ -213,7 +213,7 @@ def _settings(params: Params, tool: ToolRequest) -> Settings:
 
 
 def expected_pair_seconds(tool: str, options: Options, start_delay_s: float) -> float:
-    """Return the most that one pair takes where all is well: two servers and resets, and the test at a bandwidth that is far too low."""
+    """Return the longest time of a pair without faults: two starts of a server and resets, and the test at a very low bandwidth."""
     if options.duration_s or tool == IPERF3:
         test = float(options.duration_s or iperf3.DEFAULT_SECONDS)
     else:
@@ -224,12 +224,12 @@ def expected_pair_seconds(tool: str, options: Options, start_delay_s: float) -> 
 
 def _key(text: str) -> bytes:
     if _KEY.fullmatch(text) is None:
-        raise InputError("key is not of 32 hexadecimal digits (128 bit)", "make one a run, the same for all its hosts")
+        raise InputError("key must be 32 hexadecimal digits (128 bit)", "generate a new key for every run, and pass it to all hosts of the run")
     return bytes.fromhex(text)
 
 
 def device_context(given: Optional[Mapping[str, Any]], devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
-    """Return what the task knows of each device beside what the tool reports. Raises InputError for a line rate that is no number of Gbit/s."""
+    """Return the facts of each device that the task passes. Raises InputError for a line rate that is not a number of Gbit/s."""
     known = given or {}
     found: Dict[int, Dict[str, Any]] = {}
     for device in devices:
@@ -254,5 +254,5 @@ def _rate(value: Any, device: int) -> float:
     except (TypeError, ValueError):
         rate = 0.0
     if not 0 < rate < 1e6:
-        raise InputError("context: the line rate of device %d is %r, which is no number of Gbit/s" % (device, value))
+        raise InputError("context: the line rate of device %d is %r, which is not a number of Gbit/s" % (device, value))
     return rate

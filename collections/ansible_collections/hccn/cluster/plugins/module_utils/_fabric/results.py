@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What rdma_perf and rdma_perf_info return of a run on this host, from its journal.
+"""The results of a run on this host that rdma_perf and rdma_perf_info return, read from its journal.
 
-The records of a large run are returned as rows of kind ``matrix``, which plugin_utils/_diagnose/records.py reads, and in full where they are not ok. A row is
-what one NPU as source measured with the NPUs of one id, arrays by ``hosts``. What has no record of its own is in it with its reason: ``failed`` and
-``not_run`` hold places in ``hosts`` by the code of the error. The journal on the host keeps all of it.
+The records of a large run are returned as rows of kind ``matrix``, which plugin_utils/_diagnose/records.py reads, and records that are not ok are returned in
+full. A row contains the measurements of one NPU as source with the NPUs of one id, as arrays by ``hosts``. Pairs without a record are in the row with their
+reason: ``failed`` and ``not_run`` contain indexes in ``hosts`` by the code of the error. The journal on the host keeps all records.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from .._core.record import record
 from .._core.samples import GBIT, worth
-from . import host_lock, progress_aggregator, repair
+from . import locks, progress, repair
 from . import journal as journals
 from .journal import Snapshot
 
-LOOK_SECONDS = 0.2
-IDLE_LOOK_SECONDS = 1.0
-LOOK_SHARE = 10
-"""A look waits so many times as long as the last one took: journals of large runs have megabytes."""
+POLL_SECONDS = 0.2
+IDLE_POLL_SECONDS = 1.0
+POLL_FACTOR = 10
+"""The pause between two reads of a journal is at least this many times the duration of a read: journals of large runs have megabytes."""
 
 IDLE = "idle"
-"""No run is at work on this host."""
+"""State of a host without a run."""
 
 
-def look(state_dir: str, run_id: str) -> Dict[str, Any]:
-    """The run as it is: ``run_id``, ``state``, ``progress``, ``measurements``, ``not_returned`` where some did not fit, ``error`` where it failed,
-    ``odd_lines`` with ``warnings`` where the journal holds lines that were not understood."""
-    return looked(journals.read(state_dir, run_id), run_id)
+def run_result(state_dir: str, run_id: str) -> Dict[str, Any]:
+    """Return the result of a run so far: ``run_id``, ``state``, ``progress``, ``measurements``, ``not_returned`` if some did not fit, ``error`` if it failed,
+    and ``odd_lines`` with ``warnings`` if the journal contains malformed lines."""
+    return snapshot_result(journals.read(state_dir, run_id), run_id)
 
 
-def looked(snapshot: Snapshot, run_id: str) -> Dict[str, Any]:
+def snapshot_result(snapshot: Snapshot, run_id: str) -> Dict[str, Any]:
     found = returned(snapshot.records, run_id)
     result: Dict[str, Any] = {"run_id": run_id, "state": snapshot.state, "progress": snapshot.progress(), "measurements": found.measurements}
     error = snapshot.error()
@@ -45,46 +45,47 @@ def looked(snapshot: Snapshot, run_id: str) -> Dict[str, Any]:
     return {**result, **({"not_returned": dict(found.left)} if found.left else {}), **({"error": error} if error else {})}
 
 
-def look_until_over(state_dir: str, run_id: str, wait_s: float) -> Dict[str, Any]:
-    """``look`` as soon as the run is not running any more, at the latest after ``wait_s`` seconds."""
+def wait_for_run(state_dir: str, run_id: str, wait_s: float) -> Dict[str, Any]:
+    """Wait until the run has ended, at most ``wait_s`` seconds, and return its result as ``run_result`` does."""
     end = time.monotonic() + wait_s
     while True:
         began = time.monotonic()
         snapshot = journals.read(state_dir, run_id)
         if snapshot.state != journals.RUNNING or began >= end:
-            return looked(snapshot, run_id)
-        time.sleep(min(max(LOOK_SECONDS, LOOK_SHARE * (time.monotonic() - began)), max(0.0, end - time.monotonic())))
+            return snapshot_result(snapshot, run_id)
+        time.sleep(min(max(POLL_SECONDS, POLL_FACTOR * (time.monotonic() - began)), max(0.0, end - time.monotonic())))
 
 
-def look_at_host(state_dir: str, wait_s: float) -> Dict[str, Any]:
-    """Which run is at work on this host, whoever began it: ``state`` idle, or running with ``holder`` and its ``run_id``. Returns as soon as none is, at
-    the latest after ``wait_s`` seconds. Nothing is held meanwhile, so that runs that wait for each other's hosts cannot keep each other waiting."""
+def wait_for_host(state_dir: str, wait_s: float) -> Dict[str, Any]:
+    """Wait until no run is at work on this host, at most ``wait_s`` seconds. Return ``state`` idle, or running with ``holder`` and its ``run_id``.
+
+    No lock is held meanwhile, so that runs that wait for each other's hosts cannot deadlock."""
     end = time.monotonic() + wait_s
     while True:
-        holder = host_lock.holder(state_dir)
+        holder = locks.holder(state_dir)
         if holder is None or _only_listens(state_dir, holder):
             return {"state": IDLE, "measurements": []}
         if time.monotonic() >= end:
             known = {"run_id": holder.run_id} if holder.run_id else {}
             return {**known, "state": journals.RUNNING, "holder": holder.as_dict(), "measurements": []}
-        time.sleep(max(0.0, min(IDLE_LOOK_SECONDS, end - time.monotonic())))
+        time.sleep(max(0.0, min(IDLE_POLL_SECONDS, end - time.monotonic())))
 
 
-def _only_listens(state_dir: str, holder: host_lock.Holder) -> bool:
-    """Is it a reporter of a run that is over on all hosts? The next run ends it."""
+def _only_listens(state_dir: str, holder: locks.Holder) -> bool:
+    """Return whether the holder is a reporter of a run that is over on all hosts. The next run ends it."""
     snapshot = journals.readable(state_dir, holder.run_id) if holder.run_id else None
     return snapshot is not None and bool(snapshot.end.get("lingers")) and snapshot.here and repair.is_over_everywhere(state_dir, str(holder.run_id))
 
 
-def look_at_all(state_dir: str, run_id: str, wait_s: float, all_started: bool) -> Dict[str, Any]:
-    """How far all hosts are, as this one has heard: ``fabric``, None where it is no reporter. Waits until all are over, ``wait_s`` seconds at the most.
-    ``all_started``: tells it that nobody will be started any more."""
+def wait_for_all_hosts(state_dir: str, run_id: str, wait_s: float, all_started: bool) -> Dict[str, Any]:
+    """Wait until the run is over on all hosts, at most ``wait_s`` seconds. Return the progress of all hosts that were reported to this one as ``fabric``, None
+    if it is not a reporter. ``all_started``: announce to the reporter that every runner has started."""
     end = time.monotonic() + wait_s
     if all_started:
-        progress_aggregator.mark_started(state_dir, run_id)
+        progress.mark_started(state_dir, run_id)
     while True:
         snapshot = journals.read(state_dir, run_id)
-        fabric: Optional[Dict[str, Any]] = progress_aggregator.read(state_dir, run_id)
+        fabric: Optional[Dict[str, Any]] = progress.read(state_dir, run_id)
         over = fabric["over"] if fabric else snapshot.state != journals.RUNNING
         if over or time.monotonic() >= end or (snapshot.state != journals.RUNNING and not snapshot.alive):
             error = snapshot.error()
@@ -94,7 +95,7 @@ def look_at_all(state_dir: str, run_id: str, wait_s: float, all_started: bool) -
 
 
 def failed_devices(records: Sequence[Mapping[str, Any]]) -> Dict[int, List[str]]:
-    """The devices of this host whose pairs were measured, each with what failed."""
+    """Return the devices of this host whose pairs were measured, each with the failures of its pairs."""
     devices: Dict[int, List[str]] = {}
     for entry in records:
         found = devices.setdefault(entry["source"]["device"], [])
@@ -104,7 +105,7 @@ def failed_devices(records: Sequence[Mapping[str, Any]]) -> Dict[int, List[str]]
 
 
 def judged(result: Dict[str, Any], records: Sequence[Mapping[str, Any]], fail_on: str) -> Dict[str, Any]:
-    """The result with ``failed`` and ``msg`` where the run failed as a whole, or its devices did, by ``fail_on: any|all|none``."""
+    """Return the result, with ``failed`` and ``msg`` if the run failed as a whole or its devices failed according to ``fail_on: any|all|none``."""
     if "error" in result:
         return {**result, "failed": True, "msg": result["error"]["message"]}
     devices = failed_devices(records)
@@ -117,24 +118,24 @@ def judged(result: Dict[str, Any], records: Sequence[Mapping[str, Any]], fail_on
 
 
 MOST_PAIRS = 200
-"""With more pairs than that a host returns rows."""
+"""A host with more pairs returns rows."""
 MOST_FULL = 100
 SIZE_LIMIT = 240 * 1000
-"""Bytes as JSON, of the 256 kB that a task result may have."""
+"""Bytes of JSON, below the limit of 256 kB for a task result."""
 DIGITS = 3
 
 Record = Dict[str, Any]
 
 
 class Returned(NamedTuple):
-    """``left``: numbers of pairs by status that are in the journal only, since they did not fit."""
+    """The records to return. ``left``: numbers by status of the pairs that did not fit and are only in the journal."""
 
     measurements: List[Record]
     left: Mapping[str, int]
 
 
 def returned(records: Sequence[Record], run_id: str) -> Returned:
-    """The records in the order of the plan, or their rows where they are too many or too large."""
+    """Return the records in the order of the plan, or their rows if they are too many or too large."""
     ordered = sorted(records, key=lambda entry: (entry["context"]["round"], len(entry["id"]), entry["id"]))
     if len(ordered) <= MOST_PAIRS and _size(ordered) <= SIZE_LIMIT:
         return Returned(ordered, {})
@@ -158,7 +159,7 @@ def _size(entries: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _fitting(entries: Sequence[Record], limit: int) -> List[Record]:
-    """As many of them, in order, as ``limit`` bytes hold."""
+    """Return the first records, as many as fit into ``limit`` bytes."""
     found: List[Record] = []
     for entry in entries:
         limit -= _size([entry])
@@ -169,7 +170,7 @@ def _fitting(entries: Sequence[Record], limit: int) -> List[Record]:
 
 
 def _kind(entry: Mapping[str, Any]) -> str:
-    """What was measured, and how."""
+    """Return operation, measure and options of a record as a key."""
     return json.dumps([entry.get("operation"), entry.get("measure"), entry.get("options")], sort_keys=True)
 
 
@@ -190,7 +191,7 @@ def _by_row(entries: Sequence[Record]) -> Dict[Key, List[Record]]:
 
 
 class Row:
-    """The pairs of one row; of a pair that was measured twice the last counts."""
+    """The pairs of one row. If a pair was measured twice, the last measurement counts."""
 
     def __init__(self, run_id: str, key: Key, entries: Sequence[Record]) -> None:
         self.entries = entries
@@ -201,7 +202,7 @@ class Row:
         self._places = {host: place for place, host in enumerate(dict.fromkeys(entry["target"]["host"] for entry in entries))}
 
     def as_record(self, all_sizes: bool) -> Record:
-        """``all_sizes``: otherwise the one that is judged."""
+        """Return the row as a record. ``all_sizes``: with all message sizes, otherwise only with the one that is classified."""
         good = [entry for entry in self.entries if entry["status"] == "ok"]
         like = (good or list(self.entries))[-1]
         context = {name: value for name, value in like["context"].items() if name not in ("round", "failed_end")}
@@ -219,7 +220,7 @@ class Row:
         return found or None
 
     def _samples(self, good: Sequence[Record], all_sizes: bool) -> List[Dict[str, Any]]:
-        """The size that is judged comes first."""
+        """Return the samples, that of the classified size first."""
         judged = next((found for found in (worth(entry["samples"]) for entry in good) if found), None)
         if judged is None:
             return []

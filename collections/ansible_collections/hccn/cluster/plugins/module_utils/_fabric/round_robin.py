@@ -3,8 +3,8 @@
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
 """Round-robin schedules by the circle method, in closed form: a host computes its own pairs without those of the others.
 
-Members are numbers from 0. A rule yields rounds of meetings; a meeting is of two hosts, or of two halves of hosts, and stands for ``span`` pairs
-of devices that run at the same time.
+Members are numbers from 0. A rule yields rounds of meetings. A meeting is between two hosts, or two halves of hosts, and stands for ``span`` pairs of
+devices that are measured at the same time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 
 class Meeting(NamedTuple):
-    """``place``: in its round; slot ``source_slot + n`` meets ``target_slot + (n + shift) % span``, for n from 0 to span - 1."""
+    """``place``: position in its round. Slot ``source_slot + n`` meets slot ``target_slot + (n + shift) % span``, for n from 0 to span - 1."""
 
     place: int
     source: int
@@ -24,17 +24,17 @@ class Meeting(NamedTuple):
 
 
 class Round(NamedTuple):
-    """``start``: the number of places of all rounds before."""
+    """``start``: number of places of all previous rounds."""
 
     start: int
     meetings: Sequence[Meeting]
 
 
 class RoundRobin:
-    """Every two of ``count`` members once, in ``turns`` turns of disjoint pairs: count - 1, or count where it is odd and one rests in each.
+    """Every two of ``count`` members meet once, in ``turns`` turns of disjoint pairs: count - 1, or count if it is odd, and one member rests in each turn.
 
-    Member 0 stands still, the others walk along a ring; opposite places meet. No member is the source twice in two turns that begin with an
-    even one. ``first``: the turn to begin with.
+    Member 0 is fixed, the others move along a ring, and opposite places meet. In two consecutive turns of which the first is even, no member is the source
+    twice. ``first``: the turn to begin with.
     """
 
     def __init__(self, count: int, first: int = 0) -> None:
@@ -44,7 +44,7 @@ class RoundRobin:
         self._first = first
 
     def pairs(self, number: int) -> List[Tuple[int, int]]:
-        """The (source, target) of a turn, by place."""
+        """Return (source, target) of the pairs of a turn, by place."""
         turn = self._first + number
         found = [self._middle(turn, number)]
         for place in range(1, (self.turns + 1) // 2):
@@ -52,7 +52,7 @@ class RoundRobin:
         return [pair for pair in found if self.count not in pair]
 
     def pair_of(self, number: int, member: int) -> Optional[Tuple[int, int, int]]:
-        """The (place, source, target) of a member in a turn, None where it rests."""
+        """Return (place, source, target) of a member's pair in a turn, None if the member rests."""
         turn = self._first + number
         place = 0 if member == 0 else self._place(turn, member)
         source, target = self._opposite(turn, place) if place else self._middle(turn, number)
@@ -61,7 +61,7 @@ class RoundRobin:
         return place - int(self.count % 2 == 1 and self._place(turn, self.count) < place), source, target
 
     def resting(self, number: int) -> Optional[int]:
-        """The member that has no partner in a turn."""
+        """Return the member without a partner in a turn, None if ``count`` is even."""
         if self.count % 2 == 0:
             return None
         place = self._place(self._first + number, self.count)
@@ -73,7 +73,7 @@ class RoundRobin:
         return (0, partner) if number % 2 == 0 else (partner, 0)
 
     def _opposite(self, turn: int, place: int) -> Tuple[int, int]:
-        """The one at the odd position is the source: positions grow by one a turn, and their sum is odd."""
+        """The member at the odd place is the source: places increase by one in each turn, and the sum of two opposite places is odd."""
         one, other = self._at(turn, place), self._at(turn, self.turns - place)
         return (one, other) if place % 2 else (other, one)
 
@@ -86,7 +86,7 @@ class RoundRobin:
 
 
 class Hosts:
-    """Whole hosts meet, device by device: ``round_robin.turns`` rounds, all pairs of equal slots once."""
+    """Whole hosts meet, each slot with the equal slot: ``round_robin.turns`` rounds, all pairs of equal slots once."""
 
     def __init__(self, round_robin: RoundRobin, span: int) -> None:
         self.span = span
@@ -98,7 +98,7 @@ class Hosts:
         return rounds * self._round_robin.places
 
     def walk(self, rounds: int, host: Optional[int] = None) -> Iterator[Round]:
-        """The first ``rounds`` rounds, of all hosts or with the meetings of one only."""
+        """Yield the first ``rounds`` rounds, with all meetings or with those of one host."""
         for number in range(rounds):
             if host is None:
                 meetings = [Meeting(place, source, target) for place, (source, target) in enumerate(self._round_robin.pairs(number))]
@@ -111,8 +111,8 @@ class Hosts:
 class Devices:
     """Whole hosts meet, each slot with every slot of the other: ``round_robin.turns`` times ``span`` rounds, all pairs of slots once.
 
-    That is (N - 1) R rounds for an even number N of hosts, the least there can be. With N and R odd it is N R; the least is (N - 1) R + 1 there,
-    since one slot rests in every round. For odd N and even R see Halves. The shift stays for ``stride`` rounds.
+    That is the minimum of (N - 1) R rounds for an even number N of hosts and R slots. If N and R are odd, it is N R, and the minimum is (N - 1) R + 1, since
+    one slot rests in every round. For odd N and even R see Halves. The shift remains the same for ``stride`` rounds.
     """
 
     def __init__(self, round_robin: RoundRobin, span: int, stride: int) -> None:
@@ -139,10 +139,10 @@ class Devices:
 
 
 class Halves:
-    """All pairs of slots once, in (N - 1) R rounds also for an odd number N of hosts, where the number R of slots is even.
+    """All pairs of slots once, in (N - 1) R rounds also for an odd number N of hosts, if the number R of slots is even.
 
-    Each host is two halves, and the halves meet by the circle method. In the last turn it would pair all members once more, so two that meet
-    there are taken for the halves of one host, and that turn is left out: 2 N - 2 turns, in each of which every half meets another, R / 2 times.
+    Each host consists of two halves, and the halves meet by the circle method. Two members that would meet in the last turn are the halves of one host, and
+    that turn is omitted: 2 N - 2 turns, in each of which every half meets another, R / 2 times.
     """
 
     def __init__(self, count: int, slots: int, stride: int, first: int = 0) -> None:
@@ -176,7 +176,7 @@ class Halves:
 
 
 class _Block(NamedTuple):
-    """``pairs`` pairs of hosts of two groups, or of one (``other`` is ``one``), from these offsets on; the first is at ``place``."""
+    """``pairs`` pairs of hosts of two groups, or of one group (``other`` is ``one``), from these offsets on. The first pair is at ``place``."""
 
     place: int
     pairs: int
@@ -187,11 +187,11 @@ class _Block(NamedTuple):
 
 
 class Leaves:
-    """``groups``: the group of each host, numbers from 0 without a gap; hosts of a group hang on the same leaves.
+    """``groups``: the group of each host, numbers from 0 without a gap. Hosts of a group are connected to the same leaves.
 
-    G rounds for G groups, one less where each has one host only: the groups meet by the circle method, and each meets itself in the round in which it
-    rests, for an even number of groups in a round before. The n-th host of one meets the n-th of the other; of a larger group those go first
-    that were left over longest, so that its hosts serve equally often.
+    G rounds for G groups, one less if each group has only one host: the groups meet by the circle method. Each group meets itself in the round in which it
+    rests, or, if the number of groups is even, in an additional first round. The n-th host of one group meets the n-th host of the other. In a larger group,
+    the hosts that were left over longest go first, so that all of its hosts are used equally often.
     """
 
     def __init__(self, groups: Sequence[int], span: int) -> None:
@@ -211,7 +211,7 @@ class Leaves:
         return sum(block.pairs for blocks in self._blocks(rounds) for block in blocks)
 
     def walk(self, rounds: int, host: Optional[int] = None) -> Iterator[Round]:
-        """The first ``rounds`` rounds, of all hosts or with the meetings of one only."""
+        """As in Hosts."""
         start = 0
         for blocks in self._blocks(rounds):
             if host is None:
@@ -257,7 +257,7 @@ class Leaves:
         return self._meeting(block, number) if number < block.pairs else None
 
     def _meeting(self, block: _Block, number: int) -> Meeting:
-        """Every second pair runs the other way."""
+        """Return a meeting of a block. Every second one has the opposite direction."""
         if block.one == block.other:
             one = self._member(block.one, block.one_offset + 2 * number)
             other = self._member(block.one, block.one_offset + 2 * number + 1)

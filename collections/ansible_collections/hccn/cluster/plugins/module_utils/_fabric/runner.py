@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""The runner of one host: it initiates its pairs, responds to those of others, and ends even where others do not.
+"""The runner of one host: it initiates its pairs, responds to those of others, and ends even if other hosts do not.
 
-Threads: one for each device, which measures; one for each connection, which serves; the main one, which asks partners that keep a
-device waiting, and watches the time limit. The guard is forked before any of them.
+Threads: one for each device, which measures its pairs; one for each connection, which serves it; and the main thread, which polls the hosts that a device
+waits for and enforces the time limit. The guard is forked before any thread starts.
 """
 
 from __future__ import annotations
@@ -20,34 +20,31 @@ from .._core.record import record, utc
 from .._device.busy import NOT_IDLE, BusyProbe
 from .._perf.roce_test_tool import ADDRESS_CHANGED
 from . import journal as journals
-from .channel import CONNECT_SECONDS, NAMES_A_LINE, Body, Channel, call
-from .initiator import Busy, measure
+from .host_state import SOURCE, TARGET, HostState, Outcome, SideError, as_fields
 from .journal import Journal
-from .listener import Listener
-from .pair_protocol import ANSWER_SECONDS, SOURCE, TARGET, EndError, HostState, Outcome, as_fields
+from .locks import identity
+from .pair_protocol import ANSWER_SECONDS, ResponderBusy, measure, serve
 from .pair_scheduler import Backoff
 from .plan import Pair, Plan
-from .progress_aggregator import Counts, ProgressAggregator
-from .progress_reporter import ProgressReporter
+from .progress import Counts, ProgressAggregator, ProgressReporter
 from .request import PairTool, Settings
-from .responder import serve
-from .run_lock import identity
+from .transport import CONNECT_SECONDS, NAMES_A_LINE, Body, Channel, Listener, call
 
 ASK_SECONDS = 1.0
 NOT_MEASURABLE = NOT_IDLE | {ADDRESS_CHANGED}
-"""Errors of a pair that say that others use, or changed, an NPU."""
+"""Errors of a pair that mean that other work uses an NPU, or that its address was changed."""
 GUARD_MARGIN_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class RunSetup:
-    """What a run has beside its plan.
+    """The setup of a run beside its plan.
 
-    ``total``: pairs that this host measures, also those that are settled; ``refused``: the errors of pairs, by id, that this host does not serve since
-    their device does other work; ``settled``: records that are in the journal already, those of an earlier run with their ``measured`` pairs;
-    ``device_context``: by device, for the context of records; ``start``: more fields of the journal's first line; ``prepare`` is called once that line is
-    written, ``restore`` at the end, whatever happens; ``reporters``: hosts that collect progress, ``progress_path``: where one of them keeps it; ``busy``:
-    finds devices with other work, None where that does not matter.
+    ``total``: number of pairs that this host measures, including settled ones; ``refused``: by pair id, the errors of pairs that this host does not serve
+    because their device does other work; ``settled``: records that are already in the journal, those of an earlier run with their ``measured`` pairs;
+    ``device_context``: by device, for the context of records; ``start``: more fields of the journal's first line; ``prepare`` is called after that line was
+    written, ``restore`` at the end in any case; ``reporters``: hosts that collect progress, ``progress_path``: file in which a reporter keeps it; ``busy``:
+    finds devices with other work, None if busy devices are used, too.
     """
 
     total: Optional[int] = None
@@ -64,32 +61,32 @@ class RunSetup:
 
 
 def time_limit(plan: Plan, settings: Settings) -> float:
-    """Seconds after which a run is ended: each pair may have to wait for as many others as its two ends have."""
+    """Return the seconds after which a run is ended: each pair may have to wait for all other pairs of its two devices."""
     slots: Dict[int, int] = {}
     for pair in plan.pairs:
-        slot = pair.end(plan.host).device if settings.parallel else 0
+        slot = pair.endpoint(plan.host).device if settings.parallel else 0
         slots[slot] = slots.get(slot, 0) + 1
     return settings.meeting_timeout_s + 2 * max(slots.values(), default=0) * settings.pair_timeout_s + ANSWER_SECONDS
 
 
 def _failed(error: Exception) -> HccnError:
-    return HccnError("runner_failed", "the runner ended by %s: %s" % (type(error).__name__, error))
+    return HccnError("runner_failed", "the runner failed with %s: %s" % (type(error).__name__, error))
 
 
 def _unexpected(error: Exception) -> Outcome:
-    """Of a pair at which this program itself failed."""
-    broken = HccnError("pair_broken", "the runner could not go on with this pair: %s: %s" % (type(error).__name__, error))
-    return Outcome(1, [], EndError(SOURCE, broken), (), time.time(), 0.0)
+    """Return the outcome of a pair for which the runner itself failed."""
+    broken = HccnError("pair_broken", "the runner could not continue with this pair: %s: %s" % (type(error).__name__, error))
+    return Outcome(1, [], SideError(SOURCE, broken), (), time.time(), 0.0)
 
 
 def _not_worked(error: HccnError) -> Outcome:
-    """Of a pair that never began; a runner that is not there, or is another's, is its host's failure."""
+    """Return the outcome of a pair that never started. A missing runner, or one of another run, is a failure of its host."""
     known = error.code in ("peer_unreachable", "wrong_run")
-    return Outcome(1, [], EndError(TARGET, error) if known else error, (), time.time(), 0.0)
+    return Outcome(1, [], SideError(TARGET, error) if known else error, (), time.time(), 0.0)
 
 
 class Runner:
-    """One host's part of a run; what comes of it is in the journal."""
+    """Works the part of one host in a run, and writes the results to the journal."""
 
     def __init__(self, plan: Plan, tool: PairTool, settings: Settings, key: bytes, listener: Listener, journal: Journal, setup: RunSetup = RunSetup()) -> None:
         self._plan = plan
@@ -108,10 +105,10 @@ class Runner:
         self._total = len(plan.initiated) if setup.total is None else setup.total
         self._counts = Counts(plan.host, self._total, setup.settled)
         aggregator = ProgressAggregator(self._membership, setup.progress_path) if plan.host in setup.reporters else None
-        self._reporter = ProgressReporter(self._state, self._counts, aggregator)
+        self._reporter = ProgressReporter(plan, key, self._membership, self._scheduler, self._counts, aggregator)
 
     def run(self) -> None:
-        """Run from the guard to the last line of the journal."""
+        """Work the run in this process until the last line of the journal is written."""
         try:
             self._run(lambda: None)
             self._reporter.end()
@@ -119,7 +116,7 @@ class Runner:
             self._listener.close()
 
     def run_detached(self, ready: Callable[[], None]) -> None:
-        """Run likewise; ``ready`` is called when the run has begun. A reporter then waits for the others, since no caller waits for it."""
+        """Work the run in a detached process. ``ready`` is called when the run has begun. Afterwards, a reporter waits for the reports of the others."""
         try:
             self._run(ready)
             self._reporter.end()
@@ -142,7 +139,7 @@ class Runner:
                 self._work()
         except HccnError as error:
             self._broken.append(error)
-        except Exception as error:  # detached, there is no other place to report it
+        except Exception as error:  # a detached runner can only report it in the journal
             self._broken.append(_failed(error))
         lingers = {"lingers": True} if self._reporter.aggregator else {}
         if self._broken:
@@ -157,7 +154,7 @@ class Runner:
             threading.Thread(target=self._measure_all, args=(pairs,), daemon=True).start()
         try:
             while not self._scheduler.wait_done(ASK_SECONDS) and time.monotonic() - self._started < self._limit:
-                self._look_after_partners()
+                self._poll_partners()
         finally:
             self._over = True
             self._state.close()
@@ -174,7 +171,7 @@ class Runner:
     # -- as initiator
 
     def _measure_all(self, pairs: Sequence[Pair]) -> None:
-        """Work one device's pairs. Should the thread itself fail, they are settled: else the run would wait for them until its time limit."""
+        """Measure the pairs of one device. If the thread itself fails, settle them: otherwise the run would wait for them until its time limit."""
         backoff = Backoff(pairs)
         try:
             self._measure_waiting(backoff)
@@ -183,7 +180,7 @@ class Runner:
             self._scheduler.settle(backoff)
 
     def _measure_waiting(self, backoff: Backoff) -> None:
-        """Work them in order; one whose partner is not there (yet), or is left out, lets the next go first."""
+        """Measure the pairs in order. A pair whose partner does not answer (yet), or that is left out, lets later pairs go first."""
         while backoff and not self._over:
             self._give_up(backoff)
             pair = self._take(backoff)
@@ -197,11 +194,11 @@ class Runner:
                 backoff.over(pair)
 
     def _try(self, pair: Pair, backoff: Backoff) -> None:
-        """Measure a pair, whose device is in hand. It stays open where its partner is in use, or cannot be talked to and may be later."""
+        """Measure a pair whose device was acquired. The pair stays open if its partner is in use, or does not answer but may do so later."""
         began, trial = time.monotonic(), self._membership.is_left_out(pair)
         try:
             outcome = measure(self._state, pair)
-        except Busy as busy:
+        except ResponderBusy as busy:
             backoff.busy(pair, busy.parked)
         except HccnError as error:
             now = time.monotonic()
@@ -215,9 +212,9 @@ class Runner:
             self._finish(pair, outcome, "not_run" if outcome.error and outcome.error.code in NOT_MEASURABLE else "failed")
 
     def _take(self, backoff: Backoff) -> Optional[Pair]:
-        """Return the first pair whose time has come, with its device in hand; None where the device is in use, or the pair's turn has not come.
+        """Acquire the device of the first pair that is due, and return the pair. Return None if the device is in use or the pair cannot start yet.
 
-        If the first pair cannot start yet, no later pair can; but one with an earlier place may become due meanwhile.
+        If the first pair cannot start yet, no later pair can; but an earlier pair may become due meanwhile.
         """
         pair, patience = self._next(backoff.ready(self._membership.is_lost)), backoff.patience()
         if pair is None:
@@ -226,7 +223,7 @@ class Runner:
         return pair if self._scheduler.acquire(pair, patience) else None
 
     def _next(self, ready: Sequence[Pair]) -> Optional[Pair]:
-        """The first of these; one that is left out only when nothing else is open on this host, and as a trial."""
+        """Return the first of the pairs. A pair that is left out is returned only as a trial, when all open pairs of this host are left out."""
         for pair in ready:
             if not self._membership.is_left_out(pair):
                 return pair
@@ -235,27 +232,27 @@ class Runner:
         return next((pair for pair in ready if self._membership.start_trial(pair)), None)
 
     def _give_up(self, backoff: Backoff) -> None:
-        """End the pairs with what a trial found dead, here or on another host."""
+        """End the pairs with hosts and NPUs that a trial on any host found dead."""
         for pair in backoff:
             names = self._membership.given_up(pair)
             if names:
                 at_partner, error = self._membership.why_given_up(pair, names)
-                self._finish(pair, Outcome(0, [], EndError(TARGET if at_partner else SOURCE, error), (), time.time(), 0.0), "not_run")
+                self._finish(pair, Outcome(0, [], SideError(TARGET if at_partner else SOURCE, error), (), time.time(), 0.0), "not_run")
                 backoff.over(pair)
 
     def _finish(self, pair: Pair, outcome: Outcome, status: str = "failed") -> None:
-        """Write the pair's record, once; ``status`` where it has an error."""
+        """Write the record of a pair once. ``status``: that of a pair with an error."""
         with self._lock:
             if not self._scheduler.is_open(pair):
                 return
             whole = record(
                 "rdma", "%s/%s/forward/%d" % (self._plan.run_id, pair.id, outcome.attempt), status if outcome.error else "ok",
                 started_at=utc(outcome.started_at), **self._state.tool_for(pair).describe(),
-                **as_fields(pair, outcome, self._state.about(pair.source.device)))
+                **as_fields(pair, outcome, self._state.device_context(pair.source.device)))
             try:
                 self._journal.record(whole)
             except OSError as error:
-                self._broken.append(HccnError("journal_unwritable", "the journal cannot be written: %s" % error.strerror, "is the disk full?"))
+                self._broken.append(HccnError("journal_unwritable", "the journal cannot be written: %s" % error.strerror, "check whether the disk is full"))
             self._counts.add(whole)
             self._membership.pair_over(pair)
             self._scheduler.settle([pair])
@@ -266,12 +263,12 @@ class Runner:
         if body.get("type") == "report":
             if isinstance(body.get("host"), str) and body["host"] in self._plan.controls:
                 self._membership.present([body["host"]])
-            self._state.hear(body)
+            self._membership.detach(body)
             self._reporter.take(channel, body)
             return
         if self._over and body.get("type") != "ask":
-            return  # the end of the connection tells the initiator, as if nothing listened any more
-        self._state.hear(body)
+            return  # closing the connection shows the initiator that this run is over
+        self._membership.detach(body)
         if body.get("type") == "claim":
             pair = next((pair for pair in self._plan.pairs if pair.id == body.get("pair") and pair.target.host == self._plan.host), None)
             if pair is None:
@@ -283,28 +280,29 @@ class Runner:
         elif body.get("type") == "ask" and isinstance(body.get("pairs"), list):
             if body.get("host") in self._plan.controls:
                 self._membership.met(str(body["host"]))
-            mine = {pair.id for pair in self._scheduler.open_initiated()}
-            self._state.say(channel, {"type": "open", "pairs": [name for name in body["pairs"] if name in mine]})
+            initiated = {pair.id for pair in self._scheduler.open_initiated()}
+            self._state.send(channel, {"type": "open", "pairs": [name for name in body["pairs"] if name in initiated]})
 
-    def _look_after_partners(self) -> None:
-        """Ask the initiators that a device waits for whether they still come; pairs that are over there are over here."""
+    def _poll_partners(self) -> None:
+        """Ask the initiators that a device waits for which pairs are still open on their side, and settle the others."""
         for host, pairs in self._scheduler.awaited().items():
             if self._membership.is_over(host) or all(self._membership.given_up(pair) for pair in pairs):
                 self._scheduler.settle(pairs)
                 continue
             try:
-                coming = self._ask(host, pairs)
+                still_open = self._ask(host, pairs)
                 self._membership.met(host)
-                self._scheduler.settle(pair for pair in pairs[:NAMES_A_LINE] if pair.id not in coming)
+                self._scheduler.settle(pair for pair in pairs[:NAMES_A_LINE] if pair.id not in still_open)
             except HccnError as error:
                 if self._membership.call_failed(host, pairs[0], error, time.monotonic()):
                     self._scheduler.settle(pairs)
 
     def _ask(self, host: str, pairs: Sequence[Pair]) -> Sequence[Any]:
+        """Return the ids of those of the first pairs that are still open on ``host``. Raises HccnError if it does not answer."""
         channel = call(host, self._plan.controls[host], self._state.key, self._plan.run_id, CONNECT_SECONDS)
         try:
-            self._state.say(channel, {"type": "ask", "host": self._plan.host, "pairs": [pair.id for pair in pairs[:NAMES_A_LINE]]})
-            answer = self._state.hear(channel.receive(ANSWER_SECONDS)).get("pairs")
+            self._state.send(channel, {"type": "ask", "host": self._plan.host, "pairs": [pair.id for pair in pairs[:NAMES_A_LINE]]})
+            answer = self._state.receive(channel, ANSWER_SECONDS).get("pairs")
             return answer if isinstance(answer, list) else []
         finally:
             channel.close()

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""A plan by its rule instead of pair by pair, so that millions of pairs fit into a task's arguments. The one place where such a plan is expanded.
+"""A plan as a rule instead of a list of pairs, so that millions of pairs fit into the arguments of a task. Only this module expands such plans.
 
     {"method": "circle", "order": ["n3", "n1"], "rails": [0, 1], "addresses": [["10.0.0.3", "10.0.1.3"], ["10.0.0.1", null]], "rounds": 1}
 
-``rails`` are device ids, ``addresses`` are by host and rail, null where a host lacks that device. ``first`` is the turn of the circle to begin
-with, ``stride`` belongs to the method ``devices`` and ``groups`` (one number a host) to ``leaves``.
+``rails`` are device ids, ``addresses`` are by host and rail, null if a host lacks that device. ``first`` is the first turn of the circle method, ``stride``
+belongs to the method ``devices``, and ``groups`` (one number for each host) to ``leaves``.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ METHODS = (CIRCLE, DEVICES, LEAVES)
 Rule = Union[Hosts, Devices, Halves, Leaves]
 
 Slot = Tuple[int, int]
-"""A host's place in ``order`` and a device's place in ``rails``."""
+"""The index of a host in ``order`` and of a device in ``rails``."""
 
 
 class Planned(NamedTuple):
-    """``round`` and ``number`` count from 1; the number is the pair's place in the whole plan, the same on every host."""
+    """``round`` and ``number`` count from 1; the number is the position of the pair in the whole plan, the same on every host."""
 
     round: int
     number: int
@@ -39,7 +39,7 @@ class Planned(NamedTuple):
 
 
 class Schedule:
-    """``rounds``: how many of the rule's rounds are meant."""
+    """A rule applied to hosts and rails. ``rounds``: number of the rule's rounds to use."""
 
     def __init__(self, rule: Rule, order: Sequence[str], rails: Sequence[int], addresses: Sequence[Sequence[Optional[str]]], rounds: int) -> None:
         self.rule = rule
@@ -49,15 +49,15 @@ class Schedule:
         self.rounds = rounds
 
     def pairs(self, host: Optional[int] = None) -> Iterator[Planned]:
-        """All pairs, or those of one host, in order. Pairs of which an end has no device are left out."""
+        """Yield all pairs, or those of one host, in order, without pairs of which a side lacks the device."""
         for number, (start, meetings) in enumerate(self.rule.walk(self.rounds, host), 1):
             for meeting in meetings:
-                for place, source, target in self.ends(meeting):
+                for place, source, target in self.slots(meeting):
                     if self._address(source) is not None and self._address(target) is not None:
                         yield Planned(number, (start + meeting.place) * self.rule.span + place + 1, source, target)
 
-    def ends(self, meeting: Meeting) -> Iterator[Tuple[int, Slot, Slot]]:
-        """The pairs of slots that a meeting stands for. Where slots meet their like, every second pair runs the other way."""
+    def slots(self, meeting: Meeting) -> Iterator[Tuple[int, Slot, Slot]]:
+        """Yield position, source and target of the pairs of slots of a meeting. If equal slots meet, every second pair has the opposite direction."""
         span = self.rule.span
         for place in range(span):
             one = (meeting.source, meeting.source_slot + place)
@@ -66,11 +66,11 @@ class Schedule:
 
     @property
     def last(self) -> int:
-        """The largest number that a pair can have."""
+        """The largest possible number of a pair."""
         return self.rule.places(self.rounds) * self.rule.span
 
     def names(self) -> "Names":
-        """The ids of the pairs by their numbers."""
+        """Return the naming of the pairs."""
         return Names(self.last)
 
     def _address(self, slot: Slot) -> Optional[str]:
@@ -78,7 +78,7 @@ class Schedule:
 
 
 class Names:
-    """Ids of pairs by their number: of one width, so that they sort."""
+    """Makes ids of pairs from their numbers, with a fixed width so that they sort."""
 
     def __init__(self, last: int) -> None:
         self._width = max(4, len(str(last)))
@@ -88,7 +88,7 @@ class Names:
 
 
 def make_rule(method: str, count: int, span: int, first: int = 0, stride: int = 1, groups: Sequence[int] = ()) -> Rule:
-    """The rule of a method for ``count`` hosts of ``span`` devices."""
+    """Return the rule of a method for ``count`` hosts of ``span`` devices."""
     if method == LEAVES:
         return Leaves(groups, span)
     if method == CIRCLE:
@@ -97,7 +97,7 @@ def make_rule(method: str, count: int, span: int, first: int = 0, stride: int = 
 
 
 def parse_schedule(data: Any, hosts: Mapping[str, Any]) -> Schedule:
-    """The ``schedule`` of a plan whose hosts are these. Raises InputError, which names what is wrong."""
+    """Return the ``schedule`` of a plan with these hosts. Raises InputError."""
     if not isinstance(data, dict) or data.get("method") not in METHODS:
         raise _wrong("has no method of %s" % ", ".join(METHODS))
     order, rails = _order(data.get("order"), hosts), _rails(data.get("rails"))
@@ -106,15 +106,15 @@ def parse_schedule(data: Any, hosts: Mapping[str, Any]) -> Schedule:
     return Schedule(rule, order, rails, _addresses(data.get("addresses"), order, rails), _whole(data, "rounds", 0, rule.rounds))
 
 
-def _wrong(what: str) -> InputError:
-    return InputError("plan: its schedule %s" % what, "make the plan with the filter hccn.cluster.pair_plan")
+def _wrong(problem: str) -> InputError:
+    return InputError("plan: its schedule %s" % problem, "make the plan with the filter hccn.cluster.pair_plan")
 
 
 def _whole(data: Mapping[str, Any], key: str, low: int, high: Optional[int], default: Optional[int] = None) -> int:
     value = data.get(key, default)
     value = int(value) if isinstance(value, str) and is_count(value) else value
     if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
-        raise _wrong("has %r for %s, which is no number from %d%s" % (value, key, low, "" if high is None else " to %d" % high))
+        raise _wrong("has %r for %s, which is not a number from %d%s" % (value, key, low, "" if high is None else " to %d" % high))
     return value
 
 
@@ -159,13 +159,13 @@ def _addresses(value: Any, order: Sequence[str], rails: Sequence[int]) -> List[L
 def _address(host: str, rail: int, value: Any) -> str:
     address = ip_text(str(value))
     if address is None:
-        raise _wrong("has the address %r of %s npu %d, which is no IP address" % (value, host, rail))
+        raise _wrong("has the address %r of %s npu %d, which is not an IP address" % (value, host, rail))
     return address
 
 
 @lru_cache(maxsize=1 << 16)
 def ip_text(text: str) -> Optional[str]:
-    """An IP address in its usual spelling, None for what is none. Plans hold the same ones over and over."""
+    """Return an IP address in its usual spelling, None for other text. Cached, since plans repeat the same addresses."""
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
@@ -173,12 +173,12 @@ def ip_text(text: str) -> Optional[str]:
 
 
 def listed_numbers(names: Sequence[str]) -> int:
-    """The largest number among ids that Names made; 0 without any."""
+    """Return the largest number among the ids that Names made, 0 if there are none."""
     return max((int(name[1:]) for name in names if name[:1] == "p" and is_count(name[1:])), default=0)
 
 
-def as_ends(schedule: Schedule, planned: Planned) -> Tuple[Dict[str, Any], Dict[str, Any]]:
-    """Source and target as the pairs of a listed plan have them."""
+def as_endpoints(schedule: Schedule, planned: Planned) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    """Return source and target as the pairs of a listed plan contain them."""
     source, target = (
         {"host": schedule.order[host], "device": schedule.rails[slot], "address": schedule.addresses[host][slot]}
         for host, slot in (planned.source, planned.target))

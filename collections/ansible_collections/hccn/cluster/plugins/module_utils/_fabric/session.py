@@ -1,30 +1,38 @@
 # SPDX-FileCopyrightText: The hccn.cluster authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection hccn.cluster: may change at any time, not to be used from elsewhere.
-"""What rdma_perf does: start a run on this host, here or detached, or end it."""
+"""Start a run on this host, in this process or detached, end it, or resume an earlier one."""
 
 from __future__ import annotations
 
+import calendar
+import hashlib
+import json
 import os
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._core.detach import detach
-from .._core.errors import HccnError
+from .._core.errors import HccnError, InputError
 from .._core.guard import Guard
 from .._core.record import record
 from .._device import busy, host
 from .._device.npu_smi import NpuSmi
 from .._perf import governor, roce_test_tool
-from . import host_lock, progress_aggregator, repair, results, resume
+from . import locks, progress, repair, results
 from . import journal as journals
-from .host_lock import HostLock
+from .host_state import SOURCE, Outcome, SideError, as_fields
 from .journal import Journal, Snapshot
-from .listener import Listener
-from .pair_protocol import SOURCE, EndError, Outcome, as_fields
-from .plan import Pair, Plan
+from .locks import HostLock
+from .plan import Pair, Plan, needed
 from .request import ROCE_TEST, EndRequest, PairTool, Params, RunRequest, ToolRequest, find_hccn_tool, find_program_path
 from .runner import Runner, RunSetup
+from .transport import Listener
+
+LAST = "last"
+
+CONFIRMATION_SUFFIX = "-confirmation"
+"""Suffix of the run ids of confirmation runs of the role check_fabric. They have only a few pairs, so ``last`` never resumes them."""
 
 
 def perform(params: Params, check_mode: bool) -> Dict[str, Any]:
@@ -38,7 +46,7 @@ def perform(params: Params, check_mode: bool) -> Dict[str, Any]:
 
 
 def run_pairs(request: RunRequest, check_mode: bool) -> Dict[str, Any]:
-    """Start this host's part of the plan, and work it unless the run is to be detached. Raises HccnError where it could not begin."""
+    """Work this host's part of the plan, in this process or detached. Raises HccnError if it could not start."""
     tool = request.tool.make(request.plan)
     for changes in {pair.options for pair in request.plan.pairs}:
         tool.varied(dict(changes))
@@ -56,7 +64,7 @@ def run_pairs(request: RunRequest, check_mode: bool) -> Dict[str, Any]:
         work.journal.close()
     finally:
         lock.close()
-    return {"changed": False, **results.look(request.state_dir, request.run_id)}
+    return {"changed": False, **results.run_result(request.state_dir, request.run_id)}
 
 
 class _Work(NamedTuple):
@@ -68,20 +76,20 @@ class _Work(NamedTuple):
 
 
 def _prepared(request: RunRequest, tool: PairTool) -> _Work:
-    """Repair what dead runs left, ask which devices are busy, bind the port, and write down the pairs that are settled already.
+    """Repair after dead runs, find busy devices, bind the control port, and write the records of settled pairs.
 
-    Called with the lock of the host. Raises HccnError.
+    Called with the host lock held. Raises HccnError.
     """
     repair.repair_all(request.state_dir, request.root)
     plan = request.plan
-    plan_hash = resume.plan_hash(request.whole_plan, tool.describe(), request.conditions)
-    earlier = resume.earlier(request.state_dir, request.resume, plan.run_id, plan_hash)
+    plan_hash = hash_plan(request.whole_plan, tool.describe(), request.conditions)
+    earlier = earlier_records(request.state_dir, request.resume, plan.run_id, plan_hash)
     probe = _busy_probe(request)
     at_work = _refusals(probe, plan.devices)
     journals.prune(request.state_dir)
     listener = Listener(plan.controls[plan.host])
     journal = Journal.create(request.state_dir, plan.run_id)
-    measured = frozenset(resume.measured(earlier, plan.initiated))
+    measured = frozenset(measured_pairs(earlier, plan.initiated))
     settled = earlier + [_left_alone(plan.run_id, pair, at_work[pair.source.device]) for pair in plan.initiated
                          if pair.source.device in at_work and pair not in measured]
     for entry in settled:
@@ -91,15 +99,15 @@ def _prepared(request: RunRequest, tool: PairTool) -> _Work:
         total=len(plan.initiated), settled=settled, measured=tuple(measured), device_context=request.device_context, reporters=request.reporters, busy=probe,
         refused={pair.id: at_work[pair.target.device] for pair in plan.pairs if pair.target.host == plan.host and pair.target.device in at_work},
         start=_start_fields(request.tool, plan_hash, len(earlier), probe), prepare=prepare, restore=restore,
-        progress_path=progress_aggregator.path_of(request.state_dir, plan.run_id))
+        progress_path=progress.path_of(request.state_dir, plan.run_id))
     idle = plan.limited(device for device in plan.devices if device not in at_work)
     return _Work(Runner(idle, tool, request.settings, request.key, listener, journal, setup), listener, journal)
 
 
 def _detach(work: _Work, lock: HostLock, run_id: str) -> None:
-    """Let the run go on in a process of its own, which holds the lock from then on. Raises HccnError ``not_started``."""
+    """Continue the run in a detached process, which holds the host lock from then on. Raises HccnError ``not_started``."""
     def run(ready: Callable[[], None]) -> None:
-        lock.sign(run_id)
+        lock.write_holder(run_id)
         work.runner.run_detached(ready)
 
     detach(run, (work.listener.fileno(), work.journal.fileno(), lock.fileno()))
@@ -107,7 +115,7 @@ def _detach(work: _Work, lock: HostLock, run_id: str) -> None:
 
 
 def _start_fields(tool: ToolRequest, plan_hash: str, resumed: int, probe: Optional[busy.BusyProbe]) -> Dict[str, Any]:
-    """Return the fields of the journal's first line that a call needs to repair or resume the run."""
+    """Return the fields of the journal's first line that later calls need to repair or resume the run."""
     fields: Dict[str, Any] = {"tool": tool.name, "plan_hash": plan_hash, "resumed": resumed}
     if tool.name == ROCE_TEST:
         fields["hccn_tool"] = find_hccn_tool(tool.hccn_tool, tool.timeout_s).path
@@ -117,7 +125,7 @@ def _start_fields(tool: ToolRequest, plan_hash: str, resumed: int, probe: Option
 
 
 def _governor(request: RunRequest) -> Tuple[Callable[[], object], Callable[[], object]]:
-    """Return what sets the CPU's governor before all pairs, and what restores it after them."""
+    """Return the functions that set the CPU governor before all pairs, and restore it after them."""
     saved, root = repair.saved_governor(request.state_dir, request.run_id), request.root
     if request.cpu_governor != governor.PERFORMANCE:
         return (lambda: None), (lambda: None)
@@ -125,7 +133,7 @@ def _governor(request: RunRequest) -> Tuple[Callable[[], object], Callable[[], o
 
 
 def _busy_probe(request: RunRequest) -> Optional[busy.BusyProbe]:
-    """Return the probe that finds busy devices, None where these are used, too. Raises HccnError where the devices cannot be found."""
+    """Return the probe that finds busy devices, None if busy devices are used, too. Raises HccnError if the devices cannot be found."""
     tool = request.tool
     if request.allow_busy or tool.name != ROCE_TEST or not request.plan.devices:
         return None
@@ -137,7 +145,7 @@ def _busy_probe(request: RunRequest) -> Optional[busy.BusyProbe]:
 
 
 def _refusals(probe: Optional[busy.BusyProbe], devices: Sequence[int]) -> Dict[int, Dict[str, Any]]:
-    """Return the errors of the devices that are busy before the run and must be left alone."""
+    """Return the errors of the devices that are busy before the run and are not measured."""
     if probe is None:
         return {}
     with Guard():
@@ -145,13 +153,13 @@ def _refusals(probe: Optional[busy.BusyProbe], devices: Sequence[int]) -> Dict[i
 
 
 def _left_alone(run_id: str, pair: Pair, error: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the record of a pair whose own device is busy; nothing was started for it."""
-    outcome = Outcome(0, [], EndError(SOURCE, HccnError(error["code"], error["message"], error.get("hint", ""))), (), time.time(), 0.0)
+    """Return the record of a pair whose device on this host is busy. Nothing was started for it."""
+    outcome = Outcome(0, [], SideError(SOURCE, HccnError(error["code"], error["message"], error.get("hint", ""))), (), time.time(), 0.0)
     return record("rdma", "%s/%s/forward/0" % (run_id, pair.id), "not_run", **as_fields(pair, outcome))
 
 
 def commands(plan: Plan, tool: PairTool) -> List[List[str]]:
-    """Return what this host would run for its pairs, in order: clients where it is the initiator, servers where it is the responder."""
+    """Return the commands of this host for its pairs, in order: clients for those that it initiates, otherwise servers."""
     return [
         list(tool.varied(dict(pair.options)).client(pair.source.device, pair.target.address, pair.target.device) if pair.source.host == plan.host
              else tool.varied(dict(pair.options)).server(pair.target.device, pair.target.address))
@@ -160,7 +168,7 @@ def commands(plan: Plan, tool: PairTool) -> List[List[str]]:
 
 
 def end_run(request: EndRequest, check_mode: bool) -> Dict[str, Any]:
-    """End the run on this host, also where its runner died. Idempotent. Raises HccnError."""
+    """End the run on this host, even if its runner died. Idempotent. Raises HccnError."""
     journals.check_folder(request.state_dir)
     snapshot = journals.read(request.state_dir, request.run_id)
     unfinished = bool(snapshot.start) and not snapshot.end
@@ -174,10 +182,10 @@ def end_run(request: EndRequest, check_mode: bool) -> Dict[str, Any]:
 
 
 def _end(request: EndRequest, snapshot: Snapshot, unfinished: bool) -> None:
-    """Kill the runner, let its guard clean up, clean up again in case there is none, and close the journal; then repair what other dead runs left.
+    """Kill the runner, wait for its guard to clean up, clean up in case there is no guard, and close the journal. Then repair after other dead runs.
 
-    The lock of the host is held meanwhile, so that no run begins on NPUs that are being reset. Where another run is at work, it has put all of that right
-    when it began, and its NPUs are left alone. Raises HccnError, ``runner_elsewhere`` among others.
+    The host lock is held meanwhile, so that no run starts on NPUs that are being reset. If another run holds it, that run has cleaned up when it started, and
+    nothing is reset. Raises HccnError, ``runner_elsewhere`` among others.
     """
     if unfinished and snapshot.here:
         repair.kill([snapshot])
@@ -186,7 +194,7 @@ def _end(request: EndRequest, snapshot: Snapshot, unfinished: bool) -> None:
                         "end it by a call in that container, or delete its pod")
     if not os.path.isdir(request.state_dir):
         return
-    lock = host_lock.taken_or_none(request.state_dir, request.run_id)
+    lock = locks.taken_or_none(request.state_dir, request.run_id)
     if lock is None:
         return
     try:
@@ -199,18 +207,80 @@ def _end(request: EndRequest, snapshot: Snapshot, unfinished: bool) -> None:
 
 
 def _cleaned(request: EndRequest, snapshot: Snapshot) -> Dict[int, HccnError]:
-    """Repair what the runner left, and close its journal. Return the NPUs that could not be reset."""
+    """Clean up after the runner, and close its journal. Return the NPUs that could not be reset."""
     def reset(device: int) -> None:
         if "hccn_tool" in snapshot.start:
             roce_test_tool.RoceTest(find_hccn_tool(request.hccn_tool, request.timeout_s), roce_test_tool.Options()).reset(device)
 
-    failed = repair.put_right(request.state_dir, request.run_id, snapshot, reset, request.root)
+    failed = repair.clean_up(request.state_dir, request.run_id, snapshot, reset, request.root)
     journals.end_dead(request.state_dir, request.run_id, HccnError("run_cancelled", "the run was ended by rdma_perf with state: absent"))
     return failed
 
 
 def _left(run_id: str, failed: Mapping[int, HccnError]) -> HccnError:
-    """Return the error of a run whose NPUs could not all be reset. The next run resets them before it uses them."""
+    """Return the error of an ended run of which some NPUs could not be reset. The next run resets them before it uses them."""
     first = failed[min(failed)]
-    whose = "; ".join("npu %d: %s" % (device, failed[device].message) for device in sorted(failed))
-    return HccnError(first.code, "run %s was ended, but not every NPU could be reset: %s" % (run_id, whose), first.hint)
+    failures = "; ".join("npu %d: %s" % (device, failed[device].message) for device in sorted(failed))
+    return HccnError(first.code, "run %s was ended, but not every NPU could be reset: %s" % (run_id, failures), first.hint)
+
+
+# -- resuming a run
+
+
+def hash_plan(plan: Mapping[str, Any], tool: Mapping[str, Any], conditions: Mapping[str, Any]) -> str:
+    """Return the hash of the plan and the way it is measured. ``tool``: its ``describe()``, of which the release of the tool is ignored. ``conditions``: of the
+    RunRequest."""
+    how = {**tool, "tool": tool["tool"]["name"], **conditions}
+    return hashlib.sha256(json.dumps([needed(plan), how], sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def earlier_records(state_dir: str, resume: Optional[str], run_id: str, wanted_hash: str) -> List[Dict[str, Any]]:
+    """Return the good records of the run to resume, without those that it took over itself and that are too old by now. Return an empty list if this host has
+    no such run: it measures all pairs.
+
+    Raises InputError if that run has another plan, is too old, is still at work, or is this run.
+    """
+    if not resume:
+        return []
+    if resume == run_id:
+        raise InputError("resume names the run itself, %s" % run_id, "use another run_id for the run that resumes it")
+    name = _last(state_dir, run_id) if resume == LAST else resume
+    snapshot = journals.read(state_dir, name) if name else None
+    if snapshot is None or not snapshot.start:
+        return []
+    if snapshot.state == journals.RUNNING:
+        raise InputError("run %s cannot be resumed: it is still at work on this host" % name, "wait for it, or end it (rdma_perf with state: absent)")
+    now, began = time.time(), snapshot.start.get("started_at")
+    if began is None:
+        raise InputError("run %s cannot be resumed: its journal does not say when it began" % name, "omit resume to measure all pairs")
+    age = now - began
+    if age > journals.KEPT_SECONDS:
+        raise InputError("run %s cannot be resumed: it is %d days old, and a fabric can change within 7" % (name, age // 86400),
+                         "omit resume to measure all pairs")
+    if snapshot.start.get("plan_hash") != wanted_hash:
+        raise InputError("run %s cannot be resumed: its plan or its options are not those of this run" % name, "omit resume to measure all pairs")
+    return [record for record in snapshot.records if record["status"] == "ok" and now - _measured_at(record, began) <= journals.KEPT_SECONDS]
+
+
+def _measured_at(record: Mapping[str, Any], began: float) -> float:
+    """Return the time at which a pair was measured, or the start of its run if the record does not contain it."""
+    try:
+        return float(calendar.timegm(time.strptime(str(record.get("started_at"))[:19], "%Y-%m-%dT%H:%M:%S")))
+    except ValueError:
+        return began
+
+
+def measured_pairs(records: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> List[Pair]:
+    """Return the pairs that have a record."""
+    done = {str(record["id"]).split("/")[1] for record in records}
+    return [pair for pair in pairs if pair.id in done]
+
+
+def _last(state_dir: str, but: str) -> Optional[str]:
+    """Return the run that started last on this host, except ``but`` and confirmation runs."""
+    found: Dict[str, float] = {}
+    for name in journals.listed(state_dir):
+        snapshot = journals.readable(state_dir, name)
+        if name != but and not name.endswith(CONFIRMATION_SUFFIX) and snapshot is not None and "started_at" in snapshot.start:
+            found[name] = snapshot.start["started_at"]
+    return max(found, key=lambda name: found[name]) if found else None

@@ -79,7 +79,7 @@ def listed(rounds: Iterable[Iterable[NpuPair]], groups: Mapping[str, Groups]) ->
 
 
 def _kinds_meet(schedule: Schedule, meeting: Meeting, kinds: Sequence[Kind]) -> list[tuple[Any, ...]]:
-    leaves = ((kinds[source[0]][source[1]], kinds[target[0]][target[1]]) for _place, source, target in schedule.ends(meeting))
+    leaves = ((kinds[source[0]][source[1]], kinds[target[0]][target[1]]) for _place, source, target in schedule.slots(meeting))
     return [pair for pair in leaves if False not in pair]
 
 

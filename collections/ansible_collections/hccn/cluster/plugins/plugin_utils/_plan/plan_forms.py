@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...module_utils._fabric.schedule import Schedule, as_ends, listed_numbers, parse_schedule
+from ...module_utils._fabric.schedule import Schedule, as_endpoints, listed_numbers, parse_schedule
 from .pair_list import NpuId, NpuPair
 from .topology import Topology, unpack
 
@@ -84,7 +84,7 @@ def _scheduled(schedule: Schedule) -> Iterator[list[Entry]]:
         while planned.round > number:
             yield done
             done, number = [], number + 1
-        source, target = as_ends(schedule, planned)
+        source, target = as_endpoints(schedule, planned)
         done.append({"id": name(planned.number), "source": source, "target": target})
     for _round in range(schedule.rounds - number + 1):
         yield done

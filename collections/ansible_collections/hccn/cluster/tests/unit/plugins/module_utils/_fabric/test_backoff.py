@@ -1,4 +1,4 @@
-"""When a device tries which of its pairs."""
+"""The backoff of pairs: when a device tries each of its pairs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lost(*hosts):
     return hosts.__contains__
 
 
-def test_all_are_ready_in_their_order_until_they_are_over(clock):
+def test_pairs_are_ready_in_order_until_they_are_over(clock):
     backoff = Backoff([ONE, TWO], clock)
     assert (backoff.ready(lost()), backoff.patience()) == ([ONE, TWO], 1.0)
     backoff.over(ONE)
@@ -40,7 +40,7 @@ def test_all_are_ready_in_their_order_until_they_are_over(clock):
     assert (backoff.ready(lost()), bool(backoff)) == ([], False)
 
 
-def test_one_whose_other_end_is_in_use_comes_back_soon_and_one_that_is_left_out_later(clock):
+def test_a_pair_is_retried_soon_after_busy_and_later_after_parked(clock):
     backoff = Backoff([ONE, TWO, THREE], clock)
     backoff.busy(ONE, parked=False)
     backoff.busy(TWO, parked=True)
@@ -52,7 +52,7 @@ def test_one_whose_other_end_is_in_use_comes_back_soon_and_one_that_is_left_out_
 
 
 @pytest.mark.parametrize("failures, seconds", [(1, 0.4), (2, 0.8), (3, 1.6), (4, 2.0), (2000, 2.0)])
-def test_a_partner_that_does_not_answer_is_called_ever_less_often(clock, failures, seconds):
+def test_the_backoff_of_a_partner_grows_with_its_failures(clock, failures, seconds):
     backoff = Backoff([ONE], clock)
     for _time in range(failures):
         backoff.failed(ONE, 9.0)
@@ -62,7 +62,7 @@ def test_a_partner_that_does_not_answer_is_called_ever_less_often(clock, failure
 
 
 @pytest.mark.parametrize("seconds", [3.0, 60.0])  # a call ends within 3 s; in the longer one this host stood still
-def test_calls_in_vain_that_take_their_time_take_it_from_other_pairs(clock, seconds):
+def test_slow_failed_calls_delay_the_next_call(clock, seconds):
     backoff = Backoff([ONE, TWO], clock)
     backoff.failed(ONE, seconds)
     clock.now += 8.9
@@ -71,7 +71,7 @@ def test_calls_in_vain_that_take_their_time_take_it_from_other_pairs(clock, seco
     assert backoff.ready(lost("n1")) == [ONE, TWO]
 
 
-def test_hundreds_of_partners_that_are_not_there_are_called_ten_times_a_second(clock):
+def test_hundreds_of_absent_partners_are_called_ten_times_a_second(clock):
     pairs = [pair(number) for number in range(1, 301)]
     backoff = Backoff(pairs, clock)
     for one in pairs:
@@ -85,14 +85,14 @@ def test_hundreds_of_partners_that_are_not_there_are_called_ten_times_a_second(c
     assert 540 <= calls <= 660  # in 60 s
 
 
-def test_one_that_has_come_is_tried_at_once(clock):
+def test_a_partner_that_appeared_is_called_at_once(clock):
     backoff = Backoff([ONE, TWO], clock)
     backoff.failed(ONE, 3.0)
     backoff.failed(TWO, 3.0)
     assert backoff.ready(lost("n1")) == [TWO]
 
 
-def test_one_that_answers_that_it_is_in_use_is_not_asked_at_once(clock):
+def test_a_partner_that_answered_busy_is_not_called_at_once(clock):
     backoff = Backoff([ONE], clock)
     backoff.failed(ONE, 3.0)
     backoff.busy(ONE, parked=True)

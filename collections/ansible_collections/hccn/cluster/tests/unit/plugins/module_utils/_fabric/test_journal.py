@@ -43,7 +43,7 @@ def test_a_run_from_start_to_end(folder):
     assert (finished.state, finished.records, finished.error()) == ("finished", [OK, BAD], None)
 
 
-def test_seconds_stand_still_after_the_end(folder):
+def test_seconds_do_not_grow_after_the_end(folder):
     made = started(folder)
     made.end("finished")
     made.close()
@@ -54,7 +54,7 @@ def test_seconds_stand_still_after_the_end(folder):
     assert journal.read(folder, "r1").progress() == {"pairs_total": 3, "pairs_done": 0, "pairs_failed": 0, "seconds": 12.3}
 
 
-def test_a_wall_clock_that_is_set_back_gives_no_seconds_below_zero(folder, monkeypatch):
+def test_seconds_are_not_negative_after_the_clock_was_set_back(folder, monkeypatch):
     made = journal.Journal.create(folder, "r1")
     made.start(pairs_total=3)
     real = time.time
@@ -63,24 +63,24 @@ def test_a_wall_clock_that_is_set_back_gives_no_seconds_below_zero(folder, monke
     made.close()
 
 
-def test_only_the_owner_may_look(folder):
+def test_only_the_owner_can_read_a_journal(folder):
     started(folder).close()
     path = journal.path_of(folder, "r1")
     assert [stat.S_IMODE(os.stat(name).st_mode) for name in (folder, os.path.dirname(path), path)] == [0o700, 0o700, 0o600]
 
 
-def test_no_such_run(folder):
+def test_an_unknown_run_has_the_state_unknown(folder):
     unknown = journal.read(folder, "r1")
     assert (unknown.state, unknown.records, unknown.progress()) == (
         "unknown", [], {"pairs_total": 0, "pairs_done": 0, "pairs_failed": 0, "seconds": 0.0})
 
 
-def test_a_run_that_has_not_begun(folder):
+def test_an_empty_journal_has_the_state_unknown(folder):
     Journal.create(folder, "r1").close()
     assert journal.read(folder, "r1").state == "unknown"
 
 
-def test_a_dead_runner(folder):
+def test_a_run_whose_process_died_has_failed(folder):
     code = ("import sys; sys.path.insert(0, %r)\n"
             "from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal\n"
             "made = Journal.create(%r, 'r1'); made.start(pairs_total=3); made.record(%r)" % (sys.path[0], folder, OK))
@@ -89,10 +89,10 @@ def test_a_dead_runner(folder):
     dead = journal.read(folder, "r1")
     assert (dead.state, dead.records, dead.alive) == ("failed", [OK], False)
     assert dead.error()["code"] == "runner_died"
-    assert dead.error()["message"] == "the runner ended in mid-run: 1 of 3 pairs are in the journal"
+    assert dead.error()["message"] == "the runner died during the run: 1 of 3 pairs are in the journal"
 
 
-def test_a_runner_that_ends_between_the_two_looks_has_not_died(folder, monkeypatch):
+def test_a_runner_that_ends_while_its_journal_is_read_has_not_died(folder, monkeypatch):
     made = started(folder)
 
     def ends_now(pid):
@@ -106,28 +106,28 @@ def test_a_runner_that_ends_between_the_two_looks_has_not_died(folder, monkeypat
     assert (over.state, over.records, over.error()) == ("finished", [OK], None)
 
 
-def test_why_a_run_failed(folder):
+def test_the_error_of_a_failed_run_is_returned(folder):
     made = started(folder)
     made.end("failed", error={"code": "x", "message": "y"})
     made.close()
     assert journal.read(folder, "r1").error() == {"code": "x", "message": "y"}
 
 
-def test_a_line_in_the_writing_does_not_count(folder):
+def test_an_incomplete_last_line_is_ignored(folder):
     made = started(folder)
     os.write(made.fileno(), b'{"type": "rec')
     assert journal.read(folder, "r1").records == []
     made.close()
 
 
-def test_a_folder_in_place_of_the_journal(folder):
+def test_a_directory_in_place_of_the_journal_is_an_error(folder):
     os.makedirs(journal.path_of(folder, "r1"))
     with pytest.raises(HccnError) as raised:
         journal.read(folder, "r1")
     assert raised.value.code == "journal_unreadable"
 
 
-def test_a_run_is_made_once(folder):
+def test_a_run_id_cannot_be_used_twice(folder):
     made = started(folder)
     with pytest.raises(InputError) as raised:
         Journal.create(folder, "r1")
@@ -136,21 +136,21 @@ def test_a_run_is_made_once(folder):
 
 
 @pytest.mark.parametrize("run_id", ["../r1", "", "a/b"])
-def test_run_ids_do_not_leave_the_folder(folder, run_id):
+def test_run_ids_cannot_leave_the_state_directory(folder, run_id):
     with pytest.raises(InputError):
         Journal.create(folder, run_id)
     with pytest.raises(InputError):
         journal.read(folder, run_id)
 
 
-def test_a_state_folder_that_is_none(tmp_path):
+def test_a_file_as_state_directory_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(HccnError) as raised:
         Journal.create(str(tmp_path / "file" / "state"), "r1")
     assert raised.value.code == "state_dir_unusable"
 
 
-def test_a_line_can_be_added_later(folder):
+def test_a_line_can_be_appended_later(folder):
     started(folder).close()
     again = Journal.append_to(folder, "r1")
     again.end("failed", error={"code": "run_cancelled", "message": "x"})
@@ -159,7 +159,7 @@ def test_a_line_can_be_added_later(folder):
 
 
 @pytest.mark.parametrize("torn", [b'{"type": "record", "record": {"id": "r1/p2/for', b"\0" * 512, b'{"type": "record"}\0'])
-def test_a_line_that_was_cut_off_does_not_spoil_the_one_that_is_added(folder, torn):
+def test_an_incomplete_line_does_not_spoil_an_appended_one(folder, torn):
     made = started(folder)
     made.record(OK)
     os.write(made.fileno(), torn)
@@ -171,7 +171,7 @@ def test_a_line_that_was_cut_off_does_not_spoil_the_one_that_is_added(folder, to
     assert (over.state, over.records, over.end["error"]["code"]) == ("failed", [OK], "runner_died")
 
 
-def test_no_room_for_the_end_of_a_dead_run_is_one_sentence(folder, monkeypatch):
+def test_a_full_disk_at_the_end_of_a_dead_run_is_reported(folder, monkeypatch):
     started(folder).close()
     monkeypatch.setattr(os, "write", lambda descriptor, line: len(line) // 2)
     with pytest.raises(HccnError) as raised:
@@ -182,14 +182,14 @@ def test_no_room_for_the_end_of_a_dead_run_is_one_sentence(folder, monkeypatch):
     assert journal.read(folder, "r1").end["error"] == {"code": "runner_died", "message": "x"}
 
 
-def test_removing(folder):
+def test_a_run_is_removed_with_its_directory(folder):
     started(folder).close()
     assert journal.remove(folder, "r1")
     assert not os.path.exists(os.path.join(folder, "r1"))
     assert not journal.remove(folder, "r1")
 
 
-def test_a_folder_with_other_files_is_not_removed(folder):
+def test_a_directory_with_other_files_is_not_removed(folder):
     started(folder).close()
     with open(os.path.join(folder, "r1", "notes"), "w"):
         pass
@@ -203,7 +203,7 @@ def age(path, days):
     os.utime(path, (moment, moment))
 
 
-def test_only_old_runs_of_ours_are_pruned(folder):
+def test_only_old_runs_of_this_user_are_pruned(folder):
     for run_id in ("old", "young", "working"):
         made = started(folder, run_id)
         if run_id != "working":
@@ -226,12 +226,12 @@ def test_only_old_runs_of_ours_are_pruned(folder):
     assert sorted(os.listdir(folder)) == ["file", "not a run", "something", "working", "young"]
 
 
-def test_pruning_where_nothing_is(folder):
+def test_pruning_a_missing_directory_does_nothing(folder):
     assert journal.prune(folder) == []
 
 
-@pytest.mark.parametrize("mode, error", [(0o777, "%s can be written by everybody"), (0o1777, "%s can be written by everybody"), (0o770, None), (0o700, None)])
-def test_what_everybody_may_write_is_not_acted_upon(folder, mode, error):
+@pytest.mark.parametrize("mode, error", [(0o777, "every user can write to %s"), (0o1777, "every user can write to %s"), (0o770, None), (0o700, None)])
+def test_a_directory_that_every_user_can_write_to_is_refused(folder, mode, error):
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, mode)
     if error is None:
@@ -242,20 +242,20 @@ def test_what_everybody_may_write_is_not_acted_upon(folder, mode, error):
     assert (caught.value.code, caught.value.message) == ("state_dir_unsafe", error % folder)
 
 
-def test_what_another_user_may_write_is_not_acted_upon(folder, monkeypatch):
+def test_a_directory_of_another_user_is_refused(folder, monkeypatch):
     os.makedirs(folder, exist_ok=True)
-    monkeypatch.setattr(journal.os, "stat", lambda path: os.stat_result((0o40700, 0, 0, 2, 4711, 0, 0, 0, 0, 0)))
+    monkeypatch.setattr(journal.os, "stat", lambda path, **_more: os.stat_result((0o40700, 0, 0, 2, 4711, 0, 0, 0, 0, 0)))
     monkeypatch.setattr(journal.os, "getuid", lambda: 1000)
     with pytest.raises(HccnError) as caught:
         journal.check_folder(folder)
-    assert caught.value.message == "%s belongs to the user 4711, not to the one who measures (1000)" % folder
+    assert caught.value.message == "%s belongs to user 4711, not to the user who measures (1000)" % folder
 
 
-def test_a_folder_that_is_not_there_yet_is_no_risk(folder):
+def test_a_missing_directory_is_accepted(folder):
     journal.check_folder(os.path.join(folder, "none"))
 
 
-def test_who_a_process_is():
+def test_the_identity_of_a_process_ends_with_it():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     known = journal.identity(child.pid)
     assert known is not None
@@ -268,7 +268,7 @@ def test_who_a_process_is():
     assert journal.identity(child.pid) is None
 
 
-def test_of_a_line_that_the_disk_took_half_of_nothing_stays(folder, monkeypatch):
+def test_a_partially_written_line_is_removed(folder, monkeypatch):
     made = started(folder, "full")
     before = open(journal.path_of(folder, "full")).read()
     whole = os.write

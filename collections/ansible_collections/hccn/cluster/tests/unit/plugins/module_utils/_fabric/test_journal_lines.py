@@ -1,4 +1,4 @@
-"""Lines of a journal that are JSON, and yet not as rdma_perf writes them: none of them ends a later call, and the others count."""
+"""Malformed lines of a journal that are valid JSON: none of them breaks a later call, and the other lines count."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, journal_lines, progress_aggregator, repair, results, resume
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, progress, repair, results, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 
 SEED = 20260104
@@ -35,7 +35,7 @@ ODD = [None, True, False, -1, 0, 10 ** 400, 1.5, float("nan"), float("inf"), "",
 
 
 def places(value, path=()):
-    """Every place in a line."""
+    """Return the path of every value in a line."""
     found = [path] if path else []
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
@@ -70,7 +70,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def acted(monkeypatch):
-    """What a repair did, instead of doing it."""
+    """Record the actions of a repair instead of executing them."""
     done = []
     monkeypatch.setattr(repair, "kill_marked", lambda mark: done.append(("ended", mark)))
     monkeypatch.setattr(repair, "_reset", lambda start, device: done.append(("reset", device)))
@@ -79,18 +79,18 @@ def acted(monkeypatch):
 
 
 def everything(folder):
-    """All that later calls on the host do with a journal."""
-    looked = results.look(folder, "r1")
+    """Do everything that later calls on the host do with a journal."""
+    looked = results.run_result(folder, "r1")
     json.dumps(looked)
     snapshot = journal.read(folder, "r1")
     for fail_on in ("any", "all", "none"):
         results.judged(looked, snapshot.records, fail_on)
-    results.look_at_all(folder, "r1", 0.0, False)
-    progress_aggregator.Counts("n1", 3, snapshot.records).as_body()
+    results.wait_for_all_hosts(folder, "r1", 0.0, False)
+    progress.Counts("n1", 3, snapshot.records).as_body()
     plan_hash = snapshot.start.get("plan_hash")
     try:
-        earlier = resume.earlier(folder, resume.LAST, "r9", plan_hash if isinstance(plan_hash, str) else "")
-        resume.measured(earlier, [Pair("p0001", 1, 0, Endpoint("n1", 0, ""), Endpoint("n2", 0, ""))])
+        earlier = session.earlier_records(folder, session.LAST, "r9", plan_hash if isinstance(plan_hash, str) else "")
+        session.measured_pairs(earlier, [Pair("p0001", 1, 0, Endpoint("n1", 0, ""), Endpoint("n2", 0, ""))])
     except journal.InputError:
         pass
     journal.prune(folder)
@@ -104,19 +104,19 @@ def everything(folder):
 
 @pytest.mark.parametrize("odd", KINDS_OF_LINES)
 @pytest.mark.parametrize("place", range(4))
-def test_a_valid_line_of_another_form_is_passed_over(folder, acted, odd, place):
+def test_malformed_lines_are_skipped_and_counted(folder, acted, odd, place):
     lines = copy.deepcopy(LINES[:3])
     lines.insert(place, odd)
     written(folder, lines)
     found = journal.read(folder, "r1")
     assert (found.state, found.records, found.odd_lines) == ("failed", [OK, BAD], 1)
-    assert results.look(folder, "r1")["odd_lines"] == 1
+    assert results.run_result(folder, "r1")["odd_lines"] == 1
     over = everything(folder)
     assert [act for act in acted if act[0] != "killed"] == [("ended", START["mark"]), ("reset", 0), ("reset", 1)]
-    assert over.end["error"]["message"] == "the runner ended in mid-run: 2 of 3 pairs are in the journal (1 line is not as rdma_perf writes it)"
+    assert over.end["error"]["message"] == "the runner died during the run: 2 of 3 pairs are in the journal (1 line is malformed)"
 
 
-def test_no_mutation_of_a_line_ends_a_later_call(tmp_path, acted):
+def test_no_mutated_line_breaks_a_later_call(tmp_path, acted):
     drawn = random.Random(SEED)
     candidates = [(number, path) for number, line in enumerate(LINES) for path in places(line)]
     kept = 0
@@ -131,13 +131,13 @@ def test_no_mutation_of_a_line_ends_a_later_call(tmp_path, acted):
     assert kept > CASES, "what is sound counts"
 
 
-def test_repair_of_what_a_start_still_tells(folder, acted):
+def test_repair_uses_the_valid_fields_of_a_start(folder, acted):
     written(folder, [{**START, "pid": "4711", "devices": [0, "1", None, 1, True], "mark": 7}])
     assert repair.repair_all(folder) == ["r1"]
     assert acted == [("reset", 0), ("reset", 1)]
 
 
-def test_a_line_that_is_no_json(folder, acted):
+def test_lines_that_are_not_json_are_skipped(folder, acted):
     path = written(folder, LINES[:3])
     with open(path, "rb") as stream:
         text = stream.read()
@@ -147,6 +147,6 @@ def test_a_line_that_is_no_json(folder, acted):
     assert repair.repair_all(folder) == ["r1"]
 
 
-def test_lines_as_they_are_written_are_kept_as_they_are():
+def test_valid_lines_are_kept_unchanged():
     for line in LINES:
-        assert journal_lines.checked(json.dumps(line).encode()) == line
+        assert journal.parse_journal(json.dumps(line).encode() + b"\n") == journal.Lines([line], 0)

@@ -3,8 +3,6 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import membership
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.channel import CONNECT_SECONDS
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.membership import Membership
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 
@@ -18,7 +16,7 @@ def pair(order, source, target, device=0):
 
 
 def knowing(host="c"):
-    """It knows that h did not answer two others, and has succeeded with d itself."""
+    """Return a membership that knows that h did not answer two others, and that succeeded with d itself."""
     known, other = Membership(host), Membership("a")
     other.pair_ended(pair(1, "a", "h"), SILENT)
     other.pair_ended(pair(2, "b", "h"), SILENT)
@@ -27,13 +25,13 @@ def knowing(host="c"):
     return known
 
 
-def test_a_silent_runner_takes_all_npus_of_its_host_along():
+def test_all_npus_of_a_host_with_a_silent_runner_are_left_out():
     known = knowing()
     assert known.is_left_out(pair(4, "c", "h", 5))
     assert not known.is_left_out(pair(5, "c", "d", 5))
 
 
-def test_a_hanging_test_takes_its_npu_only():
+def test_only_the_npu_of_a_hanging_test_is_left_out():
     known = Membership("c")
     known.pair_ended(pair(1, "c", "h", 3), TIMEOUT)
     known.pair_ended(pair(2, "b", "h", 3), TIMEOUT)
@@ -41,7 +39,7 @@ def test_a_hanging_test_takes_its_npu_only():
     assert not known.is_left_out(pair(4, "d", "h", 4))
 
 
-def test_an_error_told_at_once_leaves_nobody_out():
+def test_an_immediate_error_leaves_no_host_out():
     known = Membership("c")
     for order, name in enumerate("abcd"):
         known.pair_ended(pair(order, name, "h"), REFUSED)
@@ -49,7 +47,7 @@ def test_an_error_told_at_once_leaves_nobody_out():
     assert known.share() == {}
 
 
-def test_one_trial_at_a_time():
+def test_each_name_has_one_trial_at_a_time():
     known = knowing()
     first, second = pair(4, "c", "h", 0), pair(5, "c", "h", 1)
     assert known.start_trial(first) and known.start_trial(first)
@@ -58,14 +56,14 @@ def test_one_trial_at_a_time():
     assert known.start_trial(second)
 
 
-def test_a_trial_without_an_answer_is_the_end():
+def test_a_trial_without_an_answer_is_final():
     known, other = knowing(), knowing("d")
     tried, rest = pair(4, "c", "h", 0), pair(5, "c", "h", 1)
     known.trial_ended(tried, SILENT)
     names = known.given_up(rest)
     assert names == ("h",)
     assert known.why_given_up(rest, names)[0] is True
-    assert known.why_given_up(rest, names)[1].message == "h was left out: there was no answer with a, b, nor from it at the end of the run"
+    assert known.why_given_up(rest, names)[1].message == "h was left out: its pairs with a, b got no answer, and neither did the trial at the end of the run"
     other.learn(known.share())
     assert other.given_up(pair(6, "h", "d")) == ("h", "h npu 0")
     assert other.given_up(pair(7, "a", "d")) == ()
@@ -79,27 +77,31 @@ def test_a_trial_with_an_answer_brings_all_pairs_back(error):
     assert known.given_up(pair(5, "c", "h", 1)) == ()
 
 
-def test_who_is_not_proven_good_does_not_judge():
+def test_a_trial_is_conclusive_only_on_a_host_that_is_proven_good():
     known = Membership("c")
     known.pair_ended(pair(1, "a", "h"), SILENT)
     known.pair_ended(pair(2, "b", "h"), SILENT)
+    assert known.accused(pair(4, "c", "h")) == ("h", "h npu 0")
+    assert not known.is_conclusive(pair(4, "c", "h"))
+    assert knowing().is_conclusive(pair(4, "c", "h"))
+    assert not knowing().is_conclusive(pair(4, "c", "d"))
     known.trial_ended(pair(4, "c", "h"), SILENT)
     assert known.given_up(pair(5, "c", "h")) == ()
     assert known.is_left_out(pair(5, "c", "h"))
 
 
 class TestHosts:
-    """Three calls in vain over two seconds, without a success between, and a runner that was there or had its time to come."""
+    """A host is given up after three failed calls over two seconds without a success, if it was present or had its time to appear."""
 
     def fails(self, known, *moments, host="h"):
         return [known.call_failed(host, pair(0, "c", host), SILENT, now) for now in moments]
 
-    def test_one_that_never_came_is_given_up_after_the_time_of_the_meeting(self):
+    def test_an_absent_host_is_given_up_after_the_meeting_timeout(self):
         known = Membership("c", "ch", meeting_s=60.0)
         known.start(100.0)
         assert self.fails(known, 100.0, 130.0, 160.0, 160.1) == [False, False, False, True]
 
-    def test_one_that_was_there_is_given_up_soon(self):
+    def test_a_host_that_was_present_is_given_up_soon(self):
         known = Membership("c", "ch", meeting_s=60.0)
         known.start(100.0)
         known.met("h")
@@ -108,14 +110,14 @@ class TestHosts:
         assert not known.is_lost("h")
         assert self.fails(known, 104.0, 105.0, 106.0) == [False, False, True]
 
-    def test_one_that_only_reports_is_not_waited_for_without_end(self):
+    def test_a_host_that_only_reports_is_given_up(self):
         known = Membership("c", "ch", meeting_s=60.0)
         for now in (1.0, 2.0):
             self.fails(known, now)
             known.present(["h"])
         assert self.fails(known, 3.0) == [True]
 
-    def test_a_lost_one_lets_others_go_first_until_it_is_met(self):
+    def test_pairs_of_a_lost_host_let_others_go_first_until_it_is_met(self):
         known, one = Membership("c", "ch", meeting_s=60.0), pair(0, "c", "h")
         assert not known.lets_others_go_first(one)
         self.fails(known, 1.0)
@@ -125,7 +127,7 @@ class TestHosts:
         known.met("h")
         assert not known.lets_others_go_first(one)
 
-    def test_only_one_that_has_come_gets_strikes(self):
+    def test_only_hosts_that_were_present_get_strikes(self):
         known = Membership("c", "abch", meeting_s=60.0)
         known.call_failed("h", pair(1, "a", "h"), SILENT, 1.0)
         known.call_failed("h", pair(2, "b", "h"), SILENT, 2.0)
@@ -135,12 +137,12 @@ class TestHosts:
         known.call_failed("h", pair(2, "b", "h"), SILENT, 4.0)
         assert known.is_left_out(pair(3, "c", "h"))
 
-    def test_a_trial_that_cannot_be_called_is_over_at_once(self):
+    def test_a_trial_with_an_unreachable_host_is_over_at_once(self):
         known = knowing()
         assert known.call_failed("h", pair(4, "c", "h"), SILENT, 1.0, trial=True)
         assert known.given_up(pair(5, "c", "h", 1)) == ("h",)
 
-    def test_once_all_are_started_those_that_are_not_there_have_as_long_as_a_silent_one(self):
+    def test_after_all_started_absent_hosts_have_the_time_of_a_silent_host(self):
         known = Membership("c", "ch", meeting_s=600.0, silent_s=11.0)
         known.start(100.0)
         known.all_started(200.0)
@@ -150,9 +152,9 @@ class TestHosts:
 
 
 class TestReports:
-    """What a reporter knows of the hosts that report to it."""
+    """The knowledge of a reporter about the hosts that report to it."""
 
-    def test_who_is_silent_and_who_is_over(self):
+    def test_hosts_become_silent_or_over(self):
         known = Membership("a", "abc", ["a"], meeting_s=60.0, silent_s=10.0)
         known.reported("a", True, 0.0)
         known.reported("b", False, 0.0)
@@ -163,28 +165,29 @@ class TestReports:
         known.reported("c", True, 62.0)
         assert (known.all_over(62.0), known.over_among(["c", "b", 7, "x", ["a"], "a"])) == (True, ["c", "a"])
 
-    def test_a_report_that_comes_late_does_not_bring_a_run_back(self):
+    def test_a_late_report_does_not_reopen_a_run(self):
         known = Membership("a", "ab", ["a"], meeting_s=60.0, silent_s=10.0)
         known.reported("b", True, 1.0)
         known.reported("b", False, 2.0)
         assert known.is_over("b")
 
-    def test_a_reporter_names_over_hosts_that_did_not_report_here(self):
+    def test_hosts_announced_as_over_need_not_have_reported_here(self):
         known = Membership("a", "abc", ["a", "b"])
         known.over(["c", "x", 7, ["b"]])
         assert ([host for host in "abcx" if known.is_over(host)], known.over_among("abcx")) == (["c"], [])
 
-    def test_nobody_else_comes(self):
+    def test_no_host_is_awaited_after_all_appeared(self):
         known = Membership("a", "ab", ["a"], meeting_s=60.0, silent_s=10.0)
-        known.nobody_else_comes(5.0)
+        known.all_appeared(5.0)
         assert (known.silent(4.9), known.silent(5.0)) == ([], ["a", "b"])
 
 
-def test_what_lasts_longer_than_all_deadlines_of_a_call_is_a_stand_still():
-    assert membership.STOOD_STILL_SECONDS == 5 * CONNECT_SECONDS
+def test_a_host_was_suspended_if_a_call_outlasts_all_its_deadlines():
+    known = Membership("c", "ch", ["h"])
+    assert (known.was_suspended(14.9), known.was_suspended(15.0)) == (False, True)
 
 
-def test_each_change_of_a_decision_is_announced_with_the_lock_held():
+def test_changes_are_announced_with_the_lock_held():
     class Lock:
         held = 0
 

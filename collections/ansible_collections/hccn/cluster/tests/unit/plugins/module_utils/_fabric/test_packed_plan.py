@@ -17,37 +17,37 @@ def text_of(content):
     return base64.b64encode(zlib.compress(content)).decode()
 
 
-def test_what_hosts_need_comes_back():
+def test_packing_keeps_the_keys_that_hosts_need():
     sent = plan.pack(PLAN)
     assert list(sent) == ["packed"]
     assert plan.unpack(sent) == {"schedule": {"method": "circle"}, "hosts": HOSTS}
     assert plan.pack(dict(reversed(list(PLAN.items())))) == sent
 
 
-def test_it_is_a_tenth_of_the_plan():
+def test_a_packed_plan_is_a_tenth_of_the_plan():
     assert len(plan.pack(PLAN)["packed"]) * 8 < len(str(HOSTS))
 
 
 @pytest.mark.parametrize("given", [{"hosts": {}, "rounds": []}, {"packed": "eA==", "hosts": {}}, None, [], "packed"])
-def test_what_is_not_packed_stays(given):
+def test_values_that_are_not_packed_are_returned_unchanged(given):
     assert plan.unpack(plan) is plan
 
 
 @pytest.mark.parametrize("text", ["%%", "abc", "é", base64.b64encode(b"no zlib").decode(), text_of(b"{"), text_of(b"\xff")])
 def test_a_damaged_text_is_refused(text):
-    """Why, in Python's words, which each release has its own of."""
+    """The reason is in the words of Python, which differ between releases."""
     with pytest.raises(InputError) as raised:
         plan.unpack({"packed": text})
     assert re.fullmatch(r"plan: the packed plan is damaged: \S.* \(make it with the filter hccn\.cluster\.packed_plan\)", raised.value.sentence())
 
 
-def test_a_text_that_was_cut_is_refused():
+def test_a_truncated_text_is_refused():
     with pytest.raises(InputError) as raised:
         plan.unpack({"packed": text_of(b"{}" * 99)[:-8]})
-    assert raised.value.sentence() == "plan: the packed plan is damaged: it ends too early (make it with the filter hccn.cluster.packed_plan)"
+    assert raised.value.sentence() == "plan: the packed plan is damaged: the data is incomplete (make it with the filter hccn.cluster.packed_plan)"
 
 
-def test_a_text_that_never_ends_is_refused(monkeypatch):
+def test_a_plan_above_the_size_limit_is_refused(monkeypatch):
     monkeypatch.setattr(plan, "MAX_UNPACKED_BYTES", 1 << 20)
     with pytest.raises(InputError) as raised:
         plan.unpack({"packed": text_of(b" " * (1 << 20) + b"{}")})

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.membership import Membership
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_scheduler import PairScheduler
@@ -15,15 +17,20 @@ def pair(order, source, target, device=0):
     return Pair("p%d" % order, order + 1, order, Endpoint(source, device, "10.0.0.1"), Endpoint(target, device, "10.0.0.2"))
 
 
-def scheduler_of(*pairs, **options):
-    return PairScheduler(Plan("r1", "me", pairs, {"me": Control("127.0.0.1", 1)}), Membership("me"), **options)
+def scheduler_of(*pairs, membership=None, **options):
+    return PairScheduler(Plan("r1", "me", pairs, {"me": Control("127.0.0.1", 1)}), membership or Membership("me"), **options)
 
 
-def lose(scheduler, host):
-    scheduler._membership.call_failed(host, pair(0, "me", host), HccnError("peer_unreachable", "no answer"), NOW)
+@pytest.fixture
+def membership():
+    return Membership("me")
 
 
-def test_pairs_of_a_device_have_their_turn_in_order():
+def lose(membership, host):
+    membership.call_failed(host, pair(0, "me", host), HccnError("peer_unreachable", "no answer"), NOW)
+
+
+def test_pairs_of_a_device_start_in_order():
     first, second = pair(0, "x", "me"), pair(1, "me", "y")
     scheduler = scheduler_of(first, second)
     assert not scheduler.acquire(second, NOW)
@@ -35,13 +42,13 @@ def test_pairs_of_a_device_have_their_turn_in_order():
     assert scheduler.acquire(second, NOW)
 
 
-def test_a_lost_partner_does_not_hold_up_the_next():
+def test_a_lost_partner_does_not_delay_later_pairs(membership):
     first, second = pair(0, "x", "me"), pair(1, "me", "y")
-    scheduler = scheduler_of(first, second)
-    lose(scheduler, "x")
+    scheduler = scheduler_of(first, second, membership=membership)
+    lose(membership, "x")
     assert scheduler.acquire(second, NOW)
     scheduler.release(second)
-    scheduler._membership.met("x")
+    membership.met("x")
     assert not scheduler.acquire(second, NOW)
 
 
@@ -54,7 +61,7 @@ def test_devices_are_independent_unless_the_host_works_one_pair_at_a_time():
     assert not single.acquire(other, NOW)
 
 
-def test_releasing_what_another_pair_holds_does_nothing():
+def test_releasing_a_device_of_another_pair_does_nothing():
     first, second = pair(0, "me", "x"), pair(1, "me", "y")
     scheduler = scheduler_of(first, second)
     assert scheduler.acquire(first, NOW)
@@ -75,7 +82,7 @@ def test_waiting_ends_with_the_last_pair():
     timer.join(SOON)
 
 
-def test_closing_wakes_who_waits():
+def test_closing_wakes_waiting_threads():
     first, second = pair(0, "me", "x"), pair(1, "me", "y")
     scheduler = scheduler_of(first, second)
     assert scheduler.acquire(first, NOW)
@@ -87,24 +94,24 @@ def test_closing_wakes_who_waits():
     assert answers == [False]
 
 
-def test_who_is_awaited():
+def test_hosts_that_a_device_waits_for_are_awaited(membership):
     mine, theirs, later, elsewhere = pair(0, "me", "x"), pair(1, "y", "me"), pair(2, "z", "me"), pair(3, "w", "me", device=1)
-    scheduler = scheduler_of(mine, theirs, later, elsewhere)
+    scheduler = scheduler_of(mine, theirs, later, elsewhere, membership=membership)
     assert scheduler.awaited() == {"w": [elsewhere]}
     scheduler.settle([mine])
     assert scheduler.awaited() == {"w": [elsewhere], "y": [theirs]}
-    lose(scheduler, "y")
+    lose(membership, "y")
     assert scheduler.awaited() == {"w": [elsewhere], "y": [theirs], "z": [later]}
     assert scheduler.acquire(later, NOW)
     assert scheduler.awaited() == {"w": [elsewhere]}
 
 
-def test_all_pairs_of_an_awaited_host_are_asked_for():
+def test_an_awaited_host_has_all_its_open_pairs():
     pairs = [pair(0, "x", "me"), pair(1, "x", "me", device=1), pair(2, "x", "me")]
     assert scheduler_of(*pairs).awaited() == {"x": pairs}
 
 
-def test_own_pairs_in_order():
+def test_initiated_pairs_are_returned_in_order():
     one, other = pair(1, "me", "x"), pair(0, "me", "y")
     scheduler = scheduler_of(one, other, pair(2, "x", "me"))
     assert scheduler.open_initiated() == [other, one]
@@ -114,11 +121,11 @@ def test_own_pairs_in_order():
     assert scheduler.open_initiated() == [other]
 
 
-def test_an_own_pair_that_is_left_out_hides_nobody_who_is_waited_for():
-    """Else the pair of x would stay open, the host would never be idle, and what is left out never tried again."""
+def test_an_initiated_pair_that_is_left_out_does_not_hide_awaited_hosts(membership):
+    """Otherwise the pair of x would stay open, the host would never be idle, and pairs that are left out would never be tried again."""
     own, theirs = pair(0, "me", "y"), pair(1, "x", "me")
-    scheduler = scheduler_of(own, theirs)
+    scheduler = scheduler_of(own, theirs, membership=membership)
     for partner in ("v", "w"):
-        scheduler._membership.pair_ended(pair(2, partner, "y"), HccnError("peer_lost", "gone"))
-    lose(scheduler, "x")
+        membership.pair_ended(pair(2, partner, "y"), HccnError("peer_lost", "gone"))
+    lose(membership, "x")
     assert scheduler.awaited() == {"x": [theirs]}

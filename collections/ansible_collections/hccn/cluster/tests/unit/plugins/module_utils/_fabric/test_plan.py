@@ -35,10 +35,10 @@ def test_a_host_gets_its_own_pairs():
     assert str(plan.controls["b"]) == "node-b.example port 18515"
 
 
-def test_ends_of_a_pair():
+def test_endpoints_of_a_pair():
     pair = parse_plan(PLAN, "c", "r1").pairs[0]
     assert (pair.round, pair.order, pair.rail) == (2, 2, None)
-    assert pair.end("c").device == 2
+    assert pair.endpoint("c").device == 2
     assert pair.partner("c").host == "b"
     assert pair.partner("b").host == "c"
     assert str(pair.source) == "c npu 2"
@@ -58,15 +58,15 @@ def test_a_pair_may_have_options():
 
 
 @pytest.mark.parametrize("options", [[], {"qps": 0}, {"qps": "many"}, {"mtu": 4096}])
-def test_options_that_no_pair_may_have(options):
+def test_invalid_options_of_a_pair_are_refused(options):
     plan = copy.deepcopy(PLAN)
     plan["rounds"][0][1]["options"] = options
     with pytest.raises(InputError) as raised:
         parse_plan(plan, "c", "r1")
-    assert raised.value.message == "plan: the options of pair p0002 are %r, they may hold numbers for qps and source_port" % (options,)
+    assert raised.value.message == "plan: the options of pair p0002 are %r, but only positive numbers for qps and source_port are allowed" % (options,)
 
 
-def test_a_plan_without_run_id_is_anybodys():
+def test_a_plan_without_run_id_fits_every_run():
     plan = {key: value for key, value in PLAN.items() if key != "run_id"}
     assert parse_plan(plan, "a", "other").run_id == "other"
 
@@ -90,30 +90,30 @@ def changed(**places):
     (changed(run_id="r2"), "plan belongs to the run 'r2', not to 'r1'"),
     (changed(hosts={"b": PLAN["hosts"]["b"]}), "plan does not know the host 'a'"),
     (changed(hosts__a=[]), "plan: the entry of host a is not a dictionary"),
-    (changed(hosts__a__control_address=""), "plan: host a has the control_address '', which is no address"),
-    (changed(hosts__a__control_port=0), "plan: host a has the control_port 0, which is no port"),
-    (changed(hosts__a__control_port=True), "plan: host a has the control_port True, which is no port"),
-    (changed(hosts__a__control_port="x"), "plan: host a has the control_port 'x', which is no port"),
+    (changed(hosts__a__control_address=""), "plan: host a has the control_address '', which is not an address"),
+    (changed(hosts__a__control_port=0), "plan: host a has the control_port 0, which is not a port"),
+    (changed(hosts__a__control_port=True), "plan: host a has the control_port True, which is not a port"),
+    (changed(hosts__a__control_port="x"), "plan: host a has the control_port 'x', which is not a port"),
     (changed(rounds__0={}), "plan: round 1 is not a list of pairs"),
-    (changed(rounds__0__0="p"), "plan: round 1 holds something that is no pair: 'p'"),
-    (changed(rounds__1__0__id="p0001"), "plan: the pair id p0001 stands twice"),
+    (changed(rounds__0__0="p"), "plan: round 1 contains an entry that is not a pair: 'p'"),
+    (changed(rounds__1__0__id="p0001"), "plan: the pair id p0001 occurs twice"),
     (changed(rounds__0__0__id="../x"),
      "plan: the pair id '../x' is not a name of up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit"),
     (changed(rounds__0__1__source={"host": "b", "device": 0, "address": "10.0.1.2"}), "plan: b npu 0 is in two pairs of round 1, the second is p0002"),
-    (changed(rounds__0__0__target__host="a"), "plan: both ends of pair p0001 lie on a"),
+    (changed(rounds__0__0__target__host="a"), "plan: both NPUs of pair p0001 are on a"),
     (changed(rounds__0__0__target__host="z"), "plan: the target of pair p0001 is 'z', which is not among the hosts of the plan"),
     (changed(rounds__0__0__target=None), "plan: the target of pair p0001 names no host"),
-    (changed(rounds__0__0__source__device=64), "plan: the source of pair p0001 has the device 64, which is no id of 0 to 63"),
-    (changed(rounds__0__0__source__device=None), "plan: the source of pair p0001 has the device None, which is no id of 0 to 63"),
-    (changed(rounds__0__0__source__address="10.0.0"), "plan: the source of pair p0001 has the address '10.0.0', which is no IP address"),
+    (changed(rounds__0__0__source__device=64), "plan: the source of pair p0001 has the device 64, which is not an id from 0 to 63"),
+    (changed(rounds__0__0__source__device=None), "plan: the source of pair p0001 has the device None, which is not an id from 0 to 63"),
+    (changed(rounds__0__0__source__address="10.0.0"), "plan: the source of pair p0001 has the address '10.0.0', which is not an IP address"),
 ])
-def test_what_is_wrong_is_named(plan, message):
+def test_invalid_plans_are_refused(plan, message):
     with pytest.raises(InputError) as raised:
         parse_plan(plan, "a", "r1")
     assert raised.value.message == message
 
 
-def test_many_hosts_are_not_all_listed():
+def test_an_error_lists_only_a_few_hosts():
     hosts = {"h%02d" % number: {"control_address": "10.0.0.1", "control_port": 1} for number in range(10)}
     with pytest.raises(InputError) as raised:
         parse_plan({"rounds": [], "hosts": hosts}, "z", "r1")
@@ -121,6 +121,6 @@ def test_many_hosts_are_not_all_listed():
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "-a", "a b", "a\n", "x" * 65, None, 7])
-def test_names_are_fit_for_paths(name):
+def test_names_that_are_unsafe_in_paths_are_refused(name):
     with pytest.raises(InputError):
         check_name("run_id", name)

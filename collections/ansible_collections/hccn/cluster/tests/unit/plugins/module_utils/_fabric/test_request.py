@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.initiator import _slower
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import TARGET, EndError, Outcome, Settings, as_fields
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import slower_rate
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.host_state import TARGET, Outcome, Settings, SideError, as_fields
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Endpoint, Pair
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.request import EndRequest, RunRequest, device_context, expected_pair_seconds
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_options import ALL_SIZES, Options
@@ -19,22 +19,22 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_option
     ({"line_rate_gbit_s": {"0": 200, 3: 100.0}, "leaf": {3: "L2"}}, {0: {"line_rate_gbit_s": 200.0}, 3: {"line_rate_gbit_s": 100.0, "leaf": "L2"}}),
     ({"line_rate_gbit_s": {}}, {0: {}, 3: {}}),
 ])
-def test_what_a_task_tells_of_the_devices(given, found):
+def test_the_context_of_devices_is_read(given, found):
     assert device_context(given, (0, 3)) == found
 
 
 @pytest.mark.parametrize("rate", [0, -1, "fast", True, [200], 1e9])
-def test_a_line_rate_that_is_none(rate):
+def test_an_invalid_line_rate_is_refused(rate):
     with pytest.raises(InputError) as raised:
         device_context({"line_rate_gbit_s": {0: rate}}, (0,))
-    assert raised.value.message == "context: the line rate of device 0 is %r, which is no number of Gbit/s" % (rate,)
+    assert raised.value.message == "context: the line rate of device 0 is %r, which is not a number of Gbit/s" % (rate,)
 
 
 @pytest.mark.parametrize("mine, other, found", [
     (200.0, 100, 100.0), (100.0, 200.0, 100.0), (None, 200.0, None), (200.0, None, None), (200.0, "200", None), (200.0, True, None), (200.0, -1, None),
     (200.0, float("nan"), None)])
-def test_the_line_rate_of_two_ends(mine, other, found):
-    assert _slower(mine, other) == found
+def test_the_line_rate_of_a_pair_is_the_slower_one(mine, other, found):
+    assert slower_rate(mine, other) == found
 
 
 def test_the_context_of_a_record():
@@ -42,7 +42,7 @@ def test_the_context_of_a_record():
     about = {"product": "A2", "line_rate_gbit_s": 400.0}
     good = Outcome(1, [{"size_bytes": 1}], None, ("x",), 0.0, 1.0, 200.0)
     assert as_fields(pair, good, about)["context"] == {"product": "A2", "round": 2, "rail": 0, "line_rate_gbit_s": 200.0}
-    bad = Outcome(1, [], EndError(TARGET, HccnError("x", "y")), (), 0.0, 1.0)
+    bad = Outcome(1, [], SideError(TARGET, HccnError("x", "y")), (), 0.0, 1.0)
     assert as_fields(pair, bad, about)["context"] == {"product": "A2", "round": 2, "rail": 0, "failed_end": "target"}
 
 
@@ -56,7 +56,7 @@ def test_the_deadline_of_a_pair(expected, seconds):
     ("roce_test", {"size_bytes": 2, "iterations": 100}, 8.0 + 200 / 125e6), ("roce_test", {"all_sizes": True, "iterations": 5}, 8.0 + 16777214 * 5 / 125e6),
     ("iperf3", {}, 18.0), ("roce_test", {"qps": 4}, 8.0 + 4 * 65536 * 5000 / 125e6),
 ])
-def test_what_a_pair_is_expected_to_take(tool, options, seconds):
+def test_the_expected_time_of_a_pair(tool, options, seconds):
     assert sum(ALL_SIZES) == 16777214
     assert expected_pair_seconds(tool, Options(**options), 4) == pytest.approx(seconds)
 
@@ -86,6 +86,6 @@ def test_the_request_of_a_run():
         request.wait = False
 
 
-def test_ending_a_run_asks_for_no_plan():
+def test_ending_a_run_needs_no_plan():
     given = {name: PARAMETERS[name] for name in ("run_id", "state_dir", "root", "purge", "hccn_tool", "timeout")}
     assert EndRequest.parse(given) == EndRequest("r1", "/state", "/", True, "hccn_tool", 5.0)

@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import InputError
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import utc
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal as journals
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import repair, resume
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import repair, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
 
 PLAN = {"hosts": {"a": {"control_address": "10.0.0.1", "control_port": 18514}}, "rounds": [], "run_id": "r1", "summary": {"minutes": 1}}
@@ -40,63 +40,63 @@ def run_of(folder, run_id="r1", plan_hash="h", end=True, age=0.0, **fields):
         stream.writelines(json.dumps(line) + "\n" for line in lines)
 
 
-def test_the_hash_is_of_what_is_measured_and_how():
-    known = resume.plan_hash(PLAN, TOOL, CONDITIONS)
+def test_the_hash_covers_plan_and_options():
+    known = session.hash_plan(PLAN, TOOL, CONDITIONS)
     assert len(known) == 64
-    assert resume.plan_hash({**PLAN, "run_id": "r2", "summary": {}}, {**TOOL, "tool": {"name": "ib_write_bw"}}, CONDITIONS) == known
-    assert resume.plan_hash({**PLAN, "rounds": [[]]}, TOOL, CONDITIONS) != known
-    assert resume.plan_hash(PLAN, {**TOOL, "options": {"qps": 2}}, CONDITIONS) != known
+    assert session.hash_plan({**PLAN, "run_id": "r2", "summary": {}}, {**TOOL, "tool": {"name": "ib_write_bw"}}, CONDITIONS) == known
+    assert session.hash_plan({**PLAN, "rounds": [[]]}, TOOL, CONDITIONS) != known
+    assert session.hash_plan(PLAN, {**TOOL, "options": {"qps": 2}}, CONDITIONS) != known
 
 
 @pytest.mark.parametrize("changes", [{"cpu_governor": "performance"}, {"parallel": "none"}, {"rdma_device": "mlx5_1"}])
-def test_values_under_other_conditions_are_others(changes):
-    assert resume.plan_hash(PLAN, TOOL, {**CONDITIONS, **changes}) != resume.plan_hash(PLAN, TOOL, CONDITIONS)
+def test_other_conditions_change_the_hash(changes):
+    assert session.hash_plan(PLAN, TOOL, {**CONDITIONS, **changes}) != session.hash_plan(PLAN, TOOL, CONDITIONS)
 
 
-def test_what_was_good_is_taken_over(folder):
+def test_good_records_are_taken_over(folder):
     run_of(folder)
-    assert resume.earlier(folder, "r1", "r2", "h") == [GOOD]
-    assert resume.earlier(folder, None, "r2", "h") == []
-    assert resume.earlier(folder, "never", "r2", "h") == resume.earlier(folder + "/no", "last", "r2", "h") == []
+    assert session.earlier_records(folder, "r1", "r2", "h") == [GOOD]
+    assert session.earlier_records(folder, None, "r2", "h") == []
+    assert session.earlier_records(folder, "never", "r2", "h") == session.earlier_records(folder + "/no", "last", "r2", "h") == []
 
 
-def test_what_was_taken_over_before_grows_old(folder):
+def test_records_that_were_taken_over_expire(folder):
     run_of(folder)
     days = {6.9: "r0/p0003/forward/1", 7.1: "r0/p0004/forward/1"}
     taken = [{**GOOD, "id": name, "started_at": utc(time.time() - age * 86400)} for age, name in days.items()]
     with open(journals.path_of(folder, "r1"), "a") as stream:
         stream.writelines(json.dumps({"type": "record", "record": record}) + "\n" for record in taken)
-    assert resume.earlier(folder, "r1", "r2", "h") == [GOOD, taken[0]]
+    assert session.earlier_records(folder, "r1", "r2", "h") == [GOOD, taken[0]]
 
 
-def test_the_last_run_is_the_one_that_began_last(folder):
+def test_the_last_run_is_the_one_that_started_last(folder):
     run_of(folder, "a", "other", age=10.0)
     run_of(folder, "b", "other", age=20.0)
     run_of(folder, "c", "h", age=5.0)
     run_of(folder, "c-confirmation", "of a few pairs", age=1.0)
-    assert resume.earlier(folder, "last", "r2", "h") == [GOOD]
+    assert session.earlier_records(folder, "last", "r2", "h") == [GOOD]
     with pytest.raises(InputError) as raised:
-        resume.earlier(folder, "last", "c", "h")
+        session.earlier_records(folder, "last", "c", "h")
     assert raised.value.message == "run a cannot be resumed: its plan or its options are not those of this run"
 
 
 @pytest.mark.parametrize("fields, name, message", [
     ({}, "r2", "resume names the run itself, r2"),
-    ({"age": 8 * 86400.0}, "r1", "run r1 cannot be resumed: it is 8 days old, and a fabric changes within 7"),
+    ({"age": 8 * 86400.0}, "r1", "run r1 cannot be resumed: it is 8 days old, and a fabric can change within 7"),
     ({"plan_hash": "g"}, "r1", "run r1 cannot be resumed: its plan or its options are not those of this run"),
 ])
-def test_what_is_refused(folder, fields, name, message):
+def test_runs_that_cannot_be_resumed_are_refused(folder, fields, name, message):
     run_of(folder, **fields)
     with pytest.raises(InputError) as raised:
-        resume.earlier(folder, name, "r2", "h")
+        session.earlier_records(folder, name, "r2", "h")
     assert raised.value.message == message
 
 
-def test_a_run_at_work_is_not_resumed(folder):
+def test_a_running_run_is_not_resumed(folder):
     made = Journal.create(folder, "r1")
     made.start(plan_hash="h", pairs_total=2)
     with pytest.raises(InputError) as raised:
-        resume.earlier(folder, "r1", "r2", "h")
+        session.earlier_records(folder, "r1", "r2", "h")
     made.close()
     assert raised.value.message == "run r1 cannot be resumed: it is still at work on this host"
 
@@ -113,7 +113,7 @@ def test_repair_ends_the_journal_of_a_dead_run_once(folder, tmp_path):
     assert repair.repair_all(folder, str(tmp_path)) == ["dead", "over"]
     assert (policy / "scaling_governor").read_text() == "schedutil"
     snapshot = journals.read(folder, "dead")
-    assert (snapshot.state, snapshot.error()["message"]) == ("failed", "the runner ended in mid-run: 2 of 2 pairs are in the journal")
+    assert (snapshot.state, snapshot.error()["message"]) == ("failed", "the runner died during the run: 2 of 2 pairs are in the journal")
     assert journals.read(folder, "over").state == "finished"
     assert repair.repair_all(folder, str(tmp_path)) == []
 
@@ -132,7 +132,7 @@ def test_repair_resets_the_npus_of_a_dead_run(folder, tmp_path):
     assert (tmp_path / "calls").read_text().splitlines() == ["-i 0 -roce_test reset", "-i 3 -roce_test reset"]
 
 
-def test_a_run_at_work_is_not_repaired(folder):
+def test_a_running_run_is_not_repaired(folder):
     made = Journal.create(folder, "r1")
     made.start(devices=[], mark="x")
     made.close()

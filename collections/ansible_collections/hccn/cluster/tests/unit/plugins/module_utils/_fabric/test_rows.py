@@ -20,14 +20,14 @@ def entry(number, target="b", status="ok", device=0, target_device=None, code="r
     return {**made, **fields}
 
 
-def test_few_records_come_in_the_order_of_the_plan():
+def test_few_records_are_returned_in_the_order_of_the_plan():
     records = [entry(3, round_=2), entry(10000), entry(2), entry(1)]
     found = results.returned(records, "r1")
     assert [one["id"] for one in found.measurements] == ["r1/p0001/forward/1", "r1/p0002/forward/1", "r1/p10000/forward/1", "r1/p0003/forward/1"]
     assert found.left == {}
 
 
-def test_many_pairs_become_rows_with_what_failed_in_full():
+def test_many_pairs_become_rows_and_failed_ones_stay_in_full():
     records = [entry(number, "h%d" % number, rate=200) for number in range(1, 199)]
     records += [entry(199, "h199", "failed", rate=200), entry(200, "h200", "not_run", code="peer_suspended"), entry(201, "h1", device=1, target_device=3)]
     found, left = results.returned(records, "r9")
@@ -45,7 +45,7 @@ def test_many_pairs_become_rows_with_what_failed_in_full():
     assert left == {}
 
 
-def test_beyond_a_hundred_the_row_names_them_with_the_reason():
+def test_more_than_a_hundred_failed_pairs_are_named_in_the_row():
     records = [entry(number, "h%d" % number) for number in range(150)]
     records += [entry(200 + number, "f%d" % number, "failed", code="peer_lost") for number in range(98)]
     records += [entry(400 + number, "x%d" % number, "not_run", code="peer_suspended") for number in range(5)]
@@ -57,14 +57,14 @@ def test_beyond_a_hundred_the_row_names_them_with_the_reason():
     assert left == {}
 
 
-def test_what_was_measured_by_another_way_has_a_record_of_its_own():
+def test_pairs_with_other_options_have_their_own_record():
     records = [entry(number, "h%d" % number) for number in range(201)] + [entry(300, "h7", options={**OPTIONS, "qps": 4})]
     found, _left = results.returned(records, "r1")
     assert [(one["kind"], one["options"]) for one in found] == [("rdma", {**OPTIONS, "qps": 4}), ("matrix", OPTIONS)]
     assert found[1]["samples"][0]["bandwidth_gbit_s"][7] == 197.0
 
 
-def test_latency_and_the_size_that_is_judged_first():
+def test_rows_of_latencies_begin_with_the_classified_size():
     def times(number):
         return [{"size_bytes": size, "latency_us": {"min": 1.0, "typical": size + number / 1000.0, "max": 9.0}} for size in (8, 2, 4)]
 
@@ -74,7 +74,7 @@ def test_latency_and_the_size_that_is_judged_first():
     assert row["samples"][0]["latency_us"]["typical"][:2] + row["samples"][1]["latency_us"]["typical"][200:] == [2.0, 2.0, 8.2]
 
 
-def test_no_result_is_larger_than_a_task_may_return():
+def test_a_result_stays_below_the_size_limit():
     sizes = [2 ** power for power in range(1, 24)]
     records = [entry(number, "a-host-with-a-long-name-%04d" % number, device=number % 16, target_device=number // 16 % 8, samples=[
         {"size_bytes": size, "bandwidth_gbit_s": 195.123} for size in sizes]) for number in range(2000)]
@@ -91,7 +91,7 @@ def test_no_result_is_larger_than_a_task_may_return():
     assert kept >= 2500
 
 
-def test_few_records_that_are_large_become_rows_too():
+def test_few_large_records_become_rows():
     sizes = [2 ** power for power in range(1, 24)]
     records = [entry(number, "h%d" % number, samples=[{"size_bytes": size, "bandwidth_gbit_s": 1.0, "iterations": 5000, "latency_us": {"avg": 1.5}}
                                                       for size in sizes], command=["x"] * 20) for number in range(180)]
@@ -99,7 +99,7 @@ def test_few_records_that_are_large_become_rows_too():
     assert ({one["kind"] for one in found}, left) == ({"matrix"}, {})
 
 
-def test_what_counts_of_a_record():
+def test_the_value_of_a_record():
     assert results.worth([{"size_bytes": 2, "bandwidth_gbit_s": 1.0}, {"size_bytes": 8, "bandwidth_gbit_s": 5.0}]) == (5.0, "Gbit/s", 8)
     assert results.worth([{"size_bytes": 2, "latency_us": {"avg": 3.5}}, {"size_bytes": 8, "latency_us": {"typical": 5.0}}]) == (3.5, "us", 2)
     assert results.worth([{"bandwidth_gbit_s": 0.0}]) is None

@@ -1,4 +1,4 @@
-"""A runner in which something fails that nobody thought of: it ends all the same, and tells of it."""
+"""A runner with an unexpected error: it ends and reports the error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal, runner
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import Outcome, Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.host_state import Outcome, Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control, Endpoint, Pair, Plan
 
 PLAN = Plan("r1", "a", [Pair("p%d" % number, number, number - 1, Endpoint("a", 0, "10.0.0.1"), Endpoint("b", 0, "10.0.0.2")) for number in (1, 2, 3)],
@@ -50,7 +50,7 @@ def good(state, pair):
     return Outcome(1, [{"bandwidth_gbit_s": 195.0}], None, ("fake",), 0.0, 1.0)
 
 
-def test_what_nobody_thought_of_fails_its_pair_and_no_other(run, monkeypatch):
+def test_an_unexpected_error_fails_only_its_pair(run, monkeypatch):
     def measure(state, pair):
         if pair.id == "p2":
             state.scheduler.release(pair)
@@ -61,13 +61,13 @@ def test_what_nobody_thought_of_fails_its_pair_and_no_other(run, monkeypatch):
     over = run()
     assert (over.state, [(record["id"], record["status"]) for record in over.records]) == (
         "finished", [("r1/p1/forward/1", "ok"), ("r1/p2/forward/1", "failed"), ("r1/p3/forward/1", "ok")])
-    assert over.records[1]["error"] == {"code": "pair_broken", "message": "the runner could not go on with this pair: KeyError: 'bandwidth'"}
+    assert over.records[1]["error"] == {"code": "pair_broken", "message": "the runner could not continue with this pair: KeyError: 'bandwidth'"}
     assert over.records[1]["context"]["failed_end"] == "source"
 
 
-def test_a_thread_that_fails_keeps_nobody_waiting(run, monkeypatch):
+def test_a_failed_thread_does_not_delay_the_end_of_the_run(run, monkeypatch):
     monkeypatch.setattr(runner, "measure", good)
     monkeypatch.setattr(runner.Backoff, "patience", lambda self: None + 1)
     over = run()
     assert (over.state, over.records, over.error()["code"]) == ("failed", [], "runner_failed")
-    assert over.error()["message"].startswith("the runner ended by TypeError: ")
+    assert over.error()["message"].startswith("the runner failed with TypeError: ")

@@ -39,26 +39,26 @@ def test_a_host_gets_its_own_pairs():
     (changed(order=["a", "a", "b"]), "has no order of two hosts or more, each once"),
     (changed(order=["a", "b", "z"]), "names the host 'z', which is not among the hosts of the plan"),
     (changed(rails=[]), "has no rails"),
-    (changed(rails=[0, 64]), "has 64 for rails, which is no number from 0 to 63"),
+    (changed(rails=[0, 64]), "has 64 for rails, which is not a number from 0 to 63"),
     (changed(rails=[1, "1"]), "has the same rail twice"),
-    (changed(rounds="absent"), "has None for rounds, which is no number from 0 to 3"),
-    (changed(rounds=4), "has 4 for rounds, which is no number from 0 to 3"),
-    (changed(rounds=True), "has True for rounds, which is no number from 0 to 3"),
-    (changed(first=-1), "has -1 for first, which is no number from 0"),
-    (changed(method="devices", stride=0), "has 0 for stride, which is no number from 1"),
+    (changed(rounds="absent"), "has None for rounds, which is not a number from 0 to 3"),
+    (changed(rounds=4), "has 4 for rounds, which is not a number from 0 to 3"),
+    (changed(rounds=True), "has True for rounds, which is not a number from 0 to 3"),
+    (changed(first=-1), "has -1 for first, which is not a number from 0"),
+    (changed(method="devices", stride=0), "has 0 for stride, which is not a number from 1"),
     (changed(method="leaves"), "has no groups, one number for each host"),
     (changed(method="leaves", groups=[0, 2, 2]), "has groups that are not numbered from 0 without a gap"),
     (changed(addresses=[]), "has no addresses, one list for each host"),
     (changed(addresses=[["10.0.0.1"], [], []]), "has not one address of b for each of its 2 rails"),
-    (changed(addresses=[["10.0.0.1", "10.0.0"], [None, None], [None, None]]), "has the address '10.0.0' of b npu 4, which is no IP address"),
+    (changed(addresses=[["10.0.0.1", "10.0.0"], [None, None], [None, None]]), "has the address '10.0.0' of b npu 4, which is not an IP address"),
 ])
-def test_what_is_wrong_is_named(schedule, message):
+def test_invalid_schedules_are_refused(schedule, message):
     with pytest.raises(InputError) as raised:
         parse_schedule(schedule, HOSTS)
     assert raised.value.message == "plan: its schedule " + message
 
 
-def test_names_are_of_one_width_and_can_be_read():
+def test_pair_ids_have_a_fixed_width_and_can_be_parsed():
     assert [Names(7)(3), Names(123456)(3)] == ["p0003", "p000003"]
     assert listed_numbers(["p0003", "p000012", "mine", "px"]) == 12
     assert listed_numbers([]) == 0

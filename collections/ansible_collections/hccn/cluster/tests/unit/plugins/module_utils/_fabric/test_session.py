@@ -11,10 +11,10 @@ import time
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError, InputError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import host_lock, repair, results, runner, session
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import locks, repair, results, runner, session
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric import journal as journals
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.journal import Journal
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.host_state import Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import pack, parse_plan
 
 KEY = "0123456789abcdef0123456789ABCDEF"
@@ -45,7 +45,7 @@ def params(tmp_path):
     }
 
 
-def test_check_mode_tells_what_would_run(params):
+def test_check_mode_returns_the_commands(params):
     result = session.perform(params, True)
     tool = params["hccn_tool"]
     assert result == {"changed": False, "run_id": "r1", "measurements": [], "commands": [
@@ -55,20 +55,20 @@ def test_check_mode_tells_what_would_run(params):
     assert not os.path.exists(params["state_dir"])
 
 
-def test_a_packed_plan_is_the_same_plan(params):
+def test_a_packed_plan_has_the_same_result(params):
     wanted = session.perform(params, True)
     assert session.perform({**params, "plan": pack(params["plan"])}, True) == wanted
 
 
 def test_a_packed_plan_has_the_same_hash(params):
-    """Else no run could go on with another that was sent in the other form."""
+    """Otherwise a run could not resume one whose plan was passed in the other form."""
     session.perform({**params, "plan": pack(params["plan"])}, False)
     params["resume"], params["run_id"] = "r1", "r2"
     session.perform(params, False)
     assert journals.read(params["state_dir"], "r2").start["plan_hash"] == journals.read(params["state_dir"], "r1").start["plan_hash"]
 
 
-def test_a_pair_with_options_of_its_own(params):
+def test_a_pair_can_have_its_own_options(params):
     for entry, options in zip(params["plan"]["rounds"][0], ({"qps": 4}, {"qps": "2"})):
         entry["options"] = options
     assert [" ".join(argv[1:]) for argv in session.perform(params, True)["commands"]] == [
@@ -86,8 +86,8 @@ def test_check_mode_with_some_devices_and_all_sizes(params):
 
 
 @pytest.mark.parametrize("changes, message", [
-    ({"key": "0123"}, "key is not of 32 hexadecimal digits (128 bit)"),
-    ({"key": KEY[:-1] + "g"}, "key is not of 32 hexadecimal digits (128 bit)"),
+    ({"key": "0123"}, "key must be 32 hexadecimal digits (128 bit)"),
+    ({"key": KEY[:-1] + "g"}, "key must be 32 hexadecimal digits (128 bit)"),
     ({"host": "z"}, "plan does not know the host 'z'"),
     ({"size": "huge"}, "size 'huge' is not a positive number of bytes with an optional K, M or G"),
     ({"iterations": 1}, "iterations is 1, but roce_test accepts 5 to 20000 (-n)"),
@@ -96,10 +96,10 @@ def test_check_mode_with_some_devices_and_all_sizes(params):
     ({"server_start_delay": -1.0}, "server_start_delay and meeting_timeout must not be negative"),
     ({"devices": ["0-x"]}, "devices: '0-x' is neither an id, nor a range such as 0-7, nor all alone"),
     ({"reporters": ["a", "z"]}, "reporters: z is not among the hosts of the plan"),
-    ({"context": {"line_rate_gbit_s": {"1": "fast"}}}, "context: the line rate of device 1 is 'fast', which is no number of Gbit/s"),
+    ({"context": {"line_rate_gbit_s": {"1": "fast"}}}, "context: the line rate of device 1 is 'fast', which is not a number of Gbit/s"),
     ({"run_id": "a/b"}, "run_id 'a/b' is not a name of up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit"),
 ])
-def test_options_are_checked_before_anything_is_done(params, changes, message):
+def test_invalid_options_are_refused_before_any_action(params, changes, message):
     params.update(changes)
     with pytest.raises(InputError) as raised:
         session.perform(params, False)
@@ -107,7 +107,7 @@ def test_options_are_checked_before_anything_is_done(params, changes, message):
     assert not os.path.exists(params["state_dir"])
 
 
-def test_a_port_in_use_leaves_no_run_behind(params):
+def test_a_port_in_use_leaves_no_journal(params):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen(1)
@@ -117,15 +117,15 @@ def test_a_port_in_use_leaves_no_run_behind(params):
         assert raised.value.code == "control_port_in_use"
         assert raised.value.message == "127.0.0.1 port %d is in use on this host by pid %d (%s) of the user %s" % (
             other.getsockname()[1], os.getpid(), open("/proc/self/comm").read().strip(), pwd.getpwuid(os.getuid()).pw_name)
-    assert os.listdir(params["state_dir"]) == [host_lock.NAME]
+    assert os.listdir(params["state_dir"]) == [locks.NAME]
 
 
 def held(params, run_id="r0"):
-    return host_lock.HostLock.take(params["state_dir"], run_id)
+    return locks.HostLock.take(params["state_dir"], run_id)
 
 
-def test_a_run_that_meets_another_one_changes_nothing(params, tmp_path, monkeypatch):
-    """Neither what a dead run left is touched, nor a device, nor the port: all of that is the other run's."""
+def test_a_run_on_a_host_in_use_changes_nothing(params, tmp_path, monkeypatch):
+    """The leftovers of a dead run, the devices and the port are not touched, since the other run uses them."""
     dead_run(params)
     lock = held(params)
     monkeypatch.setattr(session, "Listener", lambda control: pytest.fail("a port was bound"))
@@ -139,7 +139,7 @@ def test_a_run_that_meets_another_one_changes_nothing(params, tmp_path, monkeypa
     lock.close()
 
 
-def test_a_run_that_could_not_begin_leaves_the_host_free(params):
+def test_a_run_that_cannot_start_releases_the_lock(params):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen(1)
@@ -149,22 +149,22 @@ def test_a_run_that_could_not_begin_leaves_the_host_free(params):
     held(params).close()
 
 
-def test_a_detached_run_has_the_host_until_it_ends(params):
+def test_a_detached_run_holds_the_lock_until_it_ends(params):
     params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
     session.perform(params, False)
-    holder = host_lock.holder(params["state_dir"])
+    holder = locks.holder(params["state_dir"])
     assert (holder.run_id, holder.pid) == ("r1", journals.read(params["state_dir"], "r1").start["pid"])
     asked = params["state_dir"], 0.0
-    assert results.look_at_host(*asked) == {"run_id": "r1", "state": "running", "holder": holder.as_dict(), "measurements": []}
+    assert results.wait_for_host(*asked) == {"run_id": "r1", "state": "running", "holder": holder.as_dict(), "measurements": []}
     with pytest.raises(HccnError) as raised:
         session.perform({**params, "run_id": "r2"}, False)
     assert raised.value.code == "host_in_use"
     session.perform({**params, "state": "absent"}, False)
-    assert results.look_at_host(*asked) == {"state": "idle", "measurements": []}
-    assert results.look_at_host(params["state_dir"] + "/none", 60.0) == {"state": "idle", "measurements": []}
+    assert results.wait_for_host(*asked) == {"state": "idle", "measurements": []}
+    assert results.wait_for_host(params["state_dir"] + "/none", 60.0) == {"state": "idle", "measurements": []}
 
 
-def test_ending_a_dead_run_beside_one_at_work_resets_nothing(params, tmp_path):
+def test_ending_a_dead_run_beside_a_running_one_resets_nothing(params, tmp_path):
     dead_run(params)
     lock = held(params)
     session.perform({**params, "state": "absent"}, False)
@@ -174,22 +174,22 @@ def test_ending_a_dead_run_beside_one_at_work_resets_nothing(params, tmp_path):
     assert len((tmp_path / "calls").read_text().splitlines()) == 3
 
 
-def test_a_reporter_that_only_collects_is_no_run_at_work(params, monkeypatch):
+def test_a_reporter_of_a_finished_run_does_not_occupy_the_host(params, monkeypatch):
     lock = held(params, "r1")
     made = Journal.create(params["state_dir"], "r1")
     made.start(mark="no process has it", devices=[], pairs_total=0)
     asked = params["state_dir"], 0.0
-    assert results.look_at_host(*asked)["state"] == "running"
+    assert results.wait_for_host(*asked)["state"] == "running"
     made.end("finished", lingers=True)
-    told = {"over": False, "written_at": time.monotonic()}
+    summary = {"over": False, "written_at": time.monotonic()}
     sums = os.path.join(params["state_dir"], "r1", journals.FABRIC)
     for over, age, hosts_over, state in ((False, 0, 1, "running"), (True, 0, 1, "idle"), (False, 61, 1, "idle"), (False, 0, 2, "idle")):
         with open(sums, "w") as stream:
-            json.dump({**told, "over": over, "written_at": told["written_at"] - age, "hosts_heard": 2, "hosts_over": hosts_over}, stream)
-        assert results.look_at_host(*asked)["state"] == state
+            json.dump({**summary, "over": over, "written_at": summary["written_at"] - age, "hosts_heard": 2, "hosts_over": hosts_over}, stream)
+        assert results.wait_for_host(*asked)["state"] == state
         assert repair.is_over_everywhere(params["state_dir"], "r1") is (state == "idle")
     monkeypatch.setattr(journals, "namespace", lambda: "pid:[1]")
-    assert results.look_at_host(*asked)["state"] == "running", "from here it cannot be ended"
+    assert results.wait_for_host(*asked)["state"] == "running", "from here it cannot be ended"
     made.close()
     lock.close()
 
@@ -201,13 +201,13 @@ def free_port():
 
 
 @pytest.mark.parametrize("wait", [True, False])
-def test_a_partner_that_is_not_there(params, wait):
+def test_an_absent_partner_fails_the_pair(params, wait):
     port = free_port()
     params.update(plan=plan_of(port), wait=wait, fail_on="none")
     result = session.perform(params, False)
     if not wait:
         assert result["state"] == "running"
-        result = results.look_until_over(params["state_dir"], "r1", 60.0)
+        result = results.wait_for_run(params["state_dir"], "r1", 60.0)
     assert result["state"] == "finished"
     assert result["progress"]["pairs_total"] == 1
     (record,) = result["measurements"]
@@ -219,7 +219,7 @@ def test_a_partner_that_is_not_there(params, wait):
     assert "command" not in record
 
 
-def test_a_host_that_rests(params):
+def test_a_host_without_pairs_finishes(params):
     params.update(plan=plan_of(free_port()), devices=["7"])
     result = session.perform(params, False)
     assert (result["state"], result["measurements"], result.get("failed")) == ("finished", [], None)
@@ -231,26 +231,26 @@ def test_a_run_that_started_nothing_resets_nothing(params, tmp_path):
     assert not (tmp_path / "calls").exists()
 
 
-def test_no_key_in_the_journal(params):
+def test_the_journal_does_not_contain_the_key(params):
     params.update(plan=plan_of(free_port()), fail_on="none")
     session.perform(params, False)
     with open(os.path.join(params["state_dir"], "r1", "journal.jsonl")) as journal:
         assert KEY.lower() not in journal.read().lower()
 
 
-def test_ending_what_is_not_there(params):
+def test_ending_an_unknown_run_changes_nothing(params):
     params.update(state="absent", run_id="never")
     assert session.perform(params, False) == {"changed": False, "run_id": "never", "measurements": []}
 
 
-def test_ending_a_detached_run(params, tmp_path):
+def test_a_detached_run_can_be_ended(params, tmp_path):
     params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
     session.perform(params, False)
     absent = {**params, "state": "absent"}
     assert session.perform(absent, True)["changed"] is True
-    assert results.look(params["state_dir"], "r1")["state"] == "running"
+    assert results.run_result(params["state_dir"], "r1")["state"] == "running"
     assert session.perform(absent, False)["changed"] is True
-    over = results.look(params["state_dir"], "r1")
+    over = results.run_result(params["state_dir"], "r1")
     assert (over["state"], over["error"]["code"]) == ("failed", "run_cancelled")
     assert {"-i 0 -roce_test reset", "-i 1 -roce_test reset"} == set((tmp_path / "calls").read_text().splitlines())
     assert session.perform(absent, False)["changed"] is False
@@ -258,7 +258,7 @@ def test_ending_a_detached_run(params, tmp_path):
     assert session.perform(purge, True)["changed"] is True
     assert session.perform(purge, False)["changed"] is True
     assert session.perform(purge, False)["changed"] is False
-    assert results.look(params["state_dir"], "r1")["state"] == "unknown"
+    assert results.run_result(params["state_dir"], "r1")["state"] == "unknown"
 
 
 def dead_run(params, **fields):
@@ -273,7 +273,7 @@ def dead_run(params, **fields):
         stream.write(json.dumps({**line, "identity": "another boot/1"}) + "\n")
 
 
-def test_an_npu_with_a_job_by_now_is_not_reset_at_the_end(params, tmp_path):
+def test_ending_a_run_does_not_reset_an_npu_with_a_job(params, tmp_path):
     (tmp_path / "npu-smi").write_text(SMI)
     (tmp_path / "npu-smi").chmod(0o755)
     dead_run(params, npu_smi=params["npu_smi"])
@@ -281,7 +281,7 @@ def test_an_npu_with_a_job_by_now_is_not_reset_at_the_end(params, tmp_path):
     assert (tmp_path / "calls").read_text().splitlines() == ["-i 1 -roce_test reset", "-i 2 -roce_test reset"]
 
 
-def test_npus_whose_processes_cannot_be_told_are_not_reset_at_the_end(params, tmp_path):
+def test_ending_a_run_does_not_reset_npus_with_unknown_processes(params, tmp_path):
     (tmp_path / "npu-smi").write_text("#!/bin/sh\n[ \"$*\" = info ] || sh %s/good info -m\n" % tmp_path)
     (tmp_path / "npu-smi").chmod(0o755)
     (tmp_path / "good").write_text(SMI)
@@ -292,7 +292,7 @@ def test_npus_whose_processes_cannot_be_told_are_not_reset_at_the_end(params, tm
     assert not (tmp_path / "calls").exists()
 
 
-def test_an_npu_that_cannot_be_reset_stops_nothing_else_at_the_end(params, tmp_path):
+def test_an_npu_that_cannot_be_reset_does_not_stop_the_cleanup(params, tmp_path):
     policy = tmp_path / "sys/devices/system/cpu/cpufreq/policy0"
     policy.mkdir(parents=True)
     (policy / "scaling_governor").write_text("performance")
@@ -309,11 +309,11 @@ def test_an_npu_that_cannot_be_reset_stops_nothing_else_at_the_end(params, tmp_p
         "npu 0: hccn_tool printed nothing (exit code 3); npu 2: hccn_tool printed nothing (exit code 3)")
     assert (tmp_path / "calls").read_text().splitlines() == ["-i %d -roce_test reset" % device for device in (0, 1, 2)]
     assert (policy / "scaling_governor").read_text() == "schedutil"
-    assert results.look(params["state_dir"], "r1")["error"]["code"] == "run_cancelled"
+    assert results.run_result(params["state_dir"], "r1")["error"]["code"] == "run_cancelled"
     assert session.perform(params, False)["changed"] is False
 
 
-def test_a_run_in_another_container_is_not_ended_from_here(params, tmp_path, monkeypatch):
+def test_a_run_in_another_container_is_not_ended(params, tmp_path, monkeypatch):
     made = Journal.create(params["state_dir"], "r1")
     made.start(mark="no process has it", devices=[0], pairs_total=3, hccn_tool=params["hccn_tool"])
     monkeypatch.setattr(journals, "namespace", lambda: "pid:[1]")
@@ -323,14 +323,14 @@ def test_a_run_in_another_container_is_not_ended_from_here(params, tmp_path, mon
     assert (raised.value.code, raised.value.message) == (
         "runner_elsewhere", "run r1 is at work in another container of this host, where it cannot be ended from here")
     assert not (tmp_path / "calls").exists()
-    assert results.look(params["state_dir"], "r1")["state"] == "running"
+    assert results.run_result(params["state_dir"], "r1")["state"] == "running"
     made.close()
 
 
 def test_waiting_for_the_end_is_bounded(params):
     params.update(plan=plan_of(free_port()), wait=False, meeting_timeout=300.0)
     session.perform(params, False)
-    assert results.look_until_over(params["state_dir"], "r1", 0.3)["state"] == "running"
+    assert results.wait_for_run(params["state_dir"], "r1", 0.3)["state"] == "running"
     session.perform({**params, "state": "absent"}, False)
 
 
@@ -352,7 +352,7 @@ ALL_BAD = [record("p1", 0, "failed"), record("p2", 1, "failed"), record("p3", 1)
     ([record("p1", 0)], "any", None),
     ([], "all", None),
 ])
-def test_when_the_module_fails(records, fail_on, message):
+def test_the_module_fails_according_to_fail_on(records, fail_on, message):
     result = results.judged({"measurements": []}, records, fail_on)
     assert (result.get("failed"), result.get("msg")) == (None if message is None else True, message)
 
@@ -379,7 +379,7 @@ esac
 """
 
 
-def test_a_device_at_work_is_left_alone(params, tmp_path):
+def test_a_busy_device_is_not_measured(params, tmp_path):
     (tmp_path / "npu-smi").write_text(SMI)
     (tmp_path / "npu-smi").chmod(0o755)
     params.update(plan=plan_of(free_port()), allow_busy=False, fail_on="none")
@@ -390,4 +390,4 @@ def test_a_device_at_work_is_left_alone(params, tmp_path):
     calls = (tmp_path / "calls").read_text().splitlines()
     assert not [call for call in calls if call.startswith("-i 0 -roce_test")]
     start = journals.read(params["state_dir"], "r1").start
-    assert start["npu_smi"] == str(tmp_path / "npu-smi"), "so that the call that repairs knows whom to ask"
+    assert start["npu_smi"] == str(tmp_path / "npu-smi"), "a later repair needs it to find busy devices"

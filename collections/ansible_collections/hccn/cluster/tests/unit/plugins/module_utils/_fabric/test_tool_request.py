@@ -23,8 +23,8 @@ PLAN = {
 def params(tmp_path, monkeypatch):
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name, said in (("iperf3", "iperf 3.12 (cJSON 1.7.15)"), ("ib_send_bw", "Version: 6.10")):
-        (programs / name).write_text("#!/bin/sh\necho '%s'\n" % said)
+    for name, output in (("iperf3", "iperf 3.12 (cJSON 1.7.15)"), ("ib_send_bw", "Version: 6.10")):
+        (programs / name).write_text("#!/bin/sh\necho '%s'\n" % output)
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     return {
@@ -44,7 +44,7 @@ def test_iperf3_connects_to_the_port_of_the_other_device(params):
         ["iperf3", "-s", "-1", "-J", "-B", "10.0.0.2", "-p", "5203"]]
 
 
-def test_iperf3_tells_its_version(params):
+def test_the_version_of_iperf3_is_recorded(params):
     tool = request.ToolRequest.parse(params).make(parse_plan(PLAN, "a", "r1"))
     assert tool.describe()["tool"] == {"name": "iperf3", "version": "3.12"}
 
@@ -52,12 +52,12 @@ def test_iperf3_tells_its_version(params):
 @pytest.mark.parametrize("changes, code, message", [
     ({"measure": "latency"}, "invalid_input", "iperf3 measures bandwidth only"),
     ({"gid_index": 3}, "invalid_input", "gid_index has no effect with iperf3, which measures TCP"),
-    ({"rdma_device": "mlx5_0"}, "invalid_input", "rdma_device means nothing to iperf3"),
-    ({"tool": "roce_test", "rdma_device": "mlx5_0"}, "invalid_input", "rdma_device means nothing to roce_test"),
+    ({"rdma_device": "mlx5_0"}, "invalid_input", "rdma_device does not apply to iperf3"),
+    ({"tool": "roce_test", "rdma_device": "mlx5_0"}, "invalid_input", "rdma_device does not apply to roce_test"),
     ({"tool": "perftest"}, "no_rdma_device", "this host has no RDMA device"),
     ({"tool": "perftest", "operation": "read"}, "tool_missing", "ib_read_bw is not in PATH"),
 ])
-def test_what_cannot_be_measured_is_told_before_anything_is_done(params, changes, code, message):
+def test_impossible_measurements_are_refused_before_any_action(params, changes, code, message):
     with pytest.raises(HccnError) as raised:
         session.perform({**params, **changes}, False)
     assert (raised.value.code, raised.value.message) == (code, message)

@@ -295,7 +295,7 @@ def test_added_rounds_come_last_in_both_forms():
     first = make_plan(hosts(3, 1), "full", compact=True)["schedule"]["order"]
     with pytest.raises(InputError) as raised:
         parse_plan(extended(make_plan(hosts(3), "full", compact=True), more), first[1], "r1")
-    assert raised.value.message == "plan: the pair id p0001 stands twice"
+    assert raised.value.message == "plan: the pair id p0001 occurs twice"
 
 
 def test_large_plans_are_compact_by_default():

@@ -9,11 +9,9 @@ import time
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import channel as channels
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric import listener
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.channel import Channel, call
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.listener import Listener
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric import transport
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.transport import Channel, ConnectionLimiter, Listener, call
 
 KEY = bytes(range(16))
 OTHER_KEY = bytes(16)
@@ -28,7 +26,7 @@ def free_port():
 
 @pytest.fixture
 def place():
-    """A meeting that answers every body with itself; its address, and what it has seen."""
+    """A listener that answers every body with itself, its address, and the bodies that it has received."""
     control = Control("127.0.0.1", free_port())
     listener = Listener(control)
     seen = []
@@ -64,29 +62,39 @@ def code_of(action, *arguments):
     return raised.value.code
 
 
-def test_a_conversation(place):
+def test_lines_are_exchanged(place):
     assert works(place)
     assert place.seen == [{"type": "claim"}]
     assert place.refused == {}
 
 
-def test_a_caller_with_another_key_gets_nowhere(place):
+def test_a_caller_with_another_key_is_refused(place):
     assert code_of(call, "x", place.control, OTHER_KEY, "r1", SOON) == "wrong_key"
     assert works(place)
     assert place.seen == [{"type": "claim"}]
 
 
-def test_a_caller_of_another_run_is_told_so(place):
+def test_a_caller_of_another_run_is_refused(place):
     with pytest.raises(HccnError) as raised:
         call("x", place.control, KEY, "r2", SOON)
     assert raised.value.message == "another runner answers at x (127.0.0.1 port %d): a line of another run: r1" % place.control.port
 
 
+def signed_line(greeting, key=KEY, number=0):
+    """Return the first line of a caller, as an attacker may have recorded or changed it."""
+    session = json.loads(greeting.decode())["session"] + "0" * 32
+    fields = {"v": 1, "run": "r1", "session": session, "caller": True, "n": number, "body": {"type": "claim"}}
+    return json.dumps({**fields, "mac": transport.sign(key, fields)}).encode() + b"\n"
+
+
+def connected(place):
+    return socket.create_connection(("127.0.0.1", place.control.port), SOON)
+
+
 def test_a_line_signed_with_another_key_is_refused(place):
-    channel = call("x", place.control, KEY, "r1", SOON)
-    channel._key = OTHER_KEY
-    channel.send({"type": "claim"})
-    assert code_of(channel.receive, SOON) == "peer_lost"
+    with connected(place) as sock:
+        sock.sendall(signed_line(sock.recv(65536), OTHER_KEY))
+        assert sock.recv(65536) == b""
     until(lambda: place.refused == {"wrong_key": 1})
     assert works(place)
     assert place.seen == [{"type": "claim"}]
@@ -101,11 +109,11 @@ def test_a_line_signed_with_another_key_is_refused(place):
     (b'{"v": 1, "body": []}\n', "bad_line"),
     (b'{"v": 1, "run": "r2", "body": {}}\n', "wrong_run"),
     (b'{"v": 1, "run": "r1", "body": {}, "mac": "\\ud800"}\n', "wrong_key"),
-    (b"x" * (2 * channels.LINE_LIMIT), "bad_line"),
-    (b"x" * (channels.LINE_LIMIT + 1) + b"\n", "bad_line"),
+    (b"x" * (2 * transport.LINE_LIMIT), "bad_line"),
+    (b"x" * (transport.LINE_LIMIT + 1) + b"\n", "bad_line"),
     (b"", "peer_lost"),
 ])
-def test_garbage_is_refused_and_the_meeting_goes_on(place, line, reason):
+def test_invalid_lines_are_refused_and_the_listener_continues(place, line, reason):
     with socket.create_connection(("127.0.0.1", place.control.port), SOON) as sock:
         sock.recv(65536)
         try:
@@ -118,19 +126,19 @@ def test_garbage_is_refused_and_the_meeting_goes_on(place, line, reason):
     assert place.seen == [{"type": "claim"}]
 
 
-def recorded_claim(place):
-    """A true first line, as somebody on the way has seen it."""
-    channel = call("x", place.control, KEY, "r1", SOON)
-    sent = []
-    channel._sock = type("Tap", (), {"settimeout": lambda self, value: None, "sendall": lambda self, data: sent.append(data)})()
-    channel.send({"type": "claim"})
-    return sent[0]
-
-
 def test_a_replayed_line_is_refused(place):
-    line = recorded_claim(place)
-    with socket.create_connection(("127.0.0.1", place.control.port), SOON) as sock:
-        sock.sendall(line)
+    with connected(place) as first, connected(place) as second:
+        line = signed_line(first.recv(65536))
+        second.sendall(line)
+        until(lambda: place.refused.get("bad_line") == 1)
+        assert place.seen == []
+        first.sendall(line)
+        until(lambda: place.seen == [{"type": "claim"}])
+
+
+def test_a_line_with_another_number_is_refused(place):
+    with connected(place) as sock:
+        sock.sendall(signed_line(sock.recv(65536), number=1))
         until(lambda: place.refused.get("bad_line") == 1)
     assert place.seen == []
 
@@ -143,7 +151,7 @@ def test_a_reflected_line_is_refused(place):
 
 
 def test_a_slow_sender_is_dropped(place, monkeypatch):
-    monkeypatch.setattr(listener, "HELLO_SECONDS", 0.3)
+    monkeypatch.setattr(transport, "HELLO_SECONDS", 0.3)
     with socket.create_connection(("127.0.0.1", place.control.port), SOON) as sock:
         stop = threading.Event()
 
@@ -162,63 +170,67 @@ def test_a_slow_sender_is_dropped(place, monkeypatch):
     assert works(place)
 
 
-def test_a_flood_of_silent_callers_leaves_room_for_a_true_one(place):
-    flood = [socket.create_connection(("127.0.0.1", place.control.port), SOON) for _number in range(listener.MAX_UNAUTHENTICATED + 20)]
+def test_a_flood_of_silent_callers_does_not_keep_out_a_runner(place):
+    flood = [socket.create_connection(("127.0.0.1", place.control.port), SOON) for _number in range(transport.MAX_UNAUTHENTICATED + 20)]
     try:
         until(lambda: place.refused.get("crowded_out", 0) >= 20)
         assert works(place)
-        assert len(place._limiter) <= listener.MAX_UNAUTHENTICATED
     finally:
         for sock in flood:
             sock.close()
 
 
-def test_the_address_with_most_makes_room():
-    room = listener.ConnectionLimiter(3)
+def test_the_address_with_most_connections_loses_its_oldest():
+    room = ConnectionLimiter(3)
     assert [room.add(name, address) for name, address in (("a", "x"), ("b", "y"), ("c", "y"))] == [None, None, None]
     assert [room.add(name, address) for name, address in (("d", "y"), ("e", "x"), ("f", "z"))] == ["b", "a", "c"]
     assert (len(room), room.remove("d"), room.remove("d"), len(room)) == (3, True, False, 2)
 
 
-def test_more_guests_than_allowed_are_sent_away(place, monkeypatch):
-    monkeypatch.setattr(listener, "MAX_AUTHENTICATED", 0)
+def test_authenticated_connections_above_the_limit_are_closed(place, monkeypatch):
+    monkeypatch.setattr(transport, "MAX_AUTHENTICATED", 0)
     channel = call("x", place.control, KEY, "r1", SOON)
     channel.send({"type": "claim"})
     assert code_of(channel.receive, SOON) == "peer_lost"
     assert place.seen == []
 
 
-def test_a_guest_that_breaks_off_is_no_stranger():
+def test_a_broken_connection_after_authentication_is_released_and_not_counted(monkeypatch):
+    monkeypatch.setattr(transport, "MAX_AUTHENTICATED", 1)
     control = Control("127.0.0.1", free_port())
     listener = Listener(control)
-    done = threading.Event()
+    received = []
 
     def handle(channel, body):
-        try:
-            channel.receive(SOON)
-        finally:
-            done.set()
+        received.append(body)
+        channel.receive(SOON)
 
     listener.serve(KEY, "r1", handle)
-    channel = call("x", control, KEY, "r1", SOON)
-    channel.send({"type": "claim"})
-    channel.close()
-    assert done.wait(SOON)
-    until(lambda: listener._authenticated == 0)
+
+    def is_served():
+        before = len(received)
+        channel = call("x", control, KEY, "r1", SOON)
+        channel.send({"type": "claim"})
+        channel.waiting(0.2)  # a refused connection is closed at once
+        channel.close()
+        return len(received) > before
+
+    assert is_served()
+    until(is_served)
     assert listener.refused == {}
     listener.close()
 
 
-def test_nobody_listens():
+def test_a_port_without_a_listener_is_reported():
     port = free_port()
     with pytest.raises(HccnError) as raised:
         call("n7", Control("127.0.0.1", port), KEY, "r1", 1.0)
     assert raised.value.code == "peer_unreachable"
     assert raised.value.message == "the runner of n7 (127.0.0.1 port %d) cannot be reached: connection refused" % port
-    assert raised.value.hint == "is the host up, did rdma_perf start there, and is TCP port %d open between the hosts?" % port
+    assert raised.value.hint == "check that the host is up, that rdma_perf started on it, and that TCP port %d is open between the hosts" % port
 
 
-def test_one_who_listens_and_says_nothing():
+def test_a_silent_listener_is_reported():
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen(1)
@@ -228,7 +240,7 @@ def test_one_who_listens_and_says_nothing():
     assert (raised.value.code, raised.value.message) == ("peer_unreachable", "the runner of n7 (127.0.0.1 port %d) does not answer: no answer in time" % port)
 
 
-def test_a_port_in_use():
+def test_a_port_in_use_is_reported():
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen(1)
@@ -239,8 +251,8 @@ def test_a_port_in_use():
     assert raised.value.message.startswith("127.0.0.1 port %d is in use on this host by pid %d (" % (port, os.getpid()))
 
 
-def test_a_port_in_use_by_what_cannot_be_seen(monkeypatch):
-    monkeypatch.setattr(listener, "listeners", lambda address, port: [])
+def test_a_port_in_use_by_an_invisible_process_is_reported(monkeypatch):
+    monkeypatch.setattr(transport, "listeners", lambda address, port: [])
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen(1)
@@ -248,15 +260,15 @@ def test_a_port_in_use_by_what_cannot_be_seen(monkeypatch):
             Listener(Control("127.0.0.1", other.getsockname()[1]))
 
 
-def test_an_address_of_another_host():
+def test_an_address_of_another_host_is_refused():
     assert code_of(Listener, Control("192.0.2.1", 18514)) == "control_address_unusable"
 
 
-def test_a_name_that_does_not_resolve():
+def test_an_unresolvable_name_is_refused():
     assert code_of(Listener, Control("no-such-name.invalid", 18514)) == "control_address_unusable"
 
 
-def test_the_port_is_free_again_after_the_meeting():
+def test_the_port_is_free_after_closing():
     control = Control("127.0.0.1", free_port())
     first = Listener(control)
     first.serve(KEY, "r1", lambda channel, body: None)
@@ -265,7 +277,7 @@ def test_the_port_is_free_again_after_the_meeting():
     again.close()
 
 
-def test_an_abandoned_listener_listens_on_in_the_other_process():
+def test_an_abandoned_listener_continues_in_the_other_process():
     control = Control("127.0.0.1", free_port())
     listener = Listener(control)
     heir = socket.socket(fileno=socket.dup(listener.fileno()))
@@ -275,7 +287,8 @@ def test_an_abandoned_listener_listens_on_in_the_other_process():
     heir.close()
 
 
-def two_ends():
+def connection():
+    """Return the channels of caller and listener after the first line, and the socket of the listener."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(1)
@@ -286,11 +299,11 @@ def two_ends():
     one.answer_greeting(SOON)
     one.send({"n": 0})
     assert other.receive(SOON) == {"n": 0}
-    return one, other
+    return one, other, called
 
 
-def test_lines_come_in_order_also_when_they_come_at_once():
-    one, other = two_ends()
+def test_lines_that_arrive_together_are_received_in_order():
+    one, other, _sock = connection()
     for number in range(3):
         one.send({"n": number + 1})
     assert other.waiting(SOON)
@@ -302,36 +315,27 @@ def test_lines_come_in_order_also_when_they_come_at_once():
     other.close()
 
 
-def test_waiting_sees_what_is_read_already():
-    one, other = two_ends()
+def test_waiting_sees_buffered_lines():
+    one, other, sock = connection()
     one.send({"n": 1})
     one.send({"n": 2})
-    until(lambda: len(other._sock.recv(65536, socket.MSG_PEEK).splitlines()) == 2)
+    until(lambda: len(sock.recv(65536, socket.MSG_PEEK).splitlines()) == 2)
     other.receive(SOON)
     assert other.waiting(0.0)
     one.close()
     other.close()
 
 
-def test_a_line_left_out_is_noticed():
-    one, other = two_ends()
-    one._sent += 1
-    one.send({"n": 2})
-    assert code_of(other.receive, SOON) == "bad_line"
-    one.close()
-    other.close()
-
-
-def test_a_listener_that_does_not_greet():
-    one, other = two_ends()
+def test_a_listener_without_greeting_is_refused():
+    one, other, _sock = connection()
     other.send({"type": "bye"})
     assert code_of(one.answer_greeting, SOON) == "bad_line"
     one.close()
     other.close()
 
 
-def test_sending_to_one_who_is_gone():
-    one, other = two_ends()
+def test_sending_on_a_closed_connection_fails():
+    one, other, _sock = connection()
     one.close()
 
     def send_much():
@@ -342,8 +346,8 @@ def test_sending_to_one_who_is_gone():
     other.close()
 
 
-def test_the_signature_is_over_every_field_but_itself():
+def test_the_signature_covers_every_field_except_itself():
     fields = {"v": 1, "body": {"b": 1, "a": 2}}
-    assert channels.sign(KEY, fields) == channels.sign(KEY, json.loads(json.dumps({"body": {"a": 2, "b": 1}, "v": 1, "mac": "x"})))
-    assert channels.sign(KEY, fields) != channels.sign(KEY, {**fields, "v": 2})
-    assert channels.sign(bytes(16), {"v": 1}) == "c6fc71ee267004b4d3d9d6a6daf417bc7f0363ba065fce38c55ed83b345982a8"
+    assert transport.sign(KEY, fields) == transport.sign(KEY, json.loads(json.dumps({"body": {"a": 2, "b": 1}, "v": 1, "mac": "x"})))
+    assert transport.sign(KEY, fields) != transport.sign(KEY, {**fields, "v": 2})
+    assert transport.sign(bytes(16), {"v": 1}) == "c6fc71ee267004b4d3d9d6a6daf417bc7f0363ba065fce38c55ed83b345982a8"

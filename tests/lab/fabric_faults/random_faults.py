@@ -1,4 +1,4 @@
-"""Faults of a fabric, drawn from a seed: what is broken, and so what the check has to say. The playbook knows nothing of it."""
+"""Random faults of a fabric by seed, and the verdicts that the check must reach. The playbook does not know the faults."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from tests.lab.testbed import Lab
 
 HOSTS, NPUS, LEAF_SIZE, LINK_RATE = 16, 8, 4, "200mbit"
 SLOW_MBIT = (20, 80)
-"""A port's rate where it is slow."""
+"""Rate of a slow port."""
 UPLINK_MBIT = (40, 80)
-"""Of a leaf's links to the others, which 32 NPUs share: less than one of them could have, should the machine be too busy for two tests at once."""
+"""Rate of a slow leaf's links to the others, which 32 NPUs share. It is less than a single NPU could use, in case the machine is too busy for two tests at
+once."""
 PLANS = {"quick": 14, "leaves": 4, "full": 2}
-"""How often each is drawn."""
+"""Weights of the plans."""
 
 SLOW_NPU, SLOW_HOST, DEAD, HUNG, SLOW_UPLINK = "slow npu", "slow host", "dead host", "hung host", "slow uplink"
 AFTER_START = (DEAD, HUNG)
-"""What happens while the host measures; the others are there from the beginning."""
+"""Faults that strike while the host measures. The others are present from the start."""
 LOST = "failed or unreachable"
-"""By what its partners saw of it, and by what Ansible did: both name it."""
+"""Depends on whether its partners or Ansible noticed it first."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """``target``: a host, or ``leaf:2``. ``npu`` where it is of one; ``mbit`` where it is slow."""
+    """``target``: a host, or ``leaf:2``. ``npu``: of a fault of a single NPU. ``mbit``: rate of a slow target."""
 
     kind: str
     target: str
@@ -39,31 +40,31 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Scenario:
     seed: int
     plan: str
     faults: tuple[Fault, ...]
     classes: dict[str, str] = field(default_factory=dict)
     named: dict[str, str] = field(default_factory=dict)
-    """How the sentence about each slow host begins."""
+    """Beginning of the message about each slow host."""
     fabric: tuple[str, ...] = ()
     """The components of the fabric that must be named."""
 
 
-def draw(seed: int) -> Drawn:
+def draw(seed: int) -> Scenario:
     chance = random.Random(seed)
     plan = chance.choices(list(PLANS), list(PLANS.values()))[0]
     names = [f"node{number}" for number in range(1, HOSTS + 1)]
     classes = dict.fromkeys(names, "good")
     if plan != "quick":
         leaf = chance.randrange(HOSTS // LEAF_SIZE)
-        return Drawn(seed, plan, (Fault(SLOW_UPLINK, f"leaf:{leaf}", mbit=chance.randint(*UPLINK_MBIT)),), classes, {}, (f"leaf leaf{leaf}",))
+        return Scenario(seed, plan, (Fault(SLOW_UPLINK, f"leaf:{leaf}", mbit=chance.randint(*UPLINK_MBIT)),), classes, {}, (f"leaf leaf{leaf}",))
     kinds = chance.sample([SLOW_NPU, SLOW_NPU, SLOW_HOST, DEAD, HUNG], chance.randint(1, 3))
     faults = tuple(_fault(kind, target, chance) for kind, target in zip(kinds, chance.sample(names, len(kinds))))
     classes.update({fault.target: LOST if fault.kind in AFTER_START else "slow" for fault in faults})
     named = {fault.target: f"npu {fault.npu} is slow with" for fault in faults if fault.kind == SLOW_NPU}
     named.update({fault.target: f"all {NPUS} NPUs are slow with" for fault in faults if fault.kind == SLOW_HOST})
-    return Drawn(seed, plan, faults, classes, named)
+    return Scenario(seed, plan, faults, classes, named)
 
 
 def _fault(kind: str, target: str, chance: random.Random) -> Fault:

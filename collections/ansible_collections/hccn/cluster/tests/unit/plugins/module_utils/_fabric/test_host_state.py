@@ -1,4 +1,4 @@
-"""A host that is lost is heard of through others: who has not met it yet does not wait for it to start."""
+"""The state that initiators and responders of a host share: lost hosts become known through others, and devices are reset around tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import pytest
 
 from ansible_collections.hccn.cluster.plugins.module_utils._core.errors import HccnError
-from ansible_collections.hccn.cluster.plugins.module_utils._fabric.pair_protocol import HostState, Settings
+from ansible_collections.hccn.cluster.plugins.module_utils._fabric.host_state import HostState, Settings
 from ansible_collections.hccn.cluster.plugins.module_utils._fabric.plan import Control, Endpoint, Pair, Plan
 
 HOSTS = ("a", "b", "c", "dead")
@@ -23,61 +23,61 @@ def state_of(host, *pairs):
 
 
 def given_up(state, host="dead"):
-    """Is the host given up soon, since it was there, and not waited for until the time of the meeting is over?"""
+    """Return whether the host is given up soon because it was present, instead of after the meeting timeout."""
     return [state.membership.call_failed(host, pair(9, state.plan.host, host), HccnError("peer_unreachable", "gone"), now) for now in (1.0, 2.0, 3.0)][-1]
 
 
 class Wire:
     def __init__(self):
-        self.said = None
+        self.sent = None
 
     def send(self, body):
-        self.said = body
+        self.sent = body
 
 
-def told_by(state):
+def line_of(state):
     wire = Wire()
-    state.say(wire, {"type": "noted"})
-    return wire.said
+    state.send(wire, {"type": "noted"})
+    return wire.sent
 
 
-def test_nothing_is_told_while_all_is_well():
+def test_nothing_is_shared_without_misses():
     state = state_of("a", pair(0, "a", "b"))
     state.membership.met("b")
-    assert told_by(state) == {"type": "noted"}
+    assert line_of(state) == {"type": "noted"}
 
 
 @pytest.mark.parametrize("code, come", [("peer_lost", ["a", "dead"]), ("iperf3_timeout", ["a", "dead"]), ("peer_unreachable", ["a", "dead"])])
-def test_who_was_lost_is_told_from_host_to_host(code, come):
+def test_a_lost_host_becomes_known_from_host_to_host(code, come):
     lost = pair(0, "a", "dead")
     met, between, waits = state_of("a", lost), state_of("b", pair(1, "b", "dead")), state_of("c", pair(2, "c", "dead"))
     met.membership.met("dead")
     met.membership.met("a")
     met.membership.pair_ended(lost, HccnError(code, "gone"))
-    assert told_by(met)["known"]["come"] == come
+    assert line_of(met)["known"]["come"] == come
     assert not given_up(waits)
-    between.hear(told_by(met))
-    waits.hear(told_by(between))
+    between.membership.detach(line_of(met))
+    waits.membership.detach(line_of(between))
     assert given_up(waits)
 
 
-def test_one_that_nobody_met_has_its_time_to_start():
+def test_a_host_that_was_never_met_has_time_to_start():
     missed = pair(0, "a", "dead")
     late, waits = state_of("a", missed), state_of("c", pair(2, "c", "dead"))
     late.membership.pair_ended(missed, HccnError("peer_unreachable", "no answer"))
-    waits.hear(told_by(late))
+    waits.membership.detach(line_of(late))
     assert not given_up(waits)
 
 
 @pytest.mark.parametrize("known", [None, [], "x", {"come": None}, {"come": {"dead": 1}}, {"come": [1, None, ["dead"], "nobody"]}, {"missed": []}])
-def test_what_has_not_the_form_is_left_aside(known):
+def test_malformed_knowledge_is_ignored(known):
     waits = state_of("c", pair(2, "c", "dead"))
-    waits.hear({"type": "noted", "known": known})
+    waits.membership.detach({"type": "noted", "known": known})
     assert not given_up(waits)
 
 
 class Tool:
-    """Writes down what is reset."""
+    """Records the resets."""
 
     def __init__(self, fails=False):
         self.resets = []
@@ -93,7 +93,7 @@ class Tool:
 
 
 class Probe:
-    """Device 0 is busy where ``busy``; ``own``: what it was told of tests of this run."""
+    """Device 0 is busy if ``busy``; ``own``: the values passed for tests of this run."""
 
     def __init__(self):
         self.busy = False
@@ -107,7 +107,7 @@ class Probe:
 
 @pytest.fixture
 def device(tmp_path):
-    """A state of one device, with its tool and its probe."""
+    """The state of a host with one device, its tool and its probe."""
     plan = Plan("r1", "a", (pair(0, "a", "b"),), {name: Control("127.0.0.1", 1) for name in HOSTS})
     tool, probe = Tool(), Probe()
     tool.folder = str(tmp_path)
@@ -117,7 +117,7 @@ def device(tmp_path):
 def test_a_device_is_reset_before_its_first_test_and_after_each(device):
     state, tool, probe = device
     state.reset(0)
-    assert tool.resets == [], "nothing of this run is there"
+    assert tool.resets == [], "this run has started no test"
     state.prepare(0)
     state.prepare(0)
     assert tool.resets == [0]
@@ -141,7 +141,7 @@ def test_a_device_with_other_work_is_not_reset(device):
     assert tool.resets == []
 
 
-def test_the_test_of_this_run_is_ended_whatever_else_the_device_does(device):
+def test_a_test_of_this_run_is_ended_even_if_the_device_is_busy(device):
     state, tool, probe = device
     state.prepare(0)
     state.launch(0, ["true"], 10.0).wait()
@@ -150,8 +150,8 @@ def test_the_test_of_this_run_is_ended_whatever_else_the_device_does(device):
     assert tool.resets == [0, 0]
 
 
-def test_only_tests_of_this_run_are_ended_by_the_guard(device, tmp_path):
-    """The guard is another process: it sees what was begun after it was forked."""
+def test_the_guard_ends_only_tests_of_this_run(device, tmp_path):
+    """The guard is another process, and sees tests that were started after it was forked."""
     state, tool, probe = device
     reading, writing = os.pipe()
     guard = os.fork()
