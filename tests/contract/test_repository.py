@@ -1,4 +1,4 @@
-"""What holds for the project as a whole: what AWX lists, who is in the action group, which exceptions stand, which versions are meant."""
+"""Check the project as a whole: playbooks in AWX, the action group, registered exceptions, versions, time limits of tasks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.lib.project import COLLECTION, REGISTER, ROOT, SIMULATOR
 JOBS = ["adopt", "bring_up", "check_collective", "check_fabric", "datadist_ready", "nic_switch", "perf_tools", "quarantine", "rank_table", "report",
         "restore", "retest", "site", "switch_upgrade", "tls", "validate"]
 PARTS = ["begin", "conclude", *(f"plays/{stage}" for stage in ("bring_up", "check_collective", "check_fabric", "rank_table"))]
-"""What the playbooks of the collection import: AWX lists each file with plays."""
+"""Playbooks that the collection's playbooks import. AWX lists each file that contains plays."""
 DEVICES_GROUP = ["device_info", "device_network", "device_ping", "device_tls", "hccn_conf", "rdma_perf"]
 
 SMOKE = re.compile(r"@pytest\.mark\.smoke\(([^)]*)\)")
 
-# awx/main/utils/ansible.py: which files of a project are offered as playbooks, and the folders where it does not look.
+# From awx/main/utils/ansible.py: which files of a project are offered as playbooks, and which folders are ignored.
 AWX_PLAYBOOK = re.compile(r"^\s*?-?\s*?(?:hosts|(ansible\.builtin\.)?include|(ansible\.builtin\.)?import_playbook):\s*?.*?$")
 AWX_SKIPS = {"roles", "tasks", "group_vars", "host_vars"}
 NOT_IN_A_CHECKOUT = {"build", "history"}
@@ -129,7 +129,7 @@ def test_the_simulator_imports_nothing_of_the_product() -> None:
 
 
 def imports(path: Path) -> set[str]:
-    """The first parts of all imported names; ``ansible`` stands for Ansible and for collections."""
+    """Return the first parts of all imported names; ``ansible`` stands for Ansible and for collections."""
     names: list[str] = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -156,12 +156,12 @@ def test_the_versions_stand_together() -> None:
 def test_make_demo_lays_the_cluster_out_and_ends_with_the_report() -> None:
     recipe = (ROOT / "Makefile").read_text().split("\ndemo:")[1].split("\n\n")[0].splitlines()[1:]
     assert recipe == ["\tansible-playbook -i inventories/demo/hosts playbooks/demo.yml"]
-    # The callback prints where the report is, also where the run failed.
+    # The callback prints the path of the report, also when the run failed.
     assert "callbacks_enabled = hccn.cluster.results" in (ROOT / "ansible.cfg").read_text()
 
 
 def test_texts_are_numbers_in_one_place() -> None:
-    """str.isdigit and str.isdecimal like texts that int() refuses: module_utils/_core/numbers.py says what a number is."""
+    """str.isdigit and str.isdecimal accept texts that int() refuses. module_utils/_core/numbers.py defines what a number is."""
     plugins = COLLECTION / "plugins"
     found = [str(path.relative_to(plugins)) for folder in ("module_utils", "plugin_utils") for path in sorted((plugins / folder).rglob("*.py"))
              if re.search(r"\.is(digit|decimal|numeric)\(\)", path.read_text())]
@@ -169,13 +169,13 @@ def test_texts_are_numbers_in_one_place() -> None:
 
 
 CONTROLLERS_OWN = {"assert", "debug", "fail", "set_fact", "set_stats", "validate_argument_spec", "include_tasks", "include_role", "import_tasks", "import_role"}
-"""Of ansible.builtin: they open no connection."""
+"""Actions of ansible.builtin that open no connection."""
 KEYWORDS = {"name", "when", "vars", "register", "loop", "loop_control", "run_once", "delegate_to", "become", "changed_when", "failed_when", "no_log",
             "check_mode", "diff", "ignore_errors", "until", "retries", "delay", "environment", "module_defaults", "any_errors_fatal", "connection", "timeout"}
 
 
 def tasks_of(entries: list[dict[str, Any]], delegated: str | None = None) -> Iterator[tuple[str, dict[str, Any], str | None]]:
-    """Each task of a file: its action, itself, and the host that it is delegated to."""
+    """Yield each task of a file: its action, the task, and the host that it is delegated to."""
     for task in entries:
         to = task.get("delegate_to", delegated)
         if "block" in task:
@@ -187,7 +187,7 @@ def tasks_of(entries: list[dict[str, Any]], delegated: str | None = None) -> Ite
 
 
 def waits_without_a_bound(action: str, task: dict[str, Any], delegated: str | None) -> bool:
-    """May the task wait for a connection for good? Modules that work on the controller alone have deadlines of their own."""
+    """Return True if the task may wait for a connection without a time limit. Modules that run on the controller only have time limits of their own."""
     namespace, _dot, name = action.rpartition(".")
     if namespace == "hccn.cluster":
         return name not in bounded_actions() and delegated != "localhost"
@@ -197,7 +197,7 @@ def waits_without_a_bound(action: str, task: dict[str, Any], delegated: str | No
 
 
 def bounded_actions() -> set[str]:
-    """Names that give a host up, or ask none."""
+    """Return the names of actions that have a time limit for hosts, or contact none."""
     routed = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
     assert {name for name, route in routed.items() if route != {"action_plugin": "hccn.cluster.bounded"}} == set()
     texts = {plugin.stem: plugin.read_text() for plugin in (COLLECTION / "plugins/action").glob("*.py")}
@@ -225,7 +225,7 @@ def test_every_module_that_works_on_a_host_is_bounded() -> None:
 PROGRAM = re.compile(r"\{%-?\s*(?:for|set)\b|\.append\(")
 """A loop or an accumulation in a template."""
 WITH_PROGRAMS: list[str] = []
-"""Files of roles whose templates are still to become filters or actions. No file is to be added."""
+"""Files of roles whose templates are still to be replaced by filters or actions. Do not add any."""
 
 
 def test_roles_and_playbooks_hold_no_programs() -> None:

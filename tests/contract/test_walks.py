@@ -1,5 +1,7 @@
-"""No task that runs on every host may walk over all of them: a thousand hosts would make a million steps of it. It is done once,
-and kept as a fact."""
+"""Check that no task that runs on every host iterates over all hosts: with a thousand hosts it would take a million steps.
+
+Such an iteration runs once, and its result is kept as a fact.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,15 @@ ALL_HOSTS = r"(?:ansible_play_hosts(?:_all)?|ansible_play_batch|groups)\b"
 FILTERS = (r"map|select|reject|difference|union|intersect|"
            r"hccn\.cluster\.(?:by_host|measurable_hosts|address_hosts|tls_differences|tls_rollout|collective_placement)")
 WALK = re.compile(rf"for \w+ in \(?{ALL_HOSTS}|\*{ALL_HOSTS}|{ALL_HOSTS}[^|}}]*\|\s*(?:{FILTERS})")
-"""A loop over the hosts of the play, a lookup with all of them as its terms, or a filter that looks at each."""
+"""A loop over the hosts of the play, a lookup with all of them as its terms, or a filter that reads each of them."""
 
 
 def walks(variables: dict[str, Any]) -> set[str]:
-    """The names of variables that walk, themselves or through others. A name counts in every branch, since Ansible works out all that an expression names
-    before it takes one; what a lookup is given is a text, and worked out in the branch that is taken: a walk in the place of a fact that is not there."""
+    """Return the names of variables that iterate over all hosts, directly or through other variables.
+
+    A name counts in every branch of an expression, because Ansible evaluates all names of an expression before it selects a branch. The argument of a lookup is
+    a text, which is evaluated only in the selected branch: such a lookup replaces a fact that is not defined.
+    """
     texts = {name: str(value) for name, value in variables.items()}
     found = {name for name, text in texts.items() if WALK.search(text)}
     while True:
@@ -35,7 +40,7 @@ def walks(variables: dict[str, Any]) -> set[str]:
 
 
 def tasks(entries: list[dict[str, Any]], once: bool = False) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Every task, and whether it runs once for all hosts; of a block what holds for it."""
+    """Yield every task, and whether it runs once for all hosts. A keyword of a block applies to its tasks."""
     for entry in entries:
         here = once or entry.get("run_once") is True
         inner = [part for key in ("block", "rescue", "always") for part in entry.get(key, [])]
@@ -47,7 +52,7 @@ def tasks(entries: list[dict[str, Any]], once: bool = False) -> Iterator[tuple[d
 
 
 def wrong(variables: dict[str, Any], entries: list[dict[str, Any]]) -> list[str]:
-    """What tasks of all hosts walk over them, and by which variable."""
+    """Return the tasks of all hosts that iterate over all hosts, each with the variable that does so."""
     found = []
     for task, once in tasks(entries):
         if not once:

@@ -1,4 +1,7 @@
-"""``python -m tests.contract.docs.findings > docs/explanation/findings.rst``: the causes of findings as a page of the documentation."""
+"""Print docs/explanation/findings.rst, the page of all causes of findings.
+
+Usage: ``python -m tests.contract.docs.findings > docs/explanation/findings.rst``
+"""
 
 from __future__ import annotations
 

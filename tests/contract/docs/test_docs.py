@@ -1,4 +1,4 @@
-"""The documentation as texts: links of the Markdown files resolve (Sphinx holds those of docs/), languages and errors stand together."""
+"""Check the text of the documentation: links of Markdown files (Sphinx checks those of docs/), translations, commands and error codes."""
 
 from __future__ import annotations
 

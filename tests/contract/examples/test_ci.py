@@ -1,4 +1,4 @@
-"""The repository of examples/ci: its pipelines pass as they are and find what is wrong in an inventory, without a host."""
+"""Check the example repository of examples/ci: its pipelines pass unchanged and find faults of an inventory without contacting a host."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The messages of ClusterD: field numbers against the reference material, and bytes against the stand-in's own descriptors.
+"""Compare the messages of ClusterD with the reference material (field numbers) and with the descriptors of the stand-in (bytes).
 
-`make test-protobuf` runs this file on the oldest and the newest supported protobuf.
+`make test-protobuf` runs this file with the oldest and the newest supported protobuf.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ VALUES: dict[str, dict[str, Any]] = {
 
 
 def documented() -> dict[str, dict[str, dict[str, int]]]:
-    """Messages and field numbers of the reference material, by file."""
+    """Return the messages and field numbers of the reference material, by file."""
     text = shared("facts/clusterd-ranktable.md").read_text().replace("**3** clientId", "3 clientId").split("### 1.2")[1].split("### 1.3")[0]
     found: dict[str, dict[str, dict[str, int]]] = {}
     for name, title in SECTIONS.items():
@@ -54,7 +54,7 @@ def test_field_numbers_are_those_of_the_reference_material(name: str, title: str
     ours = {field: number for field, (number, _) in schema.FILES[name].messages[title].items()}
     expected = documented()[name].get(title)
     if expected is None:
-        # What its tables leave out stands in the text: Status and ClientInfo of fault.proto are those of config.proto.
+        # The tables omit these two messages; the text says that Status and ClientInfo of fault.proto equal those of config.proto.
         assert (name, title) in (("fault", "Status"), ("fault", "ClientInfo"))
         expected = documented()["config"][title]
     assert ours == expected

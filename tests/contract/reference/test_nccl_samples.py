@@ -1,4 +1,4 @@
-"""The judge of nccl-tests against published output, and the launchers' recorded runs against its table of errors: one literal verdict each."""
+"""Compare the verdicts on published output of nccl-tests, and the causes found in recorded runs of launchers, with literals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""perftest and the RDMA devices against real runs and published texts: each is judged and compared with a literal, or listed with its reason."""
+"""Compare the results of the perftest and RDMA parsers for real runs and published texts with literals, or list a text with the reason why it is not read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ansible_collections.hccn.cluster.plugins.module_utils._perf.perftest_report
 from ansible_collections.hccn.cluster.plugins.module_utils._perf.rdma_device import find_device
 from tests.lib.project import shared
 
-# By case: what the client's report and the server's are worth. Rows are (bytes, iterations, Gbit/s, or typical and average microseconds); of several
-# rows the first, the last and how many; a string is the error's code; None: ended well, and servers of ib_read_lat print no table.
-# That a server of -a prints its last size only is one more reason why samples are the client's.
+# By case: the expected results of the client and the server. Rows are (bytes, iterations, Gbit/s, or typical and average microseconds). Of several rows, the
+# first, the last and their number are listed. A string is an error code. None is success without a table, as printed by servers of ib_read_lat. A server of -a
+# prints only its last size, which is another reason to take samples from the client.
 RUNS: dict[str, dict[str, Any]] = {
     "errors/address-in-use": {"server": "port_in_use"},
     "errors/bad-option": {"client": "bad_option"},
@@ -79,13 +79,13 @@ RUNS: dict[str, dict[str, Any]] = {
     "ib_write_lat/basic": {"client": (8, 1000, 9048.4, 14121.66), "server": (8, 1000, 9093.1, 14150.27)},
 }
 
-# Not read: the kernel's sysfs tells the same without a tool, and with the index of each GID.
+# Not read: the kernel's sysfs has the same information without a tool, and with the index of each GID.
 TOOLS_NOT_USED = {
     "errors/no-rdma-device-ibstat", "errors/no-rdma-device-ibstatus", "errors/no-rdma-device-ibv_devices", "errors/no-rdma-device-ibv_devinfo",
     "errors/no-rdma-device-rdma-link-show", "info/ibstat", "info/ibstat-wrong", "info/ibstatus", "info/ibv_devices", "info/ibv_devinfo",
     "info/ibv_devinfo-d-wrong", "info/ibv_devinfo-v", "info/rdma-link", "info/rdma-link-json", "info/sysfs-counters",
 }
-# Read by tests of their own below.
+# Read by separate tests below.
 OTHERS = {
     "ib_atomic_lat/basic", "info/help-ib_read_bw", "info/help-ib_read_lat", "info/help-ib_send_bw", "info/help-ib_send_lat", "info/help-ib_write_bw",
     "info/help-ib_write_lat", "info/ib_write_bw-version", "info/missing-binary", "info/sysfs", "info/sysfs-list",
@@ -114,7 +114,7 @@ FLAGS = {"-s": "size_bytes", "-n": "iterations", "-D": "duration_s", "-q": "qps"
 
 
 def asked_of(words: list[str]) -> Asked:
-    """What a command line asks for."""
+    """Return the options of a recorded command line."""
     operation, kind = PROGRAM.fullmatch(words[0]).groups()
     given = {FLAGS[flag]: int(value) for flag, value in zip(words, words[1:]) if flag in FLAGS}
     options = Options(operation, "bandwidth" if kind == "bw" else "latency", all_sizes="-a" in words, bidirectional="-b" in words, **given)
@@ -124,7 +124,7 @@ def asked_of(words: list[str]) -> Asked:
 
 def ran(case: dict[str, Any], side: str) -> tuple[Result, Asked]:
     command = shlex.split(case[side]["command"])
-    if command[0] == "bash":  # under another user, with a limit of memory
+    if command[0] == "bash":  # as another user with a memory limit
         command = shlex.split(command[2][command[2].index("ib_"):])
     status = case[side]["exit_status"]
     result = Result(tuple(command), status, case.get(f"{side}.stdout", ""), case.get(f"{side}.stderr", ""), status == 124, 0.0, 60.0)
@@ -132,7 +132,8 @@ def ran(case: dict[str, Any], side: str) -> tuple[Result, Asked]:
 
 
 def measured(result: Result, asked: Asked) -> Any:
-    """Of each row (bytes, iterations, Gbit/s or typical and average microseconds), the first, the last and how many; or the error's code."""
+    """Return the first row, the last row and the number of rows, or the error code. A row is (bytes, iterations, Gbit/s or typical and average
+    microseconds)."""
     try:
         rows = [values(row) for row in perftest_report.judged(result, asked)]
     except HccnError as error:
@@ -147,7 +148,7 @@ def values(row: perftest_text.PerftestRow) -> tuple[Any, ...]:
 
 
 def served(result: Result, asked: Asked) -> Any:
-    """A server's: its error, None where it ended well without a table, or what its own table holds."""
+    """Return the result of a server: its error code, None for success without a table, or the rows of its table."""
     error = perftest_report.error_of(result)
     if error is not None:
         return error.code
@@ -207,7 +208,7 @@ def test_every_option_that_is_used_stands_in_the_help(cases: dict[str, dict[str,
         wanted = flags + (["-b", "--report_gbits"] if name.endswith("_bw") else [])
         missing = [flag for flag in wanted if not re.search(rf"^\s+{flag}[,= ]", text, re.MULTILINE)]
         assert (name, missing) == (name, ["-q"] if name.endswith("_lat") else [])
-        assert "--ipv6-addr" not in text  # 4.5 cannot; a bad_option then
+        assert "--ipv6-addr" not in text  # not supported by 4.5, which results in bad_option
 
 
 def test_version_and_a_missing_program(cases: dict[str, dict[str, Any]]) -> None:
@@ -286,7 +287,7 @@ def test_the_device_of_a_real_machine(cases: dict[str, dict[str, Any]], tmp_path
     ("show_gids__mlx5", "192.168.211.242", "mlx5_0", 3), ("show_gids__no_ip_on_port1", "192.168.100.10", "rocep1s0f0", 3),
 ])
 def test_tables_of_gids(tmp_path: Path, name: str, wanted: str, device: str, index: int) -> None:
-    """``show_gids`` prints what it finds in sysfs, so its text goes back there."""
+    """Recreate sysfs from the output of ``show_gids``, which prints what it finds there."""
     text = shared(f"samples/rdma/{name}.txt").read_text().replace("xxxx", "0000")
     rows = [line.split() for line in text.splitlines() if re.match(r"\S+\s+1\s+\d", line)]
     files = {}
@@ -306,7 +307,7 @@ def test_tables_of_gids(tmp_path: Path, name: str, wanted: str, device: str, ind
     ("rdma_link__mlx5", [("mlx5_6", "ACTIVE", "LINK_UP", []), ("mlx5_7", "ACTIVE", "LINK_UP", []), ("mlx5_8", "ACTIVE", "LINK_UP", [])]),
 ])
 def test_states_of_links(tmp_path: Path, name: str, ports: list[Any]) -> None:
-    """``rdma link`` asks the kernel for the same words, with an underscore more."""
+    """Recreate sysfs from the output of ``rdma link``, which has the kernel's words with underscores."""
     files = {}
     for line in shared(f"samples/rdma/{name}.txt").read_text().splitlines():
         _link, device, _state, state, _physical, physical, _netdev, netdev = line.split()

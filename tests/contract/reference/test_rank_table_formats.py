@@ -1,4 +1,4 @@
-"""Tables of manuals and of their readers' tests: what a cluster like theirs gets written equals them, and what is read of them is written again."""
+"""Compare written rank tables with tables from manuals and from the tests of their readers, and check that reading and writing a table preserves it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.lib.project import shared
 FOLDER = "samples/ranktable"
 
 NOT_OF_A_DEVICE = ("device_port", "host_port", "backup_device_ip", "backup_device_port", "hardware_type")
-"""Keys that nothing on a host tells."""
+"""Keys whose values cannot be derived from a host."""
 
 
 def sample(name: str) -> Any:
-    """A sample as JSON, without the comments of the manual."""
+    """Return a sample as JSON, without the comments of the manual."""
     text = shared(f"{FOLDER}/{name}").read_text()
     return json.loads(re.sub(r"//.*", "", text) if name.endswith(".txt") else text)
 

@@ -1,4 +1,4 @@
-"""roce_test against the recorded runs of the real hccn_tool front end, and published logs: every run is judged, compared with a literal."""
+"""Compare the results of the roce_test parser for recorded runs of the real hccn_tool front end, and for published logs, with literals."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ansible_collections.hccn.cluster.plugins.module_utils._device.failures impo
 from ansible_collections.hccn.cluster.plugins.module_utils._perf import roce_test_tool
 from tests.lib.project import shared
 
-# A list: (bytes, iterations, Gbit/s) of the first and the last row, and the number of rows; a string: the error's code.
-# The device's numbers are invented, the front end's texts and exit codes are real.
+# A list: (bytes, iterations, Gbit/s) of the first and the last row, and the number of rows. A string: the error code. The device's numbers are made up; the
+# front end's texts and exit codes are real.
 EXPECTED: dict[str, Any] = {
     "210": [(2097152, 1000, 196.004272), (2097152, 1000, 196.004272), 1],
     "212": [(65536, 1000, 196.0), (65536, 1000, 196.0), 1],

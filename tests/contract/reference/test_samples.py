@@ -1,4 +1,5 @@
-"""The parsers of the device layer against outputs of real tools, of manuals and of printing code: every file is read, or listed with its reason."""
+"""Compare the results of the device parsers for output of real tools, manuals and source code with literals, or list a file with the reason why it is not
+read."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def ran(text: str, code: int = 0) -> Result:
 
 
 def failure(text: str) -> str:
-    """The error code of a run that printed this and ended with 1."""
+    """Return the error code of a run that printed ``text`` and exited with 1."""
     error = failures.failure_of(ran(text, 1))
     return error.code if error else "none"
 
@@ -49,7 +50,7 @@ def done(text: str) -> Any:
 
 
 def each(parse: Callable[[str], Any], start: str) -> Callable[[str], list[Any]]:
-    """A loop over devices: what each of them printed, which begins with ``start``."""
+    """Return a parser for a loop over devices. The output of each device begins with ``start``."""
 
     def parts(text: str) -> list[Any]:
         return [parse(part) for part in re.split(rf"(?m)^(?={start})", text) if re.match(start, part)]
@@ -58,7 +59,7 @@ def each(parse: Callable[[str], Any], start: str) -> Callable[[str], list[Any]]:
 
 
 def switches(text: str) -> Any:
-    """Devices, one after the other: (TLS on, preset, alarm days, [name, expiration])."""
+    """Return (TLS on, preset, alarm days, [name, expiration]) of each device."""
 
     def one(part: str) -> Any:
         tls = parse_tls.parse_tls(part)
@@ -68,7 +69,7 @@ def switches(text: str) -> Any:
 
 
 def chips(text: str) -> Any:
-    """(product, name, [(npu, chip, device)])."""
+    """Return (product, name, [(npu, chip, device)])."""
     try:
         found = parse_npu_smi.parse_chips(text)
     except HccnError as error:
@@ -84,7 +85,7 @@ def processes(text: str) -> Any:
 
 
 def conf_file(text: str) -> Any:
-    """(settings, devices, keys of the first device, problems as (rule, where))."""
+    """Return (settings, devices, keys of the first device, problems as (rule, where))."""
     found = conf.settings(text)
     devices = sorted({setting.device for setting in found})
     first = {setting.key: setting.value for setting in found if setting.device == devices[0]}
@@ -92,7 +93,7 @@ def conf_file(text: str) -> Any:
 
 
 def roce(text: str) -> Any:
-    """Rows as (bytes, iterations, Gbit/s)."""
+    """Return rows as (bytes, iterations, Gbit/s)."""
     try:
         return [(row.size_bytes, row.iterations, round(row.bandwidth_gbit_s, 3)) for row in roce_test_tool.rows(ran(text))]
     except HccnError as error:
@@ -125,7 +126,7 @@ def board(text: str) -> Any:
 
 
 def counters(*groups: str) -> dict[str, int]:
-    """``mac_tx_: pause_num bad_num`` is mac_tx_pause_num and mac_tx_bad_num, all 0 as in the samples."""
+    """Return counters of value 0, as in the samples: ``mac_tx_: pause_num bad_num`` is mac_tx_pause_num and mac_tx_bad_num."""
     parts = [group.partition(": ") for group in groups]
     return {front + name: 0 for front, _colon, names in parts for name in names.split()}
 

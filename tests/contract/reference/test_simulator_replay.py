@@ -1,4 +1,4 @@
-"""The stand-in hccn_tool against the recorded runs of the real front end: exit code, both streams, hccn.conf."""
+"""Compare the stand-in hccn_tool with recorded runs of the real front end: exit code, both streams and hccn.conf."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ FIELDS = ("exit", "stdout", "stderr", "conf_after")
 
 
 class Killed(Exception):
-    """The recording stopped the tool here."""
+    """The recording stopped the tool at this moment."""
 
 
 class FakeClock:
-    """Waiting costs nothing; a run that was stopped is stopped at the same second."""
+    """A clock whose sleep returns at once. It raises Killed at the second at which the recorded run was stopped."""
 
     def __init__(self, limit: float) -> None:
         self.elapsed, self.limit = 0.0, limit
@@ -49,13 +49,13 @@ def runs() -> list[dict[str, Any]]:
 
 
 def arguments(command: str) -> list[str]:
-    """The command line; long arguments were written down as ``1111...(300 chars)``."""
+    """Return the arguments of a recorded command line, in which long arguments are abbreviated as ``1111...(300 chars)``."""
     line = re.sub(r"(.)\1*\.\.\.\((\d+) chars\)", lambda match: match.group(1) * int(match.group(2)), command)
     return shlex.split(line)
 
 
 def prepare(root: Path, run: dict[str, Any]) -> dict[str, Any]:
-    """The files of a node as the run found them; what its circumstances say beside them."""
+    """Make the files of a node as the recorded run found them, and return the circumstances that are not files."""
     circumstances = run["circumstances"]
     uid = re.search(r"uid=(\d+)", circumstances)
     stdin = re.search(r"stdin='([^']*)'", circumstances)
@@ -94,7 +94,7 @@ def expected(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_help(text: str) -> str:
-    """Up to the line that introduces the help of a command, or the first command of the whole help."""
+    """Return the text up to the line that introduces the help of a command, or up to the first command of the whole help."""
     found = re.search(r"^(\[ hccn_tool .* \] needs the following parameters:|hccn_tool -i devid -ip)$", text, re.MULTILINE)
     return text[: found.end()] if found else text
 
@@ -104,7 +104,7 @@ def squeezed(text: str) -> str:
 
 
 def without_rate(text: str) -> str:
-    """The last column of the table of a bandwidth test."""
+    """Return the text without the last column of a bandwidth table."""
     return re.sub(r"^( \d+ \d+ [\d.]+ [\d.]+) [\d.]+$", r"\1", squeezed(text), flags=re.MULTILINE)
 
 
@@ -146,7 +146,7 @@ def test_a_listed_run_differs_in_nothing_else(played: dict, listed: dict) -> Non
 
 
 def test_the_tool_waits_as_long(played: dict) -> None:
-    """Polls and repeated attempts, in seconds; the recording adds what its machine took."""
+    """Compare the seconds spent on polls and repeated attempts. The recording includes up to one second of run time of its machine."""
     waited = {name: (got["seconds"], wanted["seconds"]) for name, (wanted, got) in played.items()}
     assert {name: times for name, times in waited.items() if not 0 <= times[1] - times[0] <= 1} == {}
 

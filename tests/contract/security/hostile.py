@@ -1,6 +1,6 @@
-"""Modules called in this process with options that want to be more than a value; every child that they would start is recorded, none is started.
+"""Call modules in this process with hostile options, and record the commands of child processes instead of starting them.
 
-hccn_tool and npu-smi are the simulator's, called as functions, so that the modules come as far as to their settings.
+hccn_tool and npu-smi are functions of the simulator, so that the modules get as far as changing settings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MARK = "hostile"
 LINE = MARK + "_line=1"
 VALUES = (f"$(touch {MARK})", f"'; touch {MARK} #", f"`touch {MARK}` | {MARK} > {MARK}", f"{MARK}\n{LINE}\n", f"-{MARK}", f"--{MARK}=1",
           f"../../{MARK}", f"{MARK}\0")
-"""For a shell, for a file of lines, for a tool that reads options, for a folder, for the kernel."""
+"""Hostile values for a shell, a file of lines, the options of a tool, a path and the kernel."""
 
 MODULES = "ansible_collections.hccn.cluster.plugins.modules."
 RULES = ("mutually_exclusive", "required_together", "required_one_of", "required_if", "required_by")
@@ -38,7 +38,7 @@ Path_ = tuple[str | int, ...]
 
 
 class Over(Exception):
-    """The module ended by itself."""
+    """The module has exited."""
 
     def __init__(self, result: dict[str, Any]) -> None:
         super().__init__(result.get("msg"))
@@ -46,7 +46,7 @@ class Over(Exception):
 
 
 class Module:
-    """As much of AnsibleModule as modules use. ``spec_only``: raise the argument spec instead of running."""
+    """The part of AnsibleModule that modules use. ``spec_only``: raise Over with the argument spec instead of running."""
 
     params: dict[str, Any] = {}
     check_mode = False
@@ -78,7 +78,7 @@ class Module:
 
 
 class Child:
-    """A child that has ended already."""
+    """A child process that has already exited."""
 
     def __init__(self, argv: tuple[str, ...], rc: int) -> None:
         self.args, self.returncode, self.pid = argv, rc, 2**22 + 1
@@ -100,7 +100,7 @@ class Child:
 
 
 class Children:
-    """In the place of subprocess.Popen. ``argvs``: what would have been started."""
+    """Replacement for subprocess.Popen. ``argvs``: the recorded command lines."""
 
     def __init__(self, node: Path) -> None:
         self._node = Node(str(node))
@@ -145,7 +145,7 @@ def _mpirun(words: tuple[str, ...]) -> str:
 
 
 def judge(argv: tuple[str, ...]) -> list[str]:
-    """Why this command line would be more than a program with values."""
+    """Return the reasons why a command line treats a hostile value as more than a value."""
     found = [f"an option: {word!r}" for word in argv[1:] if MARK in word and word.startswith("-")]
     if Path(argv[0]).name in SHELLS and any(MARK in word for word in argv[1:]):
         found.append("a shell reads it")
@@ -155,7 +155,7 @@ def judge(argv: tuple[str, ...]) -> list[str]:
 
 
 def modules() -> list[str]:
-    """Modules that run; the others are documentation of actions."""
+    """Return the names of modules that run on hosts; the others only document actions."""
     return sorted(path.stem for path in (COLLECTION / "plugins/modules").glob("*.py") if "def main(" in path.read_text())
 
 
@@ -174,7 +174,7 @@ def spec_of(name: str) -> Spec:
 
 
 def string_options(spec: Spec, before: Path_ = ()) -> Iterator[Path_]:
-    """Every option that takes a text and not one of some words, as a path into the parameters."""
+    """Yield the path of every option that takes a free text."""
     for name, option in spec.items():
         kind, where = option.get("type", "str"), (*before, name)
         if option.get("choices"):
@@ -188,7 +188,7 @@ def string_options(spec: Spec, before: Path_ = ()) -> Iterator[Path_]:
 
 
 def texts_in(value: Any, before: Path_ = ()) -> Iterator[Path_]:
-    """Every text in parameters, also in dictionaries that no spec describes; a name of a key is meant where the path ends with ``:key``."""
+    """Yield the path of every text in the parameters, including dictionaries without a spec. A path that ends with ``:key`` means the name of a key."""
     if isinstance(value, str):
         yield before
     elif isinstance(value, dict):
@@ -201,7 +201,7 @@ def texts_in(value: Any, before: Path_ = ()) -> Iterator[Path_]:
 
 
 def with_value(params: dict[str, Any], where: Path_, value: str) -> dict[str, Any]:
-    """The parameters with this text in this place; what lacks on the way is made."""
+    """Return the parameters with ``value`` at the path; missing containers are made."""
     whole = copy.deepcopy(params)
     if where[-1] == ":key":
         *way, name, _ = where
@@ -233,7 +233,7 @@ def _at(whole: Any, way: Path_, last: str | int = "") -> Any:
 
 
 def call(name: str, params: dict[str, Any], children: Children, check_mode: bool = False) -> dict[str, Any]:
-    """What the module ends with. Any other exception than its own end is a defect."""
+    """Return the result of a module. It raises any exception other than the module's exit, which is a defect."""
     module = importlib.import_module(MODULES + name)
     Module.params, Module.check_mode = params, check_mode
     with pytest.MonkeyPatch.context() as patch:

@@ -1,7 +1,7 @@
-"""Whatever one host answers, the controller's Python does for all other hosts what it does without it. HCCN_MUTATIONS: how many answers each test tries.
+"""Check that a mutated answer of one host does not change the controller's results for the other hosts.
 
-The answers come from the documentation of the modules and from the schema of the records, so a new module, field or kind needs no second test here.
-The same in whole playbooks: test_odd_host.py.
+HCCN_MUTATIONS is the number of mutated answers per test. The answers are generated from the documentation of the modules and the schema of the records, so that
+a new module, field or kind needs no other test. test_odd_host.py checks the same with whole playbooks.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ OTHERS = [host for host in HOSTS if host != ODD]
 
 
 def seeds(name: str, count: int = MUTATIONS) -> Iterator[random.Random]:
-    """A generator for each mutation; a failure names what it did."""
+    """Yield a random generator for each mutation. The assertion messages name the mutation."""
     for number in range(count):
         yield random.Random(f"{SEED} {name} {number}")  # noqa: S311
 
 
 def probed(number: int) -> dict[str, Any]:
-    """What device_info returns on a host: all that is documented, with addresses of its own."""
+    """Return an answer of device_info with all documented fields and a host's unique addresses."""
     answer = documented.answer_of("device_info")
     base = answer["devices"][0]
     answer["devices"] = [{
@@ -77,7 +77,7 @@ def sound_plan() -> dict[str, Any]:
 
 @functools.cache
 def measured() -> dict[str, Any]:
-    """What rdma_perf_info returns on each host, the records with all that the schema knows."""
+    """Return the answer of rdma_perf_info for each host; the records have all fields of the schema."""
     world = World(len(HOSTS), 2, 0, line_rate=200.0)
     answers = results(world, Events(world, pairs(sound_plan())).run().done)
     whole = documented.record_of("rdma")
@@ -114,7 +114,7 @@ def test_the_verdict_of_no_other_host_changes() -> None:
 
 
 def test_no_other_host_is_left_out_of_the_plan() -> None:
-    """But for the NPU whose address the odd host gives as its own."""
+    """Exception: the NPU whose address the odd host claims."""
     sound = {host: {"npus": probed(number)} for number, host in enumerate(HOSTS, 1)}
     for generator in seeds("plan"):
         done, odd = mutations.mutated(generator, sound[ODD]["npus"], OTHERS)
@@ -177,7 +177,7 @@ def composed(options: dict[str, Any], answers: dict[str, Any]) -> Any:
 
 
 def test_adopting_an_odd_host_is_its_own_failure() -> None:
-    """And nothing that the inventory would read as a template gets there."""
+    """No text that Ansible would evaluate as a template gets into the inventory."""
     settings = [{"device": 0, "key": "address", "value": "10.1.0.1"}, {"device": 0, "key": "mtu", "value": "4200"}]
     file = {**documented.answer_of("hccn_conf"), "settings": settings, "diff": {"before": "address_0=10.1.0.1\n"}}
     adopt(probed(1), file)
@@ -208,7 +208,7 @@ def test_progress_of_an_odd_reporter() -> None:
 
 @pytest.mark.parametrize("module", documented.modules())
 def test_what_is_kept_and_shown_of_an_odd_answer(module: str, tmp_path: Path) -> None:
-    """Of every module: the records reach the history line by line, the page is made, and no text of the host is markup in it."""
+    """Check every module: its records reach the history, a page can be made of them, and no text of the host becomes markup."""
     answer = documented.answer_of(module)
     if not isinstance(answer.get("measurements"), list):
         answer["measurements"] = [documented.record_of(kind) for kind in ("rdma", "device", "matrix", "collective", "verdict", "plan")]
@@ -241,7 +241,7 @@ def test_what_is_kept_and_shown_of_an_odd_answer(module: str, tmp_path: Path) ->
 
 
 class Tags(html.parser.HTMLParser):
-    """Elements and attributes by which a page would do something."""
+    """Collects elements and attributes with which a page could run code or fetch something."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -260,7 +260,7 @@ def no_markup(text: str, done: str) -> None:
 
 
 def test_mutations_are_what_they_are_meant_to_be() -> None:
-    """Else the others would pass on nothing: every kind of value reaches a field, and the documents are not all the same."""
+    """Check that every kind of hostile value is inserted and that the mutated documents differ."""
     made = [mutations.mutated(generator, measured()[ODD], OTHERS) for generator in seeds("self", 2000)]
     texts = " ".join(repr(document) for _done, document in made)
     assert {done.split(" at ")[0] for done, _document in made} == {"word", "value", "remove", "double", "nest", "deep", "add", "key", "like"}

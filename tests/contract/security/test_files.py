@@ -1,4 +1,4 @@
-"""Files that the collection makes: their modes whatever the umask, and links that somebody put in their place."""
+"""Check the files that the collection creates: their modes with any umask, and links that another user placed at their paths."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def victim(tmp_path: Path) -> Path:
 
 
 def test_a_link_where_the_hosts_keys_go(tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name follows from that of the host file, which all users of the host see in /tmp."""
+    """The file name is derived from that of the host file, which all users of the host can see in /tmp."""
     hostfile = tmp_path / "hccn-hostfile-x"
     hostfile.write_text("")
     Path(f"{hostfile}-known").symlink_to(victim)
@@ -115,7 +115,7 @@ def test_links_where_own_files_go(tmp_path: Path, victim: Path) -> None:
 
 
 def test_links_and_strange_names_where_a_rank_table_goes(tmp_path: Path, victim: Path) -> None:
-    """A link is replaced and not followed; a name is a name for everything on the way."""
+    """A link is replaced, not followed. A file name with special characters reaches the file system unchanged."""
     (tmp_path / "link.json").symlink_to(victim)
     strange = tmp_path / "$(touch pwned) ; `touch pwned` 'x\" {{ 7 }}.json"
     options = {"tables": [TABLE], "write": True}
@@ -147,7 +147,7 @@ def refused(folder: Path) -> str:
 
 
 def test_a_pipe_and_a_link_in_the_place_of_a_run(tmp_path: Path) -> None:
-    """A reader would wait for ever for the one, and read /dev/zero through the other until memory is full."""
+    """Opening the pipe would block a reader for ever, and reading /dev/zero through the link would exhaust the memory."""
     os.mkfifo(run_of(tmp_path / "pipe"))
     run_of(tmp_path / "link").symlink_to("/dev/zero")
     assert refused(tmp_path / "pipe") == f"{tmp_path}/pipe/{RUN}: it is no plain file"
@@ -166,7 +166,7 @@ def test_a_run_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_link_in_the_place_of_a_draft(tmp_path: Path) -> None:
-    """Of a folder that everybody may write to: what is put there as a draft of ours is not written through."""
+    """In a folder that every user can write to, a link at the path of a draft is not followed."""
     victim = tmp_path / "victim"
     victim.write_text(SECRET)
     folder = tmp_path / "history"

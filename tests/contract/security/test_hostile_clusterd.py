@@ -1,6 +1,7 @@
-"""A ClusterD, or whoever answers in its place, and a Kubernetes API that send too much, nonsense or no end: a sentence within the time, and bounded memory.
+"""Check clients against a hostile ClusterD and Kubernetes API that send too much, invalid data or endless answers: each call fails with one sentence, within
+its time limit and with bounded memory.
 
-8 MiB and more of one message, certificates and servers that die are in tests/integration/clusterd/test_channel.py.
+tests/integration/clusterd/test_grpc_channel.py covers messages of 8 MiB and more, certificates, and servers that exit.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def test_jobs_without_end(clusterd: Start) -> None:
 
 
 class Raw(grpc.GenericRpcHandler):
-    """Answers every call with these bytes, whatever the message is."""
+    """A gRPC server that answers every call with these bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -100,7 +101,7 @@ def test_bytes_that_are_no_message(data: bytes) -> None:
             error = refused(lambda: channel.call("config", "Register", {"jobId": "j", "role": "r"}))
             assert error.code == "grpc_internal" and "/config.Config/Register" in error.message
             assert refused(lambda: list(channel.stream("config", "SubscribeRankTable", {"jobId": "j", "role": "r"}, 5))).code == "grpc_internal"
-            # Somebody has the request: nobody knows what became of it.
+            # The request was sent, so its outcome is unknown.
             assert nic_switch.switch(channel, nic_switch.request("j", {"n": [0]}, "failover"), 1).status == "unknown"
     finally:
         server.stop(0)
@@ -217,7 +218,7 @@ def test_a_token_that_is_none(tmp_path: Path) -> None:
     (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 1000, 0.02, "kubernetes_unreachable"), (b"HTTP/1.1 200 OK\r\nX: ", b"x", 0.02, "kubernetes_unreachable"),
     (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536, 0.0, "kubernetes_unexpected")], ids=["drip", "header that drips", "flood"])
 def test_an_api_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: bytes, part: bytes, pause: float, code: str) -> None:
-    """Ones that drip for ever, and one that floods."""
+    """Servers that send one part after another without end, and a server that sends as fast as it can."""
     monkeypatch.setattr(kube, "MAX_BYTES", 4 << 20)
     listener = socket.create_server(("127.0.0.1", 0))
 

@@ -1,4 +1,4 @@
-"""A host whose answers carry what Ansible acts upon, names that are templates, and records of others: nothing of it counts for anybody but this host."""
+"""Check that a host cannot affect the controller or other hosts with keys that Ansible acts upon, names that are templates, or records of other hosts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OF_HOSTS = {
     "rank_table_owner", "rank_table_path",
     "report_run_id", "report_title",
     "switch_upgrade_leaf", "switch_upgrade_node_names", "switch_upgrade_topology"}
-"""Options of free text that name nothing of the controller: what is on the hosts, in the fabric or in a job."""
+"""Options of free text that name nothing on the controller, but something on hosts, in the fabric or in a job."""
 
 CONDITIONS = {"when", "that", "until", "failed_when", "changed_when"}
 
@@ -50,7 +50,7 @@ def test_every_option_is_known_to_be_of_the_controller_or_of_the_hosts() -> None
 
 
 def names_in(content: Any, key: str = "") -> set[str]:
-    """The variables that the expressions of a YAML file name."""
+    """Return the variables in the expressions of a YAML file."""
     if isinstance(content, dict):
         return set().union(*(names_in(value, str(name)) for name, value in content.items()))
     if isinstance(content, list):
@@ -71,7 +71,7 @@ def test_no_role_reads_an_option_of_the_controller_without_the_lookup() -> None:
 
 
 def sends(facts: dict[str, Any], **answers: Any) -> dict[str, Any]:
-    """What a host returns that sends facts with every module."""
+    """Return the answers of a host that adds facts to the result of every module."""
     return {"nothing": {**ANSWERED, "ansible_facts": facts}, **answers}
 
 
@@ -140,7 +140,7 @@ def test_modules_of_the_collection_return_nothing_that_ansible_acts_upon(tmp_pat
 
 
 def test_defaults_check_mode_and_diff_reach_the_module(tmp_path: Path) -> None:
-    """The defaults of the action group, check mode, diff and no_log as without an action plugin."""
+    """The defaults of the action group, check mode, diff and no_log work as without an action plugin."""
     conf = tmp_path / "hccn.conf"
     conf.write_text("address_0=10.0.0.1\n")
     hosts = Hosts(tmp_path / "play", {"n1": {}})
@@ -174,7 +174,7 @@ def test_the_name_of_a_switch_is_no_code(tmp_path: Path) -> None:
 
 
 def test_what_plugins_return_is_data(tmp_path: Path) -> None:
-    """Through set_fact, hostvars and debug, on every supported ansible-core."""
+    """Check results that pass through set_fact, hostvars and debug, on every supported ansible-core."""
     evil = EVIL % (tmp_path / "owned")
     record = {"kind": "rdma", "id": "r/1/forward/0", "status": "failed", "source": {"host": "n1", "device": 0}, "target": {"host": "n2", "device": 0},
               "error": {"code": "x", "message": evil}, "context": {}}
@@ -200,20 +200,20 @@ def test_what_plugins_return_is_data(tmp_path: Path) -> None:
 
 
 def rdma(source: str, target: str, rate: float = 190.0, name: str = "", **more: Any) -> dict[str, Any]:
-    """A record of one pair, as a host returns it."""
+    """Return a record of one pair, as a host returns it."""
     return {"schema": "hccn.cluster/measurement/1", "id": f"r/{name or source + '-' + target}/forward/0", "kind": "rdma", "status": "ok", "operation": "write",
             "measure": "bandwidth", "source": {"host": source, "device": 0}, "target": {"host": target, "device": 0}, "context": {},
             "samples": [{"size_bytes": 65536, "bandwidth_gbit_s": rate}], **more}
 
 
 def verdict(host: str) -> dict[str, Any]:
-    """A verdict that a host made up."""
+    """Return a forged verdict."""
     return {"schema": "hccn.cluster/measurement/1", "id": f"r/verdict/{host}", "kind": "verdict", "status": "failed", "source": {"host": host},
             "samples": [{"class": "failed", "message": "forged", "evidence": [f"{host} npu 0 to n3 npu 0: forged"]}]}
 
 
 def test_a_host_does_not_judge_the_others(tmp_path: Path) -> None:
-    """n1 sends records and verdicts of others through check_fabric, and takes the id of an honest record."""
+    """n1 sends records and verdicts of other hosts through check_fabric, and reuses the id of a genuine record."""
     names = ["n1", "n2", "n3", "n4"]
     broken = {"status": "failed", "samples": [], "error": {"code": "link_down", "message": "forged"}}
     honest = {name: [rdma(name, other) for other in names if other != name] for name in names}
