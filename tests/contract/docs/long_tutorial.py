@@ -16,8 +16,8 @@ PUBLISHED = "https://github.com/hccn-cluster/hccn.cluster.git"
 def published(folder: Path) -> Path:
     """Return a copy of the project as it would be published: a repository with one commit."""
     clone(folder)
-    who = ["-c", "user.name=n", "-c", "user.email=n@example"]
-    for arguments in (["init", "--quiet"], ["add", "--all"], [*who, "commit", "--quiet", "--message", "all"]):
+    author = ["-c", "user.name=n", "-c", "user.email=n@example"]
+    for arguments in (["init", "--quiet"], ["add", "--all"], [*author, "commit", "--quiet", "--message", "all"]):
         subprocess.run(["git", *arguments], cwd=folder, check=True, timeout=60)
     return folder
 

@@ -96,10 +96,10 @@ class Reader:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(step.text)
         elif step.kind != "not-run":
-            code, said = self.run(step.line)
-            assert (code != 0) == (step.kind == "fails"), f"$ {step.line}\n{said}"
-            missing = [line for line in step.shown if line not in " ".join(said.split())]
-            assert not missing, f"$ {step.line}\n{said}"
+            code, output = self.run(step.line)
+            assert (code != 0) == (step.kind == "fails"), f"$ {step.line}\n{output}"
+            missing = [line for line in step.shown if line not in " ".join(output.split())]
+            assert not missing, f"$ {step.line}\n{output}"
 
     def run(self, line: str) -> tuple[int, str]:
         shell = self.place / ".shell"
@@ -107,8 +107,8 @@ class Reader:
         with subprocess.Popen(["bash", "-c", script], env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, start_new_session=True) as shell_of_line:
             try:
-                said, _ = shell_of_line.communicate(timeout=DEADLINE)
+                output, _ = shell_of_line.communicate(timeout=DEADLINE)
             except subprocess.TimeoutExpired:
                 os.killpg(shell_of_line.pid, signal.SIGKILL)
                 raise
-        return shell_of_line.returncode, said
+        return shell_of_line.returncode, output

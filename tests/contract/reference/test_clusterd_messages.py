@@ -50,7 +50,7 @@ def documented() -> dict[str, dict[str, dict[str, int]]]:
 
 
 @pytest.mark.parametrize(("name", "title"), MESSAGES)
-def test_field_numbers_are_those_of_the_reference_material(name: str, title: str) -> None:
+def test_field_numbers_match_the_reference_material(name: str, title: str) -> None:
     ours = {field: number for field, (number, _) in schema.FILES[name].messages[title].items()}
     expected = documented()[name].get(title)
     if expected is None:
@@ -61,19 +61,19 @@ def test_field_numbers_are_those_of_the_reference_material(name: str, title: str
 
 
 @pytest.mark.parametrize(("name", "title"), MESSAGES)
-def test_field_numbers_are_those_of_the_stand_in(name: str, title: str) -> None:
+def test_field_numbers_match_the_stand_in(name: str, title: str) -> None:
     ours = {field: number for field, (number, _) in schema.FILES[name].messages[title].items()}
     assert ours == proto.load(name).numbers[title]
 
 
-def test_the_descriptors_hold_the_numbers_of_the_table() -> None:
+def test_descriptors_match_the_schema() -> None:
     built = {(name, title): {field.name: field.number for field in wire.message_class(name, title).DESCRIPTOR.fields} for name, title in MESSAGES}
     assert built == {(name, title): {field: number for field, (number, _) in schema.FILES[name].messages[title].items()} for name, title in MESSAGES}
     assert [wire.message_class(name, "Status").DESCRIPTOR.full_name for name in ("recover", "config")] == ["Status", "config.Status"]
 
 
 @pytest.mark.parametrize("which", VALUES)
-def test_bytes_mean_the_same_to_both(which: str) -> None:
+def test_product_and_stand_in_understand_each_other(which: str) -> None:
     name, title = which.split(".")
     theirs = proto.load(name).messages[title]
     data = wire.encode(name, title, VALUES[which])
@@ -82,14 +82,14 @@ def test_bytes_mean_the_same_to_both(which: str) -> None:
     assert {field.name for field, _ in message.ListFields()} == set(VALUES[which])
 
 
-def test_bytes_on_the_wire() -> None:
+def test_encoded_bytes() -> None:
     request = {"jobID": "j", "nicOps": {"n": {"dev": ["0", "8"], "op": [True, True]}}}
     assert wire.encode("recover", "SwitchNics", request).hex() == "0a016a120f0a016e120a0a01300a01381202" + "0101"
     assert wire.decode("recover", "Status", b"") == {"code": 0, "info": ""}
     assert wire.decode("recover", "Status", bytes.fromhex("0800120161") + b"\x1a\x01x") == {"code": 0, "info": "a"}
 
 
-def test_this_protobuf_is_one_that_is_supported() -> None:
+def test_installed_protobuf_is_supported() -> None:
     oldest, newest = yaml.safe_load((ROOT / "tests/lab/versions/versions.yml").read_text())["protobuf"]
     assert google.protobuf.__version__ in (oldest, newest)
     assert f"protobuf=={newest}" in (ROOT / "requirements-clusterd.txt").read_text().splitlines()

@@ -331,7 +331,7 @@ def test_run_is_judged(number: str) -> None:
 
 def test_every_run_is_judged(capsys: pytest.CaptureFixture[str]) -> None:
     roce_tests = {number for number, run in runs().items() if run["group"] == "roce_test"}
-    assert set(runs()) - roce_tests == set(EXPECTED), "the runs of the group roce_test are judged in test_roce_oracle.py"
+    assert set(runs()) - roce_tests == set(EXPECTED), "test_roce_oracle.py checks the runs of the group roce_test"
     with capsys.disabled():
         print(f"\nrecorded runs of hccn_tool judged: {len(EXPECTED)} here and {len(roce_tests)} of roce_test")
     assert len(EXPECTED) + len(roce_tests) >= 250

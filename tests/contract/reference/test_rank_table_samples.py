@@ -97,24 +97,24 @@ def present() -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(shared(FOLDER).iterdir()) if path.name != "sources.tsv"}
 
 
-def test_what_the_readers_say() -> None:
+def test_samples_have_the_expected_problems() -> None:
     samples = present()
     assert len(samples) >= 37 and set(samples) <= set(EXPECTED)
-    said = {}
+    found = {}
     for name, content in samples.items():
         reader = EXPECTED[name][1]
         verdict = checks.examine_text(content, [reader], PRODUCTS.get(name))
-        said[name] = (verdict.format, reader, {problem.rule: problem.severity for problem in verdict.problems})
-    assert said == {name: EXPECTED[name] for name in samples}
+        found[name] = (verdict.format, reader, {problem.rule: problem.severity for problem in verdict.problems})
+    assert found == {name: EXPECTED[name] for name in samples}
 
 
 @pytest.mark.parametrize("name", HCCL_SAYS)
-def test_what_hccl_says(name: str) -> None:
+def test_hccl_problems_of_other_tables(name: str) -> None:
     problems = checks.check_text(shared(f"{FOLDER}/{name}").read_bytes())
     assert [(problem.rule, problem.where, problem.error_code) for problem in problems] == HCCL_SAYS[name]
 
 
-def test_another_reader_says_one_thing() -> None:
+def test_unsupported_format_is_one_problem() -> None:
     """A table in a format that a reader does not accept is one problem."""
     for name, content in present().items():
         shape = EXPECTED[name][0]
@@ -124,12 +124,12 @@ def test_another_reader_says_one_thing() -> None:
 
 @pytest.mark.parametrize(("name", "products"), [
     ("a2_v1.0.json.txt", ["A2", None]), ("a3_plain_v1.0.json.txt", ["A3", "A2", None])])
-def test_the_samples_of_the_manual_are_valid_without_their_comments(name: str, products: list[str | None]) -> None:
+def test_manual_samples_are_valid_without_comments(name: str, products: list[str | None]) -> None:
     text = re.sub(r"//.*", "", shared(f"{FOLDER}/{name}").read_text())
     assert [checks.check_text(text, product=product) for product in products] == [[]] * len(products)
 
 
-def test_the_super_pods_of_the_manual_are_valid_but_for_their_sdids() -> None:
+def test_manual_super_pods_are_valid_except_for_sdids() -> None:
     text = re.sub(r"//.*", "", shared(f"{FOLDER}/a3_superpod_v1.2.json.txt").read_text())
     for product in ("A3", None):
         problem, = checks.check_text(text, product=product)
@@ -138,16 +138,16 @@ def test_the_super_pods_of_the_manual_are_valid_but_for_their_sdids() -> None:
 
 
 @pytest.mark.parametrize(("name", "line"), [("a2_v1.0.json.txt", 2), ("a3_plain_v1.0.json.txt", 2)])
-def test_comments_are_named_as_what_they_are(name: str, line: int) -> None:
+def test_comments_are_reported(name: str, line: int) -> None:
     problem, = checks.check_text(shared(f"{FOLDER}/{name}").read_bytes())
     assert problem.message.startswith(f"not JSON: line {line} ")
     assert problem.hint == "JSON has no comments: remove them"
 
 
-def test_mindie_llm_names_what_tables_of_others_lack() -> None:
-    said = {name: [problem.rule for problem in checks.check_text(shared(f"{FOLDER}/{name}").read_bytes(), ["mindie_llm"])]
+def test_mindie_llm_reports_missing_fields() -> None:
+    found = {name: [problem.rule for problem in checks.check_text(shared(f"{FOLDER}/{name}").read_bytes(), ["mindie_llm"])]
             for name in ("hccl_v1.0_a2_doc.json", "pymotor_hccl_a2.json")}
-    assert said == {"hccl_v1.0_a2_doc.json": ["container_ip", "container_ip"], "pymotor_hccl_a2.json": ["server_count"]}
+    assert found == {"hccl_v1.0_a2_doc.json": ["container_ip", "container_ip"], "pymotor_hccl_a2.json": ["server_count"]}
 
 
 def test_valid_samples_survive_a_round_trip() -> None:

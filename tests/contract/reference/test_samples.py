@@ -261,19 +261,19 @@ READ: dict[str, tuple[Callable[[str], Any], Any]] = {
 }
 
 UNREAD = {
-    "hccn_tool/bandwidth_g": "nothing asks for it: bandwidth is measured by tests",
-    "hccn_tool/cfg_status": "nothing asks for it: recovery is judged by what it says itself",
-    "hccn_tool/fec_g": "nothing asks for it: A2 and A3 do not let it be set, and lost frames show in the counters",
-    "hccn_tool/hw_stats_g__a2": "nothing asks for it: queue pairs in use are read by -qp_info",
-    "hccn_tool/lldp_g__ifname_loop": "cut out of -lldp -g by grep: the line that a parser starts from is gone",
-    "hccn_tool/route_g__910a_old_label": "nothing asks for routes: the gateway has a query of its own",
-    "hccn_tool/route_g__a2": "nothing asks for routes: the gateway has a query of its own",
-    "hccn_tool/status_g__a2": "nothing asks for it: link and speed have queries of their own",
-    "hccn_tool/version_g": "nothing asks for it: npu-smi tells the versions of driver and firmware",
-    "npu-smi/info_t_common__a2": "nothing asks for it: work on an NPU shows in the process table",
-    "npu-smi/info_t_topo__a2": "nothing asks for it: what belongs together follows from the ids",
-    "npu-smi/info_t_topo__a3": "nothing asks for it: what belongs together follows from the ids",
-    "npu-smi/info_t_topo__not_supported": "nothing asks for it: what belongs together follows from the ids",
+    "hccn_tool/bandwidth_g": "not queried: tests measure the bandwidth",
+    "hccn_tool/cfg_status": "not queried: the recovery's own output shows its result",
+    "hccn_tool/fec_g": "not queried: FEC cannot be set on A2 and A3, and the counters show lost frames",
+    "hccn_tool/hw_stats_g__a2": "not queried: -qp_info returns the queue pairs in use",
+    "hccn_tool/lldp_g__ifname_loop": "part of -lldp -g, extracted with grep: the line at which the parser starts is missing",
+    "hccn_tool/route_g__910a_old_label": "not queried: the gateway has a separate query",
+    "hccn_tool/route_g__a2": "not queried: the gateway has a separate query",
+    "hccn_tool/status_g__a2": "not queried: link and speed have separate queries",
+    "hccn_tool/version_g": "not queried: npu-smi returns the versions of driver and firmware",
+    "npu-smi/info_t_common__a2": "not queried: the process table shows the jobs of an NPU",
+    "npu-smi/info_t_topo__a2": "not queried: the IDs show which NPUs belong together",
+    "npu-smi/info_t_topo__a3": "not queried: the IDs show which NPUs belong together",
+    "npu-smi/info_t_topo__not_supported": "not queried: the IDs show which NPUs belong together",
 }
 
 

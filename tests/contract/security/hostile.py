@@ -37,7 +37,7 @@ Spec = dict[str, Any]
 Path_ = tuple[str | int, ...]
 
 
-class Over(Exception):
+class ModuleExit(Exception):
     """The module has exited."""
 
     def __init__(self, result: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ class Module:
 
     def __init__(self, argument_spec: Spec, supports_check_mode: bool = False, **rules: Any) -> None:
         if Module.spec_only:
-            raise Over(argument_spec)
+            raise ModuleExit(argument_spec)
         assert set(rules) <= set(RULES)
         checked = ArgumentSpecValidator(argument_spec, **rules).validate(copy.deepcopy(Module.params))
         if checked.error_messages:
@@ -64,10 +64,10 @@ class Module:
 
     def exit_json(self, **result: Any) -> NoReturn:
         json.dumps(result)
-        raise Over(result)
+        raise ModuleExit(result)
 
     def fail_json(self, **result: Any) -> NoReturn:
-        assert result["msg"], "a failure says why"
+        assert result["msg"], "a failure needs a message"
         self.exit_json(failed=True, **result)
 
     def warn(self, message: str) -> None:
@@ -107,7 +107,7 @@ class Children:
         self.argvs: list[tuple[str, ...]] = []
 
     def start(self, argv: Any, **how: Any) -> Child:
-        assert isinstance(argv, (list, tuple)) and not how.get("shell"), f"a string for a shell: {argv!r}"
+        assert isinstance(argv, (list, tuple)) and not how.get("shell"), f"a command must be a list, not a string for a shell: {argv!r}"
         words = tuple(argv)
         if any("\0" in word for word in [*words, *(how.get("env") or {}).values()]):
             raise ValueError("embedded null byte")
@@ -148,7 +148,7 @@ def judge(argv: tuple[str, ...]) -> list[str]:
     """Return the reasons why a command line treats a hostile value as more than a value."""
     found = [f"an option: {word!r}" for word in argv[1:] if MARK in word and word.startswith("-")]
     if Path(argv[0]).name in SHELLS and any(MARK in word for word in argv[1:]):
-        found.append("a shell reads it")
+        found.append("an argument of a shell")
     if Path(argv[0]).name == "ssh":
         found += [f"not quoted for the shell of the host: {word!r}" for word in shlex.split(argv[-1], posix=False) if MARK in word and word[0] != "'"]
     return [f"{reason} in {argv!r}" for reason in found]
@@ -166,11 +166,11 @@ def spec_of(name: str) -> Spec:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "AnsibleModule", Module)
             module.main()
-    except Over as captured:
+    except ModuleExit as captured:
         return captured.result
     finally:
         Module.spec_only = False
-    raise AssertionError(f"{name} ended without a module")
+    raise AssertionError(f"{name} did not create an AnsibleModule")
 
 
 def string_options(spec: Spec, before: Path_ = ()) -> Iterator[Path_]:
@@ -243,6 +243,6 @@ def call(name: str, params: dict[str, Any], children: Children, check_mode: bool
         patch.setattr(guard.Guard, "__exit__", lambda self, *_: self._run_cleanup())
         try:
             module.main()
-        except Over as over:
-            return over.result
-    raise AssertionError(f"{name} ended without a result")
+        except ModuleExit as exited:
+            return exited.result
+    raise AssertionError(f"{name} did not return a result")

@@ -50,6 +50,6 @@ def device(number: int, address: str, **topics: Any) -> dict[str, Any]:
     return {"id": number, "address": address, "netmask": "255.255.0.0", "link": True, "processes": [], "speed": 200000, "errors": [], **topics}
 
 
-def looked(*devices: dict[str, Any], **more: Any) -> dict[str, Any]:
+def device_info_answer(*devices: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Return an answer of device_info."""
     return {"changed": False, "product": "A2", "dialect": "a2", "devices": list(devices), "measurements": [], "side_effects": [], **more}

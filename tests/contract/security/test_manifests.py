@@ -41,7 +41,7 @@ def bad(words: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("plan", [volcano.planned, mpi.planned], ids=["volcano", "mpijob"])
-def test_words_stay_words(plan: Any) -> None:
+def test_values_stay_single_arguments(plan: Any) -> None:
     names = [place for place in texts_in(JOB) if place[1:] != (":key",)]
     seen, found = 0, []
     for mpirun in ("mpich", "openmpi"):

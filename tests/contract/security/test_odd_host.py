@@ -51,7 +51,7 @@ VERDICT = {"check_fabric": r"\b{host}: (\w+)\.", "bring_up": r"\b({host}: \d+ NP
 VERSIONS = yaml.safe_load((ROOT / "tests/lab/versions/versions.yml").read_text())
 
 
-class Ended(NamedTuple):
+class PlaybookRun(NamedTuple):
     """A completed run: exit status, output, the mutation of the answer, and the class of each host by the conclusion."""
 
     code: int
@@ -64,8 +64,8 @@ class Ended(NamedTuple):
         return recap is None or recap.groups() != ("0", "0") or self.classes.get(host) != "good"
 
     def verdict(self, playbook: str, host: str) -> str | None:
-        said = re.findall(VERDICT[playbook].format(host=host), self.output)
-        return said[-1] if said else None
+        classes = re.findall(VERDICT[playbook].format(host=host), self.output)
+        return classes[-1] if classes else None
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def binaries(request: pytest.FixtureRequest) -> Path:
     return cores.core(request.param, here[next(version for version in ("3.12", *supported) if version in here)]) / "bin"
 
 
-def play(site: Path, binaries: Path, place: Path, playbook: str, odd: Mapping[str, Any]) -> Ended:
+def play(site: Path, binaries: Path, place: Path, playbook: str, odd: Mapping[str, Any]) -> PlaybookRun:
     for name in ("home", "tmp", "work"):
         (place / name).mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="odd-") as short:
@@ -107,7 +107,7 @@ def play(site: Path, binaries: Path, place: Path, playbook: str, odd: Mapping[st
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=240)
     mutations = place / "mutations"
     output = re.sub(r"\n {8}", " ", (done.stdout + done.stderr).decode("utf-8", "replace"))
-    return Ended(done.returncode, output, mutations.read_text() if mutations.exists() else "", concluded(place / "history"))
+    return PlaybookRun(done.returncode, output, mutations.read_text() if mutations.exists() else "", concluded(place / "history"))
 
 
 def concluded(history: Path) -> dict[str, str]:
@@ -118,11 +118,11 @@ def concluded(history: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def sound(site: Path, binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Ended]:
+def sound(site: Path, binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], PlaybookRun]:
     """Return a function that runs a playbook without a mutation, once for all tests."""
-    made: dict[str, Ended] = {}
+    made: dict[str, PlaybookRun] = {}
 
-    def of(playbook: str) -> Ended:
+    def of(playbook: str) -> PlaybookRun:
         if playbook not in made:
             made[playbook] = play(site, binaries, tmp_path_factory.mktemp(playbook) / "place", playbook, {"host": "", "module": "", "seed": 0, "others": []})
             assert made[playbook].code == 0, made[playbook].output[-3000:]
@@ -135,32 +135,32 @@ def sound(site: Path, binaries: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.mark.parametrize("number", range(PLAYS))
 @pytest.mark.parametrize("playbook", list(ANSWERS))
-def test_the_others_end_as_without_it(site: Path, binaries: Path, sound: Callable[[str], Ended], tmp_path: Path, playbook: str, number: int) -> None:
+def test_other_hosts_are_not_affected(site: Path, binaries: Path, sound: Callable[[str], PlaybookRun], tmp_path: Path, playbook: str, number: int) -> None:
     generator = random.Random(f"{SEED} {playbook} {number}")  # noqa: S311
     odd = {"host": generator.choice(HOSTS), "module": ANSWERS[playbook][number % len(ANSWERS[playbook])], "seed": generator.randrange(10**9), "others": HOSTS}
     before = outside()
     ended = play(site, binaries, tmp_path / "place", playbook, odd)
-    said = f"{odd}: {ended.done}exit {ended.code}\n{ended.output[-6000:]}"
-    assert ended.done, f"the answer was asked for\n{said}"
-    assert "Traceback" not in ended.output, said
+    details = f"{odd}: {ended.done}exit {ended.code}\n{ended.output[-6000:]}"
+    assert ended.done, f"no answer was mutated\n{details}"
+    assert "Traceback" not in ended.output, details
     usual = sound(playbook)
     others = [host for host in HOSTS if host != odd["host"]]
     # A table of all hosts cannot be made without the odd host; the error names that host.
     if playbook == "rank_table" and ended.code:
-        assert re.search(rf"(?:cannot be in the rank table|not written): .*\b{odd['host']}\b", ended.output) or ended.failed(odd["host"]), said
+        assert re.search(rf"(?:cannot be in the rank table|not written): .*\b{odd['host']}\b", ended.output) or ended.failed(odd["host"]), details
     else:
-        assert {host: ended.verdict(playbook, host) for host in others} == {host: usual.verdict(playbook, host) for host in others}, said
-        assert [host for host in others if ended.failed(host)] == [], said
-        assert ended.code == usual.code or ended.failed(odd["host"]), said
-    assert (canaries(tmp_path), outside() - before) == ([], set()), said
-    assert sorted(path.name for path in (tmp_path / "place/work").iterdir()) == [], said
+        assert {host: ended.verdict(playbook, host) for host in others} == {host: usual.verdict(playbook, host) for host in others}, details
+        assert [host for host in others if ended.failed(host)] == [], details
+        assert ended.code == usual.code or ended.failed(odd["host"]), details
+    assert (canaries(tmp_path), outside() - before) == ([], set()), details
+    assert sorted(path.name for path in (tmp_path / "place/work").iterdir()) == [], details
 
 
 FACTS = {"check_fabric_plan": MARK, "hccn_fail_on": MARK, "check_fabric_relative_floor": 0.0001, "report_path": f"/tmp/{CANARY}",
          "quarantine_command": ["touch", CANARY], "hccn_hosts": MARK}
 
 
-def test_facts_of_an_answer_are_no_options(site: Path, binaries: Path, sound: Callable[[str], Ended], tmp_path: Path) -> None:
+def test_facts_do_not_become_options(site: Path, binaries: Path, sound: Callable[[str], PlaybookRun], tmp_path: Path) -> None:
     """Check facts from the first host, whose variables apply to all tasks with run_once."""
     ended = play(site, binaries, tmp_path / "place", "check_fabric", {"host": HOSTS[0], "module": ANSWERS["check_fabric"][0], "facts": FACTS})
     usual = sound("check_fabric")
@@ -169,7 +169,7 @@ def test_facts_of_an_answer_are_no_options(site: Path, binaries: Path, sound: Ca
     assert (canaries(tmp_path), MARK in ended.output) == ([], False), ended.output[-3000:]
 
 
-def test_forged_records_reach_neither_verdict_nor_history(site: Path, binaries: Path, sound: Callable[[str], Ended], tmp_path: Path) -> None:
+def test_forged_records_are_dropped(site: Path, binaries: Path, sound: Callable[[str], PlaybookRun], tmp_path: Path) -> None:
     """The answer of a host contains records of another host, and verdicts."""
     forged = {"schema": "hccn.cluster/measurement/1", "id": "forged/1", "kind": "rdma", "status": "failed", "source": {"host": HOSTS[1], "device": 0},
               "target": {"host": HOSTS[2], "device": 0}, "error": {"code": "x", "message": MARK}, "context": {"failed_end": "source"}}

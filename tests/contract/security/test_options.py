@@ -87,7 +87,7 @@ def test_every_module_has_its_calls(site: Path) -> None:
 
 
 @pytest.mark.parametrize("name", hostile.modules())
-def test_texts_stay_values(name: str, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_texts_stay_values(name: str, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(site / "work/deep")
     monkeypatch.setenv("HOME", str(site / "work/deep"))
     monkeypatch.setenv("TMPDIR", str(site / "work"))

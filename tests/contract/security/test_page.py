@@ -52,7 +52,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Brows
         yield started
 
 
-def test_no_script_of_a_name_runs(browser: chromium.Browser, tmp_path: Path) -> None:
+def test_scripts_in_names_do_not_run(browser: chromium.Browser, tmp_path: Path) -> None:
     header = {"schema": "hccn.cluster/history/1", "run_id": TEXTS[0], "started_at": TEXTS[1], "playbook": TEXTS[2], "controller": TEXTS[3]}
     run = Run(RunFile(tmp_path / "2026/01/20260102T030405Z-1a2b3c4d.jsonl", "20260102T030405Z-1a2b3c4d", "20260102T030405Z", part=False), header, records(),
               [{"event": "failed", "host": text, "task": text, "message": text} for text in TEXTS], {"end": True, "hosts": {text: {} for text in TEXTS}})

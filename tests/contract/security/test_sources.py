@@ -61,7 +61,7 @@ def names(path: Path) -> set[str]:
     return found
 
 
-def test_one_way_to_a_process() -> None:
+def test_processes_start_in_one_place() -> None:
     """The only files that start processes pass lists of arguments, never a command for a shell."""
     found = {str(path.relative_to(PLUGINS)): names(path) for path in sources()}
     assert {path for path, used in found.items() if used & STARTS} == PROCESSES
@@ -72,18 +72,18 @@ def test_one_way_to_a_process() -> None:
     assert shells == []
 
 
-def test_no_code_made_of_text() -> None:
+def test_no_code_from_text() -> None:
     found = {str(path.relative_to(PLUGINS)): names(path) for path in sources()}
     assert {path: used & ({f"{name}()" for name in CODE} | UNSAFE) for path, used in found.items()
             if used & ({f"{name}()" for name in CODE} | UNSAFE)} == {}
     assert {path for path, used in found.items() if used & {"yaml.load", "yaml.unsafe_load", "yaml.full_load"}} == set()
 
 
-class Loose(yaml.SafeLoader):
+class TagIgnoringLoader(yaml.SafeLoader):
     """Reads the value behind a tag such as !unsafe or !vault."""
 
 
-Loose.add_multi_constructor("!", lambda loader, _suffix, one: loader.construct_scalar(one) if isinstance(one, yaml.ScalarNode) else None)
+TagIgnoringLoader.add_multi_constructor("!", lambda loader, _suffix, one: loader.construct_scalar(one) if isinstance(one, yaml.ScalarNode) else None)
 
 
 def tasks(entries: object) -> list[dict[str, object]]:
@@ -96,10 +96,10 @@ def tasks(entries: object) -> list[dict[str, object]]:
     return found
 
 
-def test_no_task_for_a_shell() -> None:
+def test_no_task_uses_a_shell() -> None:
     """A command is a list of arguments (argv)."""
     files = [path for folder in (COLLECTION / "roles", COLLECTION / "playbooks", ROOT / "roles", ROOT / "playbooks") for path in folder.rglob("*.yml")]
-    used = [(path.name, task[name]) for path in files for task in tasks(yaml.load(path.read_text(), Loose))
+    used = [(path.name, task[name]) for path in files for task in tasks(yaml.load(path.read_text(), TagIgnoringLoader))
             for name in task if str(name).rpartition(".")[2] in TASKS]
     assert len(files) > 100
     assert [name for name, options in used if not isinstance(options, dict) or "argv" not in options] == []

@@ -21,7 +21,7 @@ from tests.contract.security.mutations import mutated
 
 DOCUMENTATION = """
 name: odd
-short_description: Answers of files, one of them mutated
+short_description: Return answers from files and mutate one of them
 description: A connection of the tests.
 author: The hccn.cluster authors
 options:
@@ -61,13 +61,13 @@ class Connection(canned.Connection):
 
     def _keep_plan(self) -> None:
         plan, run = PACKED.search(self._sent), RUN_ID.search(self._sent)
-        assert plan and run, "rdma_perf is sent a plan"
+        assert plan and run, "rdma_perf received no plan"
         (Path(os.environ["HCCN_ODD_PLACE"]) / f"{run.group(1).decode()}.plan").write_bytes(plan.group(1))
 
     def _measured(self, host: str, answer: dict[str, Any]) -> dict[str, Any]:
         """Return the answer with records of the pairs that this host initiates by the plan of the run."""
         run = RUN_ID.search(self._sent)
-        assert run, "rdma_perf_info is asked for a run"
+        assert run, "rdma_perf_info received no run ID"
         name = run.group(1).decode()
         plan = plans.unpack({plans.PACKED: (Path(os.environ["HCCN_ODD_PLACE"]) / f"{name}.plan").read_text()})
         like = answer["measurements"][0]
