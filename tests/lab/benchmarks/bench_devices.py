@@ -1,6 +1,6 @@
-"""What reading and bringing up devices costs: ratios of two things measured in one run, against a reference that stands here.
+"""Measure the cost of reading and bringing up devices, as ratios of two values from one run, and compare them with the references in this file.
 
-`make bench` prints the table. Times are never asserted by `make test`: machines are noisy. Counts (calls, events) are exact.
+`make bench` prints the table. `make test` does not assert times, because machines are noisy. Counts (calls, events) are exact.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ TOOL_SECONDS = 0.3
 TOPICS = [topic for topic in read.DEFAULT_TOPICS if topic != "tls"]
 
 MOST_WALL_FOR_16_DEVICES = 1.6
-"""Against one device: the devices are read side by side."""
+"""Ratio to one device: the devices are read in parallel."""
 MOST_EVENTS_OF_BRING_UP = 12
-"""Runner events a host, argument checks included."""
+"""Runner events per host, including checks of arguments."""
 MOST_CPU_OF_BRING_UP = 1.3
-"""Controller CPU, against as many tasks of a module that does nothing."""
+"""CPU of the controller, as a ratio to the same number of tasks of a module that does nothing."""
 
 TOOL = """#!/bin/sh
 echo "$*" >>%s
@@ -43,7 +43,7 @@ echo "$out"
 
 
 def host(folder: Path, devices: int) -> dict[str, object]:
-    """Tools of a host whose hccn_tool takes TOOL_SECONDS a call, and is no Python program, so that the calls and not their start are measured."""
+    """Return the tools of a host whose hccn_tool takes TOOL_SECONDS per call. It is a shell script, so that the start of Python is not measured."""
     (folder / "hccn_tool").write_text(TOOL % (folder / "calls", TOOL_SECONDS))
     chips = "".join(f"\\t{number}      0      {number}      Ascend 910B4\\n" for number in range(devices))
     (folder / "npu-smi").write_text(f"#!/bin/sh\necho smi >>{folder / 'calls'}\nprintf '\\tNPU ID      Chip ID      Chip Logic ID      Chip Name\\n{chips}'\n")
@@ -124,7 +124,7 @@ def cluster(folder: Path, hosts: int) -> Path:
 
 
 def play(folder: Path, inventory: Path, playbook: str) -> tuple[dict[str, int], float]:
-    """Events of each host of the inventory, and CPU seconds of ansible-playbook and all that it started."""
+    """Return the number of events of each host, and the CPU seconds of ansible-playbook and all its child processes."""
     env = ansible_environment(ANSIBLE_CALLBACK_PLUGINS=str(folder), ANSIBLE_CALLBACKS_ENABLED="events", BENCH_EVENTS=str(folder / "events.json"))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([ANSIBLE_PLAYBOOK, "-i", str(inventory), playbook], env=env, cwd=folder, check=False,
@@ -146,7 +146,7 @@ def test_bring_up_costs_few_events(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_bring_up_costs_little_more_than_doing_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Connection local: the modules' own CPU counts too, so the ratio is an upper bound for a controller whose modules run on hosts."""
+    """With the connection local, the modules' CPU counts too. The ratio is therefore an upper bound for a controller whose modules run on other hosts."""
     inventory = cluster(tmp_path, 4)
     events, _cpu = play(tmp_path, inventory, "hccn.cluster.bring_up")
     tasks = max(events.values())

@@ -1,6 +1,7 @@
-"""What the history costs: a million pair results read, the callback in a play of 64 hosts, kills at full size, a large page in a browser.
+"""Measure the cost of the history: reading a million pair results, the callback in a play with 64 hosts, killed writers at full size, and a large page in a
+browser.
 
-`make bench` prints the table. CPU seconds depend on the machine; as a reference stands beside them what this machine needs to parse the same bytes as JSON.
+`make bench` prints the table. CPU seconds depend on the machine, so the time to parse the same bytes as JSON is printed for comparison.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ print(len(found["points"]), time.process_time() - start, resource.getrusage(reso
 
 
 def history(folder: Path, rows: bool) -> None:
-    """A million results as rows of matrices, or as records of their own."""
+    """Write a million results as rows of matrices, or as single records."""
     noise = random.Random(1)  # noqa: S311
     names = [f"n{number}" for number in range(HOSTS)]
     for run in range(RUNS):
@@ -144,7 +145,7 @@ def test_the_callback_costs_little_of_a_play_of_64_hosts(tmp_path: Path, capsys:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     spent = json.loads((tmp_path / "spent").read_text())
-    # Modules run here too, by connection local: what they need is no controller's, so it is measured beside and taken away.
+    # With the connection local, modules run on this machine, too. Their CPU time is measured separately and subtracted.
     everything = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     controller = everything - modules(tmp_path) * HOSTS * 6
     with capsys.disabled():
@@ -156,7 +157,7 @@ def test_the_callback_costs_little_of_a_play_of_64_hosts(tmp_path: Path, capsys:
 
 
 def modules(folder: Path) -> float:
-    """CPU seconds that the least module takes beside its controller: Python's start and its imports."""
+    """Return the CPU seconds of a minimal module: start of Python and imports."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     for _ in range(5):
         subprocess.run([sys.executable, "-c", "import ansible.module_utils.basic"], cwd=folder, check=True, timeout=60)

@@ -1,7 +1,7 @@
-"""What assembling, writing and checking rank tables costs: ratios of CPU seconds of one process, against references that stand here.
+"""Measure the cost of assembling, writing and checking rank tables, as ratios of CPU seconds of one process, and compare them with the references in this file.
 
-The cluster is a real inventory: an action of this benchmark runs in ansible-playbook, where it times what the action rank_table does, what
-reading the same variables and json.dumps of the same table take, and what a template with loops takes for it. `make bench` prints the table.
+The inventory is real. An action of this benchmark runs in ansible-playbook and measures the steps of the action rank_table, reading the same variables,
+json.dumps of the same table, and a template with loops that makes the same table. `make bench` prints the table.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tests.lib.project import ROOT
 
 HOSTS, DEVICES = 1000, 16
 MOST_CPU_OF_WRITING = 3.0
-"""Reading, assembling and writing, against json.dumps(indent) of the table plus reading the hostvars."""
+"""Ratio of reading, assembling and writing to json.dumps(indent) of the table plus reading the hostvars."""
 LEAST_CPU_OF_A_TEMPLATE = 5.0
-"""A template with loops, against reading, assembling and writing."""
+"""Ratio of a template with loops to reading, assembling and writing."""
 MOST_CPU_OF_A_CHECK = 10.0
-"""A check of the text, against json.dumps(indent) of the table."""
+"""Ratio of a check of the text to json.dumps(indent) of the table."""
 MOST_RANKS, MOST_MEMORY_MIB = 65536, 2048
 
 ACTION = '''
@@ -95,7 +95,7 @@ PODS = """, "super_pod_list": [
   ]}{{ '' if loop.last else ',' }}
 {% endfor %}
 ]"""
-# What stands in the template for each product: version, more of a device, the list of super pods.
+# By product, the parts of the template that differ: version, additional keys of a device, list of super pods.
 PARTS = {"A2": ("1.0", "", ""), "A3": ("1.2", '"super_device_id": "{{ device.super_pod.sdid }}", ', PODS)}
 
 

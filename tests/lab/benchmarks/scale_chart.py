@@ -1,5 +1,7 @@
-"""Draws the chart of docs/howto/large_clusters.rst from the figures beside it: ``python -m tests.lab.benchmarks.scale_chart``. It has a ground of its own in
-light and dark, since the page that shows it may have either."""
+"""Draw the chart of docs/howto/large_clusters.rst from the figures beside it: ``python -m tests.lab.benchmarks.scale_chart``.
+
+The chart has its own background for light and dark mode, because the page may use either.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def draw(figures: dict[str, Any]) -> str:
     top = step * math.ceil(max(costs.values()) / step)
 
     def x(hosts: int) -> float:
-        """Each factor of hosts is as wide as any other of that size."""
+        """Return the horizontal position; the axis is logarithmic."""
         return LEFT + (math.log(hosts / counts[0]) / math.log(counts[-1] / counts[0])) * (WIDTH - LEFT - RIGHT)
 
     def y(cost: float) -> float:

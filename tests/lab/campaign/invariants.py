@@ -1,4 +1,4 @@
-"""What must hold of every step: pure functions from a trace to sentences about what does not. test_invariants.py shows that each can fail."""
+"""Invariants of every step: pure functions from a trace to sentences about violations. test_invariants.py shows that each can fail."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ MANAGED = {"address", "netmask", "gateway", "netdetect", "mtu", "tls_enable", "b
            "xsfp_reset_wait_times"}
 LINE = re.compile(rb"([A-Za-z0-9_]+?)_(\d+)=([^\0\r\n]*)")
 STATE = {"address": "ip", "netmask": "netmask", "gateway": "gateway", "netdetect": "netdetect", "mtu": "mtu"}
-"""Options of device_network, and how the simulator calls them."""
+"""Options of device_network, and their names in the simulator."""
 WRITTEN_BY = {"address": ("address", "netmask", "gateway"), "netmask": (), "gateway": ("gateway",), "netdetect": ("netdetect",), "mtu": ("mtu",), "id": ()}
 PROBE_AGE_S = 3.0
-"""A run of tests need not ask again for every command: this long after a job came it must have."""
+"""A run of tests need not check for jobs before every command, but it must have checked within this time after a job started."""
 RECOVERED = {"address", "netmask", "gateway", "netdetect", "mtu", "tls_enable", "xsfp_reset_max_times", "xsfp_reset_wait_times"}
 
 Key = tuple[int, str]
 
 
 def whole(conf: bytes) -> bytes:
-    """The file without NULs at its end: what a module that is killed between two writes may leave, and hccn_conf removes."""
+    """Return the file without trailing NULs, which a module that is killed between two writes may leave, and which hccn_conf removes."""
     return conf.rstrip(b"\0")
 
 
 def managed(conf: bytes) -> dict[Key, str]:
-    """Settings that the modules and the tool may change; of a key that is there twice, the first."""
+    """Return the settings that the modules and the tool may change. Of a duplicate key, the first counts."""
     found: dict[Key, str] = {}
     for line in whole(conf).split(b"\n"):
         match = LINE.fullmatch(line)
@@ -38,12 +38,12 @@ def managed(conf: bytes) -> dict[Key, str]:
 
 
 def unrelated(conf: bytes) -> list[bytes]:
-    """All other lines."""
+    """Return all other lines."""
     return [line for line in whole(conf).split(b"\n") if line and not ((match := LINE.fullmatch(line)) and match.group(1).decode() in MANAGED)]
 
 
 def _declared(call: Call) -> dict[Key, set[str] | None]:
-    """What a call may change in hccn.conf, and to which values (None: any)."""
+    """Return the settings that a call may change in hccn.conf, and to which values (None: any)."""
     options = call.options
     if call.check:
         return {}
@@ -61,7 +61,7 @@ def _declared(call: Call) -> dict[Key, set[str] | None]:
 
 
 def conf_is_whole(trace: Trace) -> Iterator[str]:
-    """hccn.conf can be parsed, keeps its inode, and has lost and got nothing that no call declared."""
+    """hccn.conf can be parsed, keeps its inode, and no setting changed that no call declared."""
     for name, after in trace.after.items():
         before = trace.before[name]
         if after.inode != before.inode:
@@ -94,9 +94,9 @@ def _undeclared(name: str, before: Mapping[Key, str], after: Mapping[Key, str], 
 
 
 def busy_is_untouched(trace: Trace) -> Iterator[str]:
-    """No set, reset or test of an NPU that holds a job: not where the call has seen the job, and not where it could have asked once more.
+    """An NPU with a job is not set, reset or tested, if the call detected the job or could have detected it.
 
-    After npu-smi was asked, only the question for queue pairs may come before the set: a job that starts there cannot be seen. A run of tests asks
+    After npu-smi, only the query of queue pairs may precede the set: a job that starts between these commands cannot be detected. A run of tests must check
     again after PROBE_AGE_S at the latest.
     """
     for name, call in trace.calls.items():
@@ -123,7 +123,7 @@ def _touched(call: Call, commands: list[Command], device: int) -> Iterator[str]:
 
 
 def _why_late(call: Call, job: list[Command]) -> str:
-    """Why the last of ``job``, the commands since a job came, should not have been run; empty where there was no job or it could not be known."""
+    """Return why the last command of ``job``, the commands since a job started, should not have run, or an empty text if no job could be detected."""
     if any(command.asks_for_jobs for command in job):
         return "had seen it"
     if call.module == "rdma_perf":
@@ -134,7 +134,7 @@ def _why_late(call: Call, job: list[Command]) -> str:
 
 
 def results_are_true(trace: Trace) -> Iterator[str]:
-    """``changed`` and ``after`` are what the node says."""
+    """``changed`` and ``after`` match the state of the node."""
     if len(trace.calls) != 1:
         return
     (name, call), = trace.calls.items()
@@ -161,7 +161,7 @@ def results_are_true(trace: Trace) -> Iterator[str]:
 
 
 def _was_refused(result: Mapping[str, Any]) -> bool:
-    """Bad options, or a gateway that does not fit the address that is there: wrong by the sequence's own fault."""
+    """Return True for invalid options, or a gateway outside the network of the configured address: errors of the sequence itself."""
     return "config[" in str(result.get("msg")) or any(error["code"] in ("gateway_outside_network", "gateway_without_address") for error in _errors(result))
 
 
@@ -204,7 +204,7 @@ def _untrue(call: Call, result: Mapping[str, Any], after: Node) -> Iterator[str]
 
 
 def check_mode_is_pure(trace: Trace) -> Iterator[str]:
-    """Check mode changes nothing and runs no command that could."""
+    """Check mode changes nothing and runs no command that could change anything."""
     for name, call in trace.calls.items():
         if not call.check:
             continue
@@ -225,7 +225,7 @@ def nothing_is_left(trace: Trace) -> Iterator[str]:
 
 
 def old_values_are_saved(trace: Trace) -> Iterator[str]:
-    """With keep_previous, what a device had is in the record before it is set, and what is in the record stays."""
+    """With keep_previous, the previous settings of a device are in the record before it is set, and the record keeps them."""
     for name, call in trace.calls.items():
         before, after = trace.before[call.node], trace.after[call.node]
         had, has = (_saved(node) for node in (before, after))
@@ -250,7 +250,7 @@ DEVICE_OPTIONS = (*STATE.values(), "tls")
 
 
 def _saved(node: Node) -> dict[tuple[int, str], str]:
-    """The record as the simulator names and writes its values."""
+    """Return the record with the simulator's names and values."""
     found: dict[tuple[int, str], str] = {}
     for entry in (node.saved or {}).get("network", ()):
         found.update({(entry["id"], STATE[option]): "" if value is None else str(value) for option, value in entry.items() if option in STATE})
@@ -264,7 +264,7 @@ OF_A_STEP = (conf_is_whole, busy_is_untouched, results_are_true, check_mode_is_p
 
 
 def previous_leads_back(forth: Trace, back: Trace) -> Iterator[str]:
-    """Where device_network succeeded with ``previous``, every option of it is as it was."""
+    """After device_network succeeded with ``previous``, every option in it has its old value."""
     (name,), (again,) = forth.calls, back.calls
     result, done = forth.results[name], back.results[again]
     if not result or not done or done.get("failed") or done.get("traceback"):
@@ -278,7 +278,7 @@ def previous_leads_back(forth: Trace, back: Trace) -> Iterator[str]:
 
 
 def converges(traces: Iterable[Trace], wanted: Mapping[int, Mapping[str, str]]) -> Iterator[str]:
-    """Undisturbed, the declared calls succeed and lead to the declared state. ``wanted``: by device, as the simulator names it."""
+    """Without disturbance, the declared calls succeed and reach the declared state. ``wanted``: by device, with the simulator's names."""
     last = None
     for trace in traces:
         last = trace
@@ -295,7 +295,7 @@ def converges(traces: Iterable[Trace], wanted: Mapping[int, Mapping[str, str]]) 
 
 
 def is_idempotent(traces: Iterable[Trace]) -> Iterator[str]:
-    """A second identical call says changed=false, runs no set and changes nothing."""
+    """A second identical call returns changed=false, runs no set and changes nothing."""
     for trace in traces:
         for name, call in trace.calls.items():
             if (trace.results[name] or {}).get("changed") is not False:

@@ -1,4 +1,4 @@
-"""Each invariant holds of a sound trace and fails on one in which exactly what it forbids is done; and sequences are the same for the same seed."""
+"""Check each invariant with a correct trace and with a trace that violates it, and check that a seed always generates the same sequence."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def trace(call: Call = SET_MTU, result: dict[str, Any] | None = RESULT, after: N
 
 
 def violations(seen: Trace) -> dict[str, list[str]]:
-    """By invariant, those that do not hold."""
+    """Return the violations by invariant."""
     found = {invariant.__name__: list(invariant(seen)) for invariant in invariants.OF_A_STEP}
     return {name: sentences for name, sentences in found.items() if sentences}
 
@@ -151,7 +151,7 @@ def test_a_seed_is_a_sequence() -> None:
 
 
 def test_what_is_drawn() -> None:
-    """A campaign that never kills, or in which no job starts while a module works, would prove little."""
+    """Check that campaigns contain kills, and jobs that start while a module runs. Without them they would prove little."""
     drawn = [step for seed in range(300) for step in steps.sequence(seed)]
     calls = [step for step in drawn if isinstance(step, Call)]
     assert {type(step) for step in drawn} == {Call, Change, Back, Measure}

@@ -1,7 +1,7 @@
-"""Faults that strike a run: each a name, a sentence, the moment, and what is done then.
+"""Faults of the matrix: each has a name, a description, a moment and an action.
 
-The moment is before the run, or while (``during``) or after (``late``) the host VICTIM does its part, as each playbook says itself; or while the
-controller does its own (``working``), which mostly is to wait for VICTIM.
+The moment is before the run; while (``during``) or after (``late``) the host VICTIM does its part, which each playbook defines; or while the controller does
+its part (``working``), which for most playbooks is waiting for VICTIM.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def _nothing(_lab: Lab) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """``strike`` is called with the lab and the run (None before it), ``prepare`` before it; ``plays``: how many operators, and of which kind; ``history``:
-    what the history of the first one lies on; ``other``: what strikes is the job's other playbook."""
+    """A fault. ``strike`` is called with the lab and the run (None before it), ``prepare`` before the run. ``plays``: the class of each operator's run.
+    ``history``: provides the file system of the first run's history. ``other``: the fault is a concurrent run of the job's other playbook."""
 
     what: str
     moment: str
@@ -44,7 +44,7 @@ class Fault:
 
     @property
     def runs_meet(self) -> bool:
-        """Return True if all hosts are sound and only the runs are in each other's way."""
+        """Return True if all hosts are healthy and only the runs conflict with each other."""
         return self.other or len(self.plays) > 1
 
 

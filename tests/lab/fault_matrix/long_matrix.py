@@ -1,6 +1,6 @@
-"""The whole fault matrix: every playbook under every fault (`make fault-matrix`, part of `make soak`).
+"""Run the whole fault matrix: every playbook under every fault (`make fault-matrix`, part of `make soak`).
 
-HCCN_FAULTS tells which part: ``tls,bring_up`` or ``tls/ssh cut``; HCCN_SIDE_BY_SIDE how many cells run at a time.
+HCCN_FAULTS selects a part: ``tls,bring_up`` or ``tls/ssh cut``. HCCN_SIDE_BY_SIDE is the number of concurrent fault cases.
 """
 
 from __future__ import annotations

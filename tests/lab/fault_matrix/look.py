@@ -1,6 +1,6 @@
-"""``python -m tests.lab.fault_matrix.look FOLDER PLAYBOOK[/FAULT] ...``: what cells come to now, in the form of expected.yml, with outputs in the folder.
+"""``python -m tests.lab.fault_matrix.look FOLDER PLAYBOOK[/FAULT] ...``: print current results of fault cases in the form of expected.yml.
 
-For whoever adds a playbook or a fault: nothing is judged here.
+The outputs are kept in the folder. Use it to add a playbook or a fault; it compares nothing.
 """
 
 from __future__ import annotations

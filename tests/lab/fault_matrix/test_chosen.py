@@ -1,4 +1,4 @@
-"""The few cells of the fault matrix that every test run has; long_matrix.py runs them all."""
+"""Run the few fault cases that are part of every test run; long_matrix.py runs all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of playbooks and faults is whole, says what it must, and is the one in the documentation."""
+"""Check that the table of playbooks and faults is complete and valid, and that its page contains all of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TABLE = load()
 CELLS = {(playbook, fault): cell for playbook, row in TABLE.items() for fault, cell in row.items()}
 MOST_OPEN, MOST_CHOSEN = 3, 7
 PARTS = {"begin", "conclude"}
-"""Plays that other playbooks import: they are run with those."""
+"""Plays that other playbooks import; the matrix runs them with those."""
 
 
 def test_every_playbook_has_every_fault() -> None:
@@ -29,7 +29,7 @@ def test_every_playbook_has_every_fault() -> None:
 
 
 def test_an_open_limitation_is_one_that_may_be() -> None:
-    """None ends with exit status 0 or a file half-written; a process left and a torn line fail any cell."""
+    """No open limitation has exit status 0 or a file that is half written. Remaining processes and torn lines fail every case."""
     found = {name: cell for name, cell in CELLS.items() if cell.open}
     assert len(found) <= MOST_OPEN
     assert [name for name, cell in found.items() if "0" in cell.allowed["exit"] or "torn" in str(cell.allowed)] == []

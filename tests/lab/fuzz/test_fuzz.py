@@ -1,4 +1,4 @@
-"""A few hundred inputs for each parser; `make soak` takes a million."""
+"""Fuzz each parser with a few hundred inputs; `make soak` uses a million."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_nothing_but_the_parsers_own_error(name: str) -> None:
 
 
 def test_what_is_fuzzed() -> None:
-    """Parsers that are found by their names: one that is renamed would no longer be fuzzed."""
+    """Parsers are found by their names, so a renamed one would no longer be fuzzed."""
     names = set(run.names())
     assert len(names) >= 60
     assert {"_device.parse_tls.parse_tls", "_device.parse_npu_smi.parse_processes", "_perf.hccl_test_tool.parse", "_perf.perftest_report.parse",
@@ -31,7 +31,7 @@ def test_what_is_fuzzed() -> None:
 
 
 def test_the_texts_are_not_all_refused() -> None:
-    """Mutations that no parser understands would test the first line of each only."""
+    """If parsers refused all mutations, fuzzing would test only their first lines."""
     tally = run.Tally()
     for name in ("_device.parse_tls.parse_tls", "_perf.hccl_test_tool.parse", "_device.parse_npu_smi.parse_chips", "_rank_table.document.parse"):
         assert list(run.fuzz(name, INPUTS, SEED, tally)) == []

@@ -1,4 +1,4 @@
-"""500 nightly runs, squeezed in time. Memory must not grow, and no file, process or open file may be left. Part of ``make soak``."""
+"""Soak test: 500 nightly runs in compressed time. Memory must not grow, and no file, process or open file may be left. Part of ``make soak``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.lab.soak import nights
 NIGHTS = int(os.environ.get("HCCN_SOAK_NIGHTS", "500"))
 MOST_GROWTH = 1.05
 STEADY = 90
-"""Nights after which the history is as large as it gets."""
+"""Number of runs after which the history has its full size."""
 PLAYS, KEPT_DAYS = 6, 100
 TASKS = """
 - measure: {measurements: [{schema: hccn.cluster/measurement/1, id: a, kind: ping, status: ok}]}
@@ -43,14 +43,14 @@ def open_files() -> int:
 
 @pytest.fixture(scope="module")
 def history() -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The folder after all nights, and what was seen while they went on."""
-    # In memory: nights wait for the disk twenty times, and disks are not what this is about.
+    """Return the folder after all runs, and what was observed during them."""
+    # Use a file system in memory: a run waits for the disk twenty times, which is not measured here.
     with tempfile.TemporaryDirectory(prefix="hccn-nights-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as place:
         yield Path(place), passed(Path(place))
 
 
 def passed(folder: Path) -> dict[str, Any]:
-    """What was seen in all the nights."""
+    """Run all nights and return the observations."""
     seen: dict[str, Any] = {"memory": [], "files": [], "journals": []}
     with pytest.MonkeyPatch.context() as patch, nights.clock(patch) as now:
         callback = nights.Callback(folder / "history")
@@ -75,7 +75,7 @@ def test_memory_does_not_grow(history: tuple[Path, dict[str, Any]], capsys: pyte
 
 
 def test_no_file_is_left_open_and_no_thread_or_child_alive(history: tuple[Path, dict[str, Any]]) -> None:
-    # A night that is killed keeps its file open until the next begins: it is one process for all.
+    # A killed run keeps its file open until the next one starts, because all runs share one process.
     assert len({counted for night, counted in enumerate(history[1]["files"], 1) if night % nights.EVERY_KILLED}) == 1
     assert Path(f"/proc/self/task/{os.getpid()}/children").read_text() == ""
 
@@ -85,7 +85,7 @@ def test_only_what_is_to_be_kept_is_there(history: tuple[Path, dict[str, Any]]) 
     today = nights.FIRST + datetime.timedelta(days=NIGHTS)
     kept = sorted(reader.runs(folder), key=lambda run: run.started)
     ages = [(today - datetime.datetime.strptime(run.started, "%Y%m%dT%H%M%SZ").replace(tzinfo=datetime.timezone.utc)).days for run in kept]
-    # The last night was one of those that are killed, and tidied nothing.
+    # The last run was killed, so it removed nothing.
     tidied = 0 if NIGHTS % nights.EVERY_KILLED else 1
     assert ages == list(range(nights.KEEP + tidied, -1, -1))
     for run, age in zip(kept, ages):
@@ -102,7 +102,7 @@ def test_only_what_is_to_be_kept_is_there(history: tuple[Path, dict[str, Any]]) 
 
 
 def play(folder: Path, number: int) -> tuple[int, str]:
-    """One night by ansible-playbook, its clock that many days ahead: the most memory of its processes in KiB, and what it said."""
+    """Run ansible-playbook with its clock ahead by that many days, and return the peak memory of its processes in KiB and its output."""
     clock = Path(nights.__file__).with_name("clock")
     env = environment(folder, PYTHONPATH=str(clock), SOAK_DAYS=str(number * NIGHTS / PLAYS), HCCN_RESULTS_KEEP=str(KEPT_DAYS),
                       HCCN_RESULTS_COMPRESS_AFTER="10")
@@ -124,7 +124,7 @@ def test_plays_over_500_days_leave_nothing_and_need_no_more(tmp_path: Path, caps
               f"growth {100 * (used[-1] / used[1] - 1):.1f} % (reference {100 * (MOST_GROWTH - 1):.0f} %)")
     assert used[-1] <= MOST_GROWTH * used[1]
     runs = sorted(path.relative_to(tmp_path / "history").as_posix() for path in left(tmp_path / "history"))
-    # Of all of them the last 100 days are kept, with their pages.
+    # Only the runs of the last 100 days are kept, with their pages.
     days = math.ceil(KEPT_DAYS * PLAYS / NIGHTS)
     assert len([name for name in runs if re.fullmatch(r"\d{4}/\d\d/\d\d/.+\.jsonl(\.gz)?", name)]) == days
     assert len([name for name in runs if name.startswith("reports/")]) == days

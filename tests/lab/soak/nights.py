@@ -1,4 +1,4 @@
-"""Nights of a cluster, squeezed in time: the callback, the page, the metrics and the journals of a host, in one process and by a clock that is set."""
+"""Nightly runs of a cluster in compressed time: the callback, the page, the metrics and the journals of a host, in one process with a settable clock."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ FIRST = datetime.datetime(2026, 1, 1, 2, 15, tzinfo=datetime.timezone.utc)
 COMPRESS, KEEP = 14, 60
 WINDOW = 30
 EVERY_KILLED = 20
-"""One night in so many ends without an end line."""
+"""One run in this many ends without an end line."""
 NAMES = [f"n{number}" for number in range(1, HOSTS + 1)]
 PLAN = make_plan([{"host": name, "control_address": name, "control_port": 1, "leaf": f"leaf{place // 2}",
                    "devices": [{"id": device, "address": f"10.{device}.0.{place + 1}"} for device in range(NPUS)]} for place, name in enumerate(NAMES)], "full")
 
 
 class Callback(results.CallbackModule):
-    """Without Ansible's settings around it."""
+    """The callback with options from this test instead of Ansible's configuration."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Callback(results.CallbackModule):
 
 @contextmanager
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[datetime.datetime]]:
-    """Sets the clock by which runs are named and kept; what is in the list counts."""
+    """Yield a list whose only item is the current time by which runs are named and kept."""
     now = [FIRST]
 
     class Set(datetime.datetime):
@@ -62,7 +62,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[datetime.datetime]]:
 
 
 def measured(night: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """What the tasks of a night return, host by host."""
+    """Return the results of a run's tasks, host by host."""
     noise = random.Random(night)  # noqa: S311
     run = f"night{night}"
     yield NAMES[0], [plan_record(run, PLAN, NAMES, (), ["full: every pair"])]
@@ -84,7 +84,7 @@ def result(host: str, measurements: list[dict[str, Any]], action: str = "hccn.cl
 
 
 def spend(callback: Callback, folder: Path, night: int) -> None:
-    """A run, its page and its metrics."""
+    """Make a run with its page and its metrics."""
     callback.v2_playbook_on_start(SimpleNamespace(_file_name="check_fabric.yml"))
     for host, measurements in measured(night):
         callback.v2_runner_on_ok(result(host, measurements[:-1]))
@@ -101,7 +101,7 @@ def spend(callback: Callback, folder: Path, night: int) -> None:
 
 
 def journal(folder: Path, night: int) -> None:
-    """What a run leaves on a host, as rdma_perf does it."""
+    """Make the files that a run leaves on a host, as rdma_perf does."""
     journals.prune(str(folder))
     written = journals.Journal.create(str(folder), f"night{night}")
     written.start(devices=[0], mark="m", identity="of a process that is gone")
@@ -115,7 +115,7 @@ def journal(folder: Path, night: int) -> None:
 
 
 def memory() -> int:
-    """Bytes of this process that lie in memory, after everything that can be collected was."""
+    """Return the resident memory of this process in bytes after a garbage collection."""
     gc.collect()
     with open("/proc/self/statm", encoding="ascii") as stream:
         return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

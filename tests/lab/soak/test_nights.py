@@ -1,4 +1,4 @@
-"""A few nights of those that ``make soak`` spends by the hundred: else what nights.py stands in for could change and nobody would see it."""
+"""Run a few nights of the soak test in every test run, so that a change of the code that nights.py replaces is noticed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.lab.soak import nights
 
 
 def test_three_nights_leave_three_runs_with_all_that_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The callback sets these in the process; whatever they are, they are put back.
+    # The callback sets these in the process. They are restored whatever their values are.
     monkeypatch.setenv("HCCN_RESULTS_FILE", "")
     monkeypatch.setenv("HCCN_RESULTS_DIR", "")
     with nights.clock(monkeypatch) as now:
