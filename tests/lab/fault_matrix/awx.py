@@ -76,6 +76,6 @@ class AwxPlay(Play):
         assert self._outcome is not None, "the job did not end"
         return CANCELLED if self._outcome.rc is None else self._outcome.rc
 
-    def left_here(self) -> dict[int, list[str]]:
+    def processes_on_controller(self) -> dict[int, list[str]]:
         """Return processes of the job. All of them have AWX's folder of the job in their environment."""
         return {pid: [words] for pid, words in processes(str(self.folder)).items() if not words.startswith("ssh: ")}

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.lab.fault_matrix.faults import VICTIM
-from tests.lab.fault_matrix.play import PLAY_SECONDS, RECAP, until_nothing_is_left
+from tests.lab.fault_matrix.play import PLAY_SECONDS, RECAP, remaining_processes
 from tests.lab.testbed import load
 
 
@@ -22,7 +22,7 @@ def main(folder: str, playbook: str) -> int:
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PLAY_SECONDS, check=False)
     # localhost concludes the job, and fails because of the lost host.
     bad = {host for host, _changed, unreachable, failed in RECAP.findall(done.stdout) if int(unreachable) or int(failed)} - {"localhost"}
-    left = until_nothing_is_left(lab)
+    left = remaining_processes(lab)
     faults = []
     if done.returncode == 0:
         faults.append("the exit status is 0")

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.lab.fault_matrix.cells import Seen, run
+from tests.lab.fault_matrix.cases import Observed, run
 from tests.lab.fault_matrix.table import Table
 from tests.lib.project import skip
 from tests.lab.testbed import Unavailable, require
@@ -19,7 +19,7 @@ Name = tuple[str, str]
 
 
 @contextmanager
-def cells(table: Table, names: Iterable[Name], folder: Path) -> Iterator[Mapping[Name, Future[Seen]]]:
+def running_cases(table: Table, names: Iterable[Name], folder: Path) -> Iterator[Mapping[Name, Future[Observed]]]:
     """Yield the future result of each playbook and fault. Cases that have not started when the context exits are canceled."""
     try:
         require()

@@ -26,8 +26,8 @@ HISTORY = "history"
 LEFT_SECONDS = 30.0
 """How long after the end of a run a process may still exist: a call of hccn_tool exits by itself, later on a busy machine."""
 
-LOOK_SECONDS = 0.03
-OF_A_FAULT = "hccn_sim.host_faults import hold"
+POLL_SECONDS = 0.03
+LOCK_HOLDER = "hccn_sim.host_faults import hold"
 """Part of the command line of the process that holds a lock on a host's hccn.conf."""
 
 RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
@@ -58,9 +58,9 @@ class Play:
         """Wait until ``seen`` returns True. A run that ends before did not have the fault, which fails the test."""
         end = time.monotonic() + PLAY_SECONDS
         while not seen():
-            assert self.running(), f"the play ended before {what}:\n{self.output}"
-            assert time.monotonic() < end, f"{what} did not come:\n{self.output}"
-            time.sleep(LOOK_SECONDS)
+            assert self.running(), f"the run ended before {what}:\n{self.output}"
+            assert time.monotonic() < end, f"{what} did not happen within {PLAY_SECONDS:.0f} s:\n{self.output}"
+            time.sleep(POLL_SECONDS)
 
     def running(self) -> bool:
         return self.process.poll() is None
@@ -91,7 +91,7 @@ class Play:
         verdicts = [record for run in self.runs() for record in run.records if record.get("kind") == "verdict" and record.get("source", {}).get("host")]
         return sorted({str(record["source"]["host"]) for record in verdicts if record["samples"][0]["class"] == "failed"})
 
-    def left_here(self) -> dict[int, list[str]]:
+    def processes_on_controller(self) -> dict[int, list[str]]:
         """Return processes of this run on the controller, found by its session or its folder in their environment. ssh's masters are excluded: they exit after
         a minute, or the lab ends them."""
         of_it = {*processes(str(self.history)), *(pid for pid in kernel.processes() if _session(pid) == self.process.pid)}
@@ -105,17 +105,17 @@ def _session(pid: int) -> int:
         return -1
 
 
-def left_on_hosts(lab: Lab) -> dict[str, list[str]]:
+def processes_on_hosts(lab: Lab) -> dict[str, list[str]]:
     """Return the processes of the hosts except sshd and those of a fault: host and pid to command line."""
     return {f"{name} {pid}": argv for name in lab.hosts for pid, argv in lab.processes(name).items()
-            if not argv[0].startswith(("sshd", "/usr/sbin/sshd")) and not any(OF_A_FAULT in word for word in argv)}
+            if not argv[0].startswith(("sshd", "/usr/sbin/sshd")) and not any(LOCK_HOLDER in word for word in argv)}
 
 
-def until_nothing_is_left(lab: Lab, *plays: Play, seconds: float = LEFT_SECONDS) -> dict[Any, list[str]]:
+def remaining_processes(lab: Lab, *plays: Play, seconds: float = LEFT_SECONDS) -> dict[Any, list[str]]:
     """Wait up to ``seconds`` for all processes to exit, and return the remaining ones as seen in /proc."""
     end = time.monotonic() + seconds
     while True:
-        left: dict[Any, list[str]] = {**left_on_hosts(lab), **{pid: argv for play in plays for pid, argv in play.left_here().items()}}
+        left: dict[Any, list[str]] = {**processes_on_hosts(lab), **{pid: argv for play in plays for pid, argv in play.processes_on_controller().items()}}
         if not left or time.monotonic() > end:
             return left
         time.sleep(0.1)

@@ -17,13 +17,13 @@ _SWITCH = re.compile(r"^tls_enable_\d+=(\d)$", re.MULTILINE)
 def network_and_switch(lab: Lab, name: str) -> str:
     """Return ``10.79 tls 1`` if hccn.conf and all devices agree; otherwise the settings of the devices are appended."""
     text = lab.path(name, "/etc/hccn.conf").read_text()
-    filed = _told(_ADDRESS.findall(text), _SWITCH.findall(text) or ["0"])
+    filed = _describe(_ADDRESS.findall(text), _SWITCH.findall(text) or ["0"])
     devices = [lab.state(name, device) for device in range(lab.hosts[name].devices)]
-    live = _told([".".join(device["ip"].split(".")[:2]) for device in devices], [device.get("tls") or "0" for device in devices])
+    live = _describe([".".join(device["ip"].split(".")[:2]) for device in devices], [device.get("tls") or "0" for device in devices])
     return filed if filed == live else f"{filed}, devices {live}"
 
 
-def _told(networks: list[str], switches: list[str]) -> str:
+def _describe(networks: list[str], switches: list[str]) -> str:
     return f"{'+'.join(sorted(set(networks)))} tls {'+'.join(sorted(set(switches)))}"
 
 

@@ -13,7 +13,7 @@ from tests.lab.testbed import Lab, lab
 
 from tests.lab.fault_matrix.faults import FAULTS, VICTIM, Fault
 from tests.lab.fault_matrix.jobs import JOBS, Job
-from tests.lab.fault_matrix.play import HISTORY, Play, until_nothing_is_left
+from tests.lab.fault_matrix.play import HISTORY, Play, remaining_processes
 from tests.lab.fault_matrix.stage import Stage
 from tests.lab.fault_matrix.table import recap
 
@@ -22,7 +22,7 @@ LAB: dict[str, Any] = {"products": ("A2", "A2", "A2"), "npus": 2, "variables": {
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observed:
     """The observed result. ``hosts``: classes by the recap. ``state``: of each host, GONE if it is dead. ``again``: both after a second run on the remaining
     hosts without the fault.
 
@@ -43,7 +43,7 @@ class Seen:
     blamed: list[str] = field(default_factory=list)
 
 
-def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Seen:
+def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Observed:
     """Run the fault case on a new lab."""
     job, what = JOBS[playbook], FAULTS[fault]
     began = time.monotonic()
@@ -52,7 +52,7 @@ def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Seen:
             plays, second = _met(job, here, stage, folder) if what.other else (_played(job, what, here, stage, folder), None)
             everybody = [*plays, *([second] if second else [])]
             ended = {play: play.end() for play in everybody}
-            left = until_nothing_is_left(here, *everybody, seconds=job.left_seconds)
+            left = remaining_processes(here, *everybody, seconds=job.left_seconds)
             living = [name for name in here.hosts if here.alive(name)]
             state = {name: stage.state(name) if name in living else GONE for name in here.hosts}
             elsewhere = stage.elsewhere()
@@ -60,7 +60,7 @@ def run(playbook: str, fault: str, folder: Path, again: bool = False) -> Seen:
             after = _again(job, here, stage, folder, living) if again else ({}, {})
     other = f"{second.playbook}: exit {ended[second]}, {recap(second.classes()) or 'none'}, history {_history(second)}" if second else ""
     blamed = [f"{play.playbook}: {host}" for play in everybody for host in play.blamed()] if what.runs_meet else []
-    return Seen(max((ended[play] for play in plays), key=abs), plays[0].classes(), state, elsewhere, left, _history(plays[0]), problems,
+    return Observed(max((ended[play] for play in plays), key=abs), plays[0].classes(), state, elsewhere, left, _history(plays[0]), problems,
                 "".join(play.output for play in everybody), time.monotonic() - began, after, other, blamed)
 
 
