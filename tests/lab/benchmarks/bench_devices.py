@@ -63,11 +63,11 @@ def wall(params: dict[str, object], repeat: int = 3) -> float:
     return min(times)
 
 
-def test_sixteen_devices_take_little_longer_than_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_time_of_sixteen_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = wall({**host(tmp_path, 16), "devices": ["0"]})
     all_of_them = wall(host(tmp_path, 16))
     with capsys.disabled():
-        print(f"\ndevice_info, 5 topics, {TOOL_SECONDS} s a call: 1 device {one:.2f} s, 16 devices {all_of_them:.2f} s, ratio {all_of_them / one:.2f} "
+        print(f"\ndevice_info, 5 topics, {TOOL_SECONDS} s per call: 1 device {one:.2f} s, 16 devices {all_of_them:.2f} s, ratio {all_of_them / one:.2f} "
               f"(bound 1.00, reference {MOST_WALL_FOR_16_DEVICES})")
     assert all_of_them / one <= MOST_WALL_FOR_16_DEVICES
 
@@ -136,16 +136,16 @@ def play(folder: Path, inventory: Path, playbook: str) -> tuple[dict[str, int], 
     return events, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def test_bring_up_costs_few_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_events_of_bring_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     events, _cpu = play(tmp_path, cluster(tmp_path, 4), "hccn.cluster.bring_up")
     mean = sum(events.values()) / len(events)
     with capsys.disabled():
-        print(f"bring_up, 4 hosts: {mean:.2f} runner events a host ({max(events.values())} on the first, which runs what is run once, "
+        print(f"bring_up, 4 hosts: {mean:.2f} runner events per host ({max(events.values())} on the first, which runs the tasks with run_once, "
               f"{min(events.values())} on the others; reference {MOST_EVENTS_OF_BRING_UP})")
     assert mean <= MOST_EVENTS_OF_BRING_UP
 
 
-def test_bring_up_costs_little_more_than_doing_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cpu_of_bring_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the connection local, the modules' CPU counts too. The ratio is therefore an upper bound for a controller whose modules run on other hosts."""
     inventory = cluster(tmp_path, 4)
     events, _cpu = play(tmp_path, inventory, "hccn.cluster.bring_up")
@@ -154,6 +154,6 @@ def test_bring_up_costs_little_more_than_doing_nothing(tmp_path: Path, capsys: p
     bring_up = min(play(tmp_path, inventory, "hccn.cluster.bring_up")[1] for _ in range(3))
     nothing = min(play(tmp_path, inventory, str(tmp_path / "nothing.yml"))[1] for _ in range(3))
     with capsys.disabled():
-        print(f"bring_up: {bring_up:.2f} CPU-s of controller and modules together for 4 hosts, {nothing:.2f} for as many pings: ratio {bring_up / nothing:.2f} "
+        print(f"bring_up: {bring_up:.2f} CPU-s for controller and modules of 4 hosts, {nothing:.2f} for equally many pings: ratio {bring_up / nothing:.2f} "
               f"(reference {MOST_CPU_OF_BRING_UP})")
     assert bring_up / nothing <= MOST_CPU_OF_BRING_UP

@@ -140,12 +140,12 @@ def test_a_large_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str], pro
     found = json.loads((tmp_path / "bench.json").read_text())
     assert (found["ranks"], found["problems"], found["same"]) == (HOSTS * DEVICES, 0, True)
     reference = found["dumping"] + found["reading"]
-    told = {name: f"{found[name]:.2f}" for name in ("reading", "writing", "checked", "dumping", "checking", "templating")}
+    shown = {name: f"{found[name]:.2f}" for name in ("reading", "writing", "checked", "dumping", "checking", "templating")}
     with capsys.disabled():
-        print(f"\nrank_table, {HOSTS} hosts x {DEVICES} {product}: {told['writing']} CPU-s to read, assemble and write ({told['checked']} with the check); "
-              f"json.dumps {told['dumping']} + reading {told['reading']}: ratio {found['writing'] / reference:.2f} (reference {MOST_CPU_OF_WRITING})")
-        print(f"  a template with loops {told['templating']} CPU-s: ratio {found['templating'] / found['writing']:.2f} (reference at least "
-              f"{LEAST_CPU_OF_A_TEMPLATE}); a check of the text {told['checking']}: ratio to json.dumps {found['checking'] / found['dumping']:.2f} "
+        print(f"\nrank_table, {HOSTS} hosts x {DEVICES} {product}: {shown['writing']} CPU-s to read, assemble and write ({shown['checked']} with the check); "
+              f"json.dumps {shown['dumping']} + reading {shown['reading']}: ratio {found['writing'] / reference:.2f} (reference {MOST_CPU_OF_WRITING})")
+        print(f"  a template with loops {shown['templating']} CPU-s: ratio {found['templating'] / found['writing']:.2f} (reference at least "
+              f"{LEAST_CPU_OF_A_TEMPLATE}); a check of the text {shown['checking']}: ratio to json.dumps {found['checking'] / found['dumping']:.2f} "
               f"(reference {MOST_CPU_OF_A_CHECK})")
     assert found["writing"] / reference <= MOST_CPU_OF_WRITING
     assert found["checking"] / found["dumping"] <= MOST_CPU_OF_A_CHECK
@@ -175,6 +175,6 @@ def test_the_largest_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert done.returncode == 0, done.stderr
     ranks, size, memory = map(int, done.stdout.split())
     with capsys.disabled():
-        print(f"{ranks} ranks assembled, written and checked: {size / 2 ** 20:.1f} MiB of text, {memory} MiB of memory at most (reference {MOST_MEMORY_MIB})")
+        print(f"{ranks} ranks assembled, written and checked: {size / 2 ** 20:.1f} MiB of text, {memory} MiB of memory (reference {MOST_MEMORY_MIB})")
     assert ranks == MOST_RANKS
     assert memory <= MOST_MEMORY_MIB

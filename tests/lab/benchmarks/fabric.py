@@ -100,7 +100,7 @@ class Wall(NamedTuple):
         return self.whole - self.starting - self.collecting
 
 
-class Seen:
+class MeasuredPlay:
     """A completed play: its events (time, kind, task, host), the CPU seconds of the controller, and its exit status."""
 
     def __init__(self, events: list[Any], cpu: float, code: int, output: str, verdict: dict[str, Any]) -> None:
@@ -118,15 +118,15 @@ class Seen:
         return Wall(self.last(COLLECT) - self.first(START), self.last(START) - self.first(START), self.last(COLLECT) - self.first(COLLECT))
 
     @property
-    def events_a_host(self) -> dict[str, int]:
+    def events_per_host(self) -> dict[str, int]:
         return Counter(host for _when, kind, _name, host in self.events if kind != "task" and host != "localhost")
 
     @property
     def mean(self) -> float:
-        return sum(self.events_a_host.values()) / len(self.events_a_host)
+        return sum(self.events_per_host.values()) / len(self.events_per_host)
 
 
-def play(lab: Lab, folder: Path, playbook: str, options: dict[str, Any], meanwhile: Callable[[Path], None] = lambda events: None) -> Seen:
+def play(lab: Lab, folder: Path, playbook: str, options: dict[str, Any], meanwhile: Callable[[Path], None] = lambda events: None) -> MeasuredPlay:
     folder.mkdir()
     (folder / "events.py").write_text(EVENTS)
     path = folder / "events.jsonl"
@@ -147,8 +147,9 @@ def play(lab: Lab, folder: Path, playbook: str, options: dict[str, Any], meanwhi
         output = log.read()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     stats = [line.partition("RUN: ")[2] for line in output.splitlines() if "RUN: " in line]
-    return Seen([json.loads(line) for line in path.read_text().splitlines()], after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, code, output,
-                json.loads(stats[-1])["hccn_check_fabric"] if stats else {})
+    return MeasuredPlay([json.loads(line) for line in path.read_text().splitlines()],
+                        after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, code, output,
+                        json.loads(stats[-1])["hccn_check_fabric"] if stats else {})
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +164,7 @@ def table(capsys: pytest.CaptureFixture[str], *lines: str) -> None:
         print("", *lines, sep="\n")
 
 
-def in_words(seen: Seen, hosts: str, seconds: int, whole: float, between: float) -> list[str]:
+def in_words(seen: MeasuredPlay, hosts: str, seconds: int, whole: float, between: float) -> list[str]:
     wall, bound = seen.wall, ROUNDS * seconds
     return [f"check_fabric, {HOSTS} hosts{hosts}, full, {seconds} s a test: {wall.whole:.1f} s, ratio {wall.whole / bound:.2f} to {bound} s "
             f"(reference {whole}{'' if _enough(seconds) else f' on {ENOUGH_CORES} cores'})",
@@ -175,7 +176,7 @@ def _enough(seconds: int) -> bool:
     return CORES * seconds >= ENOUGH_CORES * TEST_SECONDS
 
 
-def hold(seen: Seen, seconds: int, whole: float, between: float) -> None:
+def check_references(seen: MeasuredPlay, seconds: int, whole: float, between: float) -> None:
     assert seen.wall.between <= between * ROUNDS * seconds
     assert not _enough(seconds) or seen.wall.whole <= whole * ROUNDS * seconds
 
@@ -184,18 +185,18 @@ SECONDS = pytest.mark.parametrize("seconds", sorted({TEST_SECONDS, LONGER}))
 
 
 @SECONDS
-def test_the_wall_of_all_pairs(seconds: int, lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_time_of_all_pairs(seconds: int, lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seen = play(lab, tmp_path / "all", "hccn.cluster.check_fabric", {**OPTIONS, "check_fabric_duration": seconds})
     assert len(seen.verdict["hosts"]["good"]) == HOSTS, seen.output
     assert seen.verdict["coverage"]["pairs_good"] == HOSTS * (HOSTS - 1) // 2
     table(capsys, *in_words(seen, "", seconds, MOST_WALL, MOST_BETWEEN),
-          f"check_fabric, {HOSTS} hosts: {seen.mean:.2f} runner events a host, {max(seen.events_a_host.values())} on the first (reference {MOST_EVENTS})")
+          f"check_fabric, {HOSTS} hosts: {seen.mean:.2f} runner events per host, {max(seen.events_per_host.values())} on the first (reference {MOST_EVENTS})")
     assert seen.mean <= MOST_EVENTS
-    hold(seen, seconds, MOST_WALL, MOST_BETWEEN)
+    check_references(seen, seconds, MOST_WALL, MOST_BETWEEN)
 
 
 @SECONDS
-def test_the_wall_with_a_hung_host(seconds: int, lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_time_with_a_hung_host(seconds: int, lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     victim = f"node{HOSTS // 2}"
 
     def hang(events: Path) -> None:
@@ -213,10 +214,10 @@ def test_the_wall_with_a_hung_host(seconds: int, lab: Lab, tmp_path: Path, capsy
         lab.heal(victim)
     assert seen.verdict["hosts"]["good"] == [name for name in lab.hosts if name != victim], seen.output
     table(capsys, *in_words(seen, ", one of them hangs", seconds, MOST_WALL_WITH_A_HUNG_HOST, MOST_BETWEEN_WITH_A_HUNG_HOST))
-    hold(seen, seconds, MOST_WALL_WITH_A_HUNG_HOST, MOST_BETWEEN_WITH_A_HUNG_HOST)
+    check_references(seen, seconds, MOST_WALL_WITH_A_HUNG_HOST, MOST_BETWEEN_WITH_A_HUNG_HOST)
 
 
-def plain(folder: Path, lab: Lab, rounds: int) -> Path:
+def task_playbook(folder: Path, lab: Lab, rounds: int) -> Path:
     """Write a playbook that measures the same pairs with tasks only: in each round the servers, then the clients."""
     hosts = [{"host": name, "control_address": host.address, "control_port": 1, "devices": [{"id": 0, "address": host.addresses[0]}]}
              for name, host in list(lab.hosts.items())[:FEW_HOSTS]]
@@ -234,20 +235,20 @@ def plain(folder: Path, lab: Lab, rounds: int) -> Path:
     return path
 
 
-def test_the_controller_and_the_number_of_rounds(lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_controller_cost_is_independent_of_rounds(lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Five times as many rounds cause the same number of events and hardly more CPU. With tasks for each round, both grow with the rounds."""
     many = FEW_HOSTS - 1
     few = {**OPTIONS, "hccn_hosts": ",".join(list(lab.hosts)[:FEW_HOSTS])}
     budget = FEW_ROUNDS * (TEST_SECONDS + 1.0) / 60 + 0.001  # in minutes, the unit of the plan
     ours = {FEW_ROUNDS: play(lab, tmp_path / "few", "hccn.cluster.check_fabric", {**few, "check_fabric_budget": budget}),
             many: play(lab, tmp_path / "many", "hccn.cluster.check_fabric", few)}
-    tasks = {rounds: play(lab, tmp_path / f"plain{rounds}", str(plain(tmp_path, lab, rounds)), {}) for rounds in (FEW_ROUNDS, many)}
+    tasks = {rounds: play(lab, tmp_path / f"plain{rounds}", str(task_playbook(tmp_path, lab, rounds)), {}) for rounds in (FEW_ROUNDS, many)}
     assert [seen.code for seen in tasks.values()] == [0, 0], tasks[many].output
     assert {rounds: seen.verdict["coverage"]["pairs_good"] for rounds, seen in ours.items()} == {
         FEW_ROUNDS: FEW_ROUNDS * FEW_HOSTS // 2, many: many * FEW_HOSTS // 2}
     for name, found in (("check_fabric", ours), ("tasks a round", tasks)):
-        table(capsys, *(f"{name}, {FEW_HOSTS} hosts, {rounds} rounds: {seen.mean:.2f} events a host, {1000 * seen.cpu / FEW_HOSTS:.0f} ms of controller "
-                        f"CPU a host" for rounds, seen in found.items()))
+        table(capsys, *(f"{name}, {FEW_HOSTS} hosts, {rounds} rounds: {seen.mean:.2f} events per host, {1000 * seen.cpu / FEW_HOSTS:.0f} ms of controller "
+                        f"CPU per host" for rounds, seen in found.items()))
     ratio, by_tasks = (found[many].cpu / found[FEW_ROUNDS].cpu for found in (ours, tasks))
     table(capsys, f"controller CPU of {many} rounds against {FEW_ROUNDS}: {ratio:.2f} (reference {MOST_CPU_BY_ROUNDS}), by tasks a round {by_tasks:.2f}")
     assert ours[many].mean == ours[FEW_ROUNDS].mean

@@ -69,7 +69,7 @@ class Cost(NamedTuple):
     wall: float
 
     @property
-    def a_host(self) -> float:
+    def per_host(self) -> float:
         """CPU milliseconds per host."""
         return 1000 * self.cpu / self.hosts
 
@@ -79,20 +79,20 @@ class Cost(NamedTuple):
 
 
 @contextmanager
-def watched(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+def peak_memory(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
     """Yield the peak memory of a process and its children in KiB; shared pages count once."""
-    most, over = [0], threading.Event()
+    most, ended = [0], threading.Event()
 
-    def look() -> None:
-        while not over.wait(1.0):
+    def sample_memory() -> None:
+        while not ended.wait(1.0):
             most[0] = max(most[0], sum(map(_proportional, [process.pid, *_children(process.pid)])))
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=sample_memory)
     thread.start()
     try:
         yield most
     finally:
-        over.set()
+        ended.set()
         thread.join()
 
 
@@ -121,7 +121,7 @@ def play(folder: Path, inventory: Path, playbook: str, hosts: int, forks: int, *
     start = time.monotonic()
     with (folder / f"{playbook}.log").open("w+b") as log:
         process = subprocess.Popen(argv, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
-        with watched(process) as most:
+        with peak_memory(process) as most:
             code = process.wait(PLAY_SECONDS)
         log.seek(0)
         output = log.read().decode("utf-8", "replace")
@@ -134,13 +134,13 @@ def play(folder: Path, inventory: Path, playbook: str, hosts: int, forks: int, *
     return Cost(playbook, hosts, forks, steps[-1]["cpu"], tasks, steps[-1]["rss_kib"] // 1024, most[0] // 1024, wall)
 
 
-def told(capsys: pytest.CaptureFixture[str], *lines: str) -> None:
+def print_lines(capsys: pytest.CaptureFixture[str], *lines: str) -> None:
     with capsys.disabled():
         print("", *lines, sep="\n", flush=True)
 
 
 def line(cost: Cost) -> str:
-    return (f"{cost.playbook:12} {cost.hosts:5} hosts, {cost.forks:3} forks: {cost.a_host:6.0f} ms of CPU a host, {cost.cpu:7.1f} s in all, {cost.wall:7.1f} s "
+    return (f"{cost.playbook:12} {cost.hosts:5} hosts, {cost.forks:3} forks: {cost.per_host:6.0f} ms of CPU per host, {cost.cpu:7.1f} s in all, {cost.wall:7.1f} s "
             f"by the clock, {cost.main_mib:5} MiB the controller, {cost.all_mib:5} MiB with its workers")
 
 
@@ -203,37 +203,37 @@ def idle(cluster: Any, figures: list[Cost]) -> list[Cost]:
 
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
-def test_no_host_costs_more_for_there_being_others(
+def test_cost_per_host_does_not_grow(
         playbook: str, cluster: Any, idle: list[Cost], figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
     costs = side_by_side(cluster, playbook)
     figures += costs
     few, many = costs[0], costs[-1]
-    growth, idle_growth = many.a_host / few.a_host, idle[-1].a_host / idle[0].a_host
-    told(capsys, *map(line, (*idle, *costs)),
-         f"{playbook}: growth of CPU a host {growth:.2f} (reference {MOST_GROWTH}), of idle tasks {idle_growth:.2f} (at most {MOST_GROWTH_OF_IDLE} times it)",
-         *(f"    {1000 * few.tasks.get(name, 0) / few.hosts:6.1f} -> {1000 * cpu / many.hosts:6.1f} ms a host: {name}" for name, cpu in many.tasks.items()))
+    growth, idle_growth = many.per_host / few.per_host, idle[-1].per_host / idle[0].per_host
+    print_lines(capsys, *map(line, (*idle, *costs)),
+         f"{playbook}: growth of CPU per host {growth:.2f} (reference {MOST_GROWTH}), of idle tasks {idle_growth:.2f} (at most {MOST_GROWTH_OF_IDLE} times it)",
+         *(f"    {1000 * few.tasks.get(name, 0) / few.hosts:6.1f} -> {1000 * cpu / many.hosts:6.1f} ms per host: {name}" for name, cpu in many.tasks.items()))
     assert growth <= MOST_GROWTH
     assert growth <= MOST_GROWTH_OF_IDLE * idle_growth
     assert many.all_mib <= MOST_MEMORY_MIB
 
 
-def test_what_forks_are_worth(cluster: Any, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
+def test_effect_of_forks(cluster: Any, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
     """If hosts answer at once, more workers than cores cost memory without being faster."""
     costs = [null(cluster(FORKS_HOSTS), "rank_table", FORKS_HOSTS, forks) for forks in FORKS]
     figures += costs
-    told(capsys, *map(line, costs))
+    print_lines(capsys, *map(line, costs))
 
 
-def test_what_controller_memory_is_worth(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_effect_of_controller_memory(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Compare memory of 16 workers and the controller, and the CPU, with and without the callback."""
     saving = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS)
     usual = null(cluster(FORKS_HOSTS), "bring_up", FORKS_HOSTS, USUAL_FORKS, ANSIBLE_CALLBACKS_ENABLED=f"costs,{RESULTS}")
-    told(capsys, f"{line(saving)}, with controller_memory", f"{line(usual)}, without")
+    print_lines(capsys, f"{line(saving)}, with controller_memory", f"{line(usual)}, without")
     assert saving.all_mib / usual.all_mib <= MOST_OF_MEMORY
 
 
 if LAB:
-    def test_small_hosts_with_a_real_sshd(tmp_path: Path, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
+    def test_testbed_hosts_over_ssh(tmp_path: Path, figures: list[Cost], capsys: pytest.CaptureFixture[str]) -> None:
         """Measure the controller including its ssh clients. The hosts share this machine, so that the wall-clock time means little. None of them has a
         fault."""
         with testbed.lab(LAB, npus=1, leaf_size=16, link_rate="20mbit", variables={"bring_up_tls_state": "disabled"}) as lab:
@@ -242,8 +242,8 @@ if LAB:
                     "check_fabric_server_start_delay": 1, "check_fabric_relative_floor": 0.3, "hccn_fail_on": "never", "ansible_ssh_timeout": 60,
                     "rank_table_path": "/etc/rank_table.json", "ansible_ssh_args": SSH_ARGS}))
                 figures.append(cost)
-                told(capsys, f"{line(cost)}, over ssh")
+                print_lines(capsys, f"{line(cost)}, over ssh")
             run = reader.newest(tmp_path / "history")
-            said = [record["samples"][0] for record in run.records if record["kind"] == "verdict"]
-            assert [sample["message"] for sample in said if sample["class"] != "good"] == []
-            assert len(said) == LAB
+            verdicts = [record["samples"][0] for record in run.records if record["kind"] == "verdict"]
+            assert [sample["message"] for sample in verdicts if sample["class"] != "good"] == []
+            assert len(verdicts) == LAB

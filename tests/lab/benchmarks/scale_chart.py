@@ -62,8 +62,8 @@ def draw(figures: dict[str, Any]) -> str:
         line = " L".join(f"{across:.1f} {down:.1f}" for across, down in points)
         parts.append(f'<path class="{STYLES[name]}" d="M{line}"/>')
         for count, (across, down) in zip(counts, points):
-            told = f"<title>{name}, {count} hosts: {costs[name, count]:.0f} ms</title>"
-            parts.append(f'<circle class="{STYLES[name]}" cx="{across:.1f}" cy="{down:.1f}" r="4">{told}</circle>')
+            title = f"<title>{name}, {count} hosts: {costs[name, count]:.0f} ms</title>"
+            parts.append(f'<circle class="{STYLES[name]}" cx="{across:.1f}" cy="{down:.1f}" r="4">{title}</circle>')
         at = max(points[-1][1] + 4, labels[-1] + 18 if labels else 0)
         labels.append(at)
         parts.append(f'<text x="{WIDTH - RIGHT + 12}" y="{at:.1f}">{LABELS.get(name, name)} {costs[name, counts[-1]]:.0f}</text>')

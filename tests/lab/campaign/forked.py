@@ -41,21 +41,21 @@ class Running:
                 self.status = os.waitstatus_to_exitcode(status)
             elif time.monotonic() > self.deadline:
                 os.kill(self.pid, signal.SIGKILL)
-                raise TimeoutError(f"module {self.pid} did not end")
+                raise TimeoutError(f"module {self.pid} did not exit in time")
             else:
                 time.sleep(0.005)
 
     def result(self) -> dict[str, Any] | None:
         """Return what the module printed, None without a result. A traceback is returned as ``traceback``."""
         self.wait()
-        said, errors = (stream.seek(0) or stream.read().decode("utf-8", "surrogateescape") for stream in (self.output, self.errors))
+        printed, errors = (stream.seek(0) or stream.read().decode("utf-8", "surrogateescape") for stream in (self.output, self.errors))
         self.output.close()
         self.errors.close()
         if "Traceback" in errors:
             return {"traceback": errors[-2000:]}
-        start = said.find("{")
+        start = printed.find("{")
         try:
-            return dict(json.loads(said[start:])) if start >= 0 else None
+            return dict(json.loads(printed[start:])) if start >= 0 else None
         except ValueError:
             return None
 

@@ -65,18 +65,18 @@ def conf_is_whole(trace: Trace) -> Iterator[str]:
     for name, after in trace.after.items():
         before = trace.before[name]
         if after.inode != before.inode:
-            yield f"{name}: hccn.conf is another file"
+            yield f"{name}: hccn.conf was replaced by another file"
         killed = any((call.kill or {}).get("how") == "kill" for call in trace.calls.values())
         if b"\0" in whole(after.conf) or after.conf.endswith(b"\0") and not before.conf.endswith(b"\0") and not killed:
-            yield f"{name}: hccn.conf holds NULs: {after.conf!r}"
+            yield f"{name}: hccn.conf contains NULs: {after.conf!r}"
         if whole(before.conf).endswith(b"\n") and not whole(after.conf).endswith(b"\n"):
             yield f"{name}: hccn.conf lost its last newline"
         if unrelated(after.conf) != unrelated(before.conf):
-            yield f"{name}: lines of hccn.conf that nobody declared: {unrelated(before.conf)} became {unrelated(after.conf)}"
+            yield f"{name}: undeclared changes of other lines of hccn.conf: {unrelated(before.conf)} became {unrelated(after.conf)}"
         keys = [match.group(0).partition(b"=")[0] for line in whole(after.conf).split(b"\n") if (match := LINE.fullmatch(line))
                 and match.group(1).decode() in MANAGED]
         if len(keys) != len(set(keys)):
-            yield f"{name}: a key is there twice: {sorted(keys)}"
+            yield f"{name}: duplicate keys: {sorted(keys)}"
         yield from _undeclared(name, managed(before.conf), managed(after.conf), [call for call in trace.calls.values() if call.node == name])
 
 
@@ -117,7 +117,7 @@ def _touched(call: Call, commands: list[Command], device: int) -> Iterator[str]:
         cleanup, going_on = command.test == "reset" and tested, started and not command.test
         why = _why_late(call, job)
         if why and not cleanup and not going_on:
-            yield f"{call.module} ran {' '.join(command.arguments)} while a job held NPU {device}: it {why}"
+            yield f"{call.module} ran {' '.join(command.arguments)} while a job used NPU {device}: the call {why}"
         tested = command.test == "launch" or tested and command.test != "reset"
         started = True
 
@@ -125,12 +125,12 @@ def _touched(call: Call, commands: list[Command], device: int) -> Iterator[str]:
 def _why_late(call: Call, job: list[Command]) -> str:
     """Return why the last command of ``job``, the commands since a job started, should not have run, or an empty text if no job could be detected."""
     if any(command.asks_for_jobs for command in job):
-        return "had seen it"
+        return "had detected it"
     if call.module == "rdma_perf":
         age = job[-1].at - job[0].at if job else 0.0
-        return f"had not asked for {age:.1f} s" if age > PROBE_AGE_S else ""
+        return f"had not checked for {age:.1f} s" if age > PROBE_AGE_S else ""
     unasked = [command for command in job[:-1] if "-qp_info" not in command.arguments]
-    return f"had not asked for {len(unasked)} commands" if unasked else ""
+    return f"had not checked for {len(unasked)} commands" if unasked else ""
 
 
 def results_are_true(trace: Trace) -> Iterator[str]:
@@ -144,7 +144,7 @@ def results_are_true(trace: Trace) -> Iterator[str]:
             yield f"{call.module} returned nothing"
         return
     if "traceback" in result:
-        yield f"{call.module} ended in a traceback: {result['traceback']}"
+        yield f"{call.module} raised an exception: {result['traceback']}"
         return
     if call.check or call.module == "rdma_perf":
         return
@@ -152,12 +152,12 @@ def results_are_true(trace: Trace) -> Iterator[str]:
     if call.module == "device_info":
         yield from _side_effects(result, before, after)
     elif differs and not result.get("changed"):
-        yield f"{call.module} said changed=false, and {_difference(before, after)}"
+        yield f"{call.module} returned changed=false, but {_difference(before, after)}"
     elif result.get("changed") and not differs and not _errors(result):
-        yield f"{call.module} said changed=true, and nothing differs"
+        yield f"{call.module} returned changed=true, but nothing changed"
     yield from _untrue(call, result, after)
     if trace.quiet and result.get("failed") and call.options.get("fail_on") != "any" and "out of range" not in str(result):
-        yield from () if _was_refused(result) else [f"{call.module} failed though nothing hindered it: {result.get('msg')}"]
+        yield from () if _was_refused(result) else [f"{call.module} failed although no fault was active: {result.get('msg')}"]
 
 
 def _was_refused(result: Mapping[str, Any]) -> bool:
@@ -176,11 +176,11 @@ def _errors(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _side_effects(result: Mapping[str, Any], before: Node, after: Node) -> Iterator[str]:
-    told = {(effect["device"], effect["key"].rpartition("_")[0]) for effect in result.get("side_effects") or ()}
+    returned = {(effect["device"], effect["key"].rpartition("_")[0]) for effect in result.get("side_effects") or ()}
     had, has = managed(before.conf), managed(after.conf)
     changed = {key for key in set(had) | set(has) if had.get(key) != has.get(key)}
-    if changed != told or before.devices != after.devices:
-        yield f"device_info told the side effects {sorted(told)}, and {sorted(changed)} changed"
+    if changed != returned or before.devices != after.devices:
+        yield f"device_info returned the side effects {sorted(returned)}, but {sorted(changed)} changed"
 
 
 def _untrue(call: Call, result: Mapping[str, Any], after: Node) -> Iterator[str]:
@@ -190,17 +190,17 @@ def _untrue(call: Call, result: Mapping[str, Any], after: Node) -> Iterator[str]
         if call.module == "device_network":
             for option, value in shown.items():
                 if option in STATE and value is not None and str(value) != after.devices[number][STATE[option]]:
-                    yield f"device_network said that {option} of NPU {number} is {value}, and it is {after.devices[number][STATE[option]]}"
+                    yield f"device_network reported that {option} of NPU {number} is {value}, but it is {after.devices[number][STATE[option]]}"
             for option, value in (shown.get("persistent") or {}).items():
                 if value is not None and kept.get((number, option)) != str(value):
-                    yield f"device_network said that hccn.conf has {option}_{number}={value}, and it has {kept.get((number, option))}"
+                    yield f"device_network reported that hccn.conf has {option}_{number}={value}, but it has {kept.get((number, option))}"
         if call.module == "device_tls" and not call.options.get("only_look"):
             enabled = {"1": True, "0": False}[after.devices[number]["tls"]]
             persistent = {"1": True, "0": False, None: None}.get(kept.get((number, "tls_enable")))
             if shown.get("enabled") not in (None, enabled) or shown.get("persistent") != persistent:
-                yield f"device_tls said that NPU {number} is {shown}, and it is {enabled}, in hccn.conf {persistent}"
+                yield f"device_tls reported that NPU {number} is {shown}, but it is {enabled}, in hccn.conf {persistent}"
     if call.module == "hccn_conf" and "diff" in result and result["diff"]["after"].encode("utf-8", "surrogateescape") != after.conf:
-        yield f"hccn_conf showed another file than there is: {result['diff']['after']!r}"
+        yield f"the diff of hccn_conf does not match the file: {result['diff']['after']!r}"
 
 
 def check_mode_is_pure(trace: Trace) -> Iterator[str]:
@@ -218,7 +218,7 @@ def check_mode_is_pure(trace: Trace) -> Iterator[str]:
 def nothing_is_left(trace: Trace) -> Iterator[str]:
     """No process of a module and no test of a device outlives its call."""
     for line in trace.left:
-        yield f"left running: {line}"
+        yield f"processes left: {line}"
     for name, node in trace.after.items():
         if node.tests and not trace.before[name].tests:
             yield f"{name}: tests are left on the devices: {', '.join(node.tests)}"
@@ -243,7 +243,7 @@ def old_values_are_saved(trace: Trace) -> Iterator[str]:
         unsaved = sorted((device, option) for device in set_ for option in DEVICE_OPTIONS
                          if before.devices[device][option] != after.devices[device][option] and (device, option) not in has)
         if unsaved:
-            yield f"set and not saved before: {unsaved}"
+            yield f"set without being saved before: {unsaved}"
 
 
 DEVICE_OPTIONS = (*STATE.values(), "tls")
@@ -273,8 +273,8 @@ def previous_leads_back(forth: Trace, back: Trace) -> Iterator[str]:
     for entry in result["previous"]:
         for option in set(entry) & set(STATE):
             if before.devices[entry["id"]][STATE[option]] != after.devices[entry["id"]][STATE[option]]:
-                yield (f"previous led {option} of NPU {entry['id']} to {after.devices[entry['id']][STATE[option]]}, "
-                       f"and it was {before.devices[entry['id']][STATE[option]]}")
+                yield (f"restoring previous set {option} of NPU {entry['id']} to {after.devices[entry['id']][STATE[option]]}, "
+                       f"but it was {before.devices[entry['id']][STATE[option]]}")
 
 
 def converges(traces: Iterable[Trace], wanted: Mapping[int, Mapping[str, str]]) -> Iterator[str]:
@@ -284,14 +284,14 @@ def converges(traces: Iterable[Trace], wanted: Mapping[int, Mapping[str, str]]) 
         last = trace
         for name, call in trace.calls.items():
             if (trace.results[name] or {"failed": True}).get("failed"):
-                yield f"undisturbed, {call.module} failed: {(trace.results[name] or {}).get('msg')}"
+                yield f"without disturbance, {call.module} failed: {(trace.results[name] or {}).get('msg')}"
     assert last is not None
     if b"\0" in last.after["n1"].conf:
-        yield f"undisturbed, hccn.conf holds NULs: {last.after['n1'].conf!r}"
+        yield f"without disturbance, hccn.conf contains NULs: {last.after['n1'].conf!r}"
     for device, values in wanted.items():
         for option, value in values.items():
             if last.after["n1"].devices[device][option] != value:
-                yield f"undisturbed, {option} of NPU {device} is {last.after['n1'].devices[device][option]} and not {value}"
+                yield f"without disturbance, {option} of NPU {device} is {last.after['n1'].devices[device][option]}, not {value}"
 
 
 def is_idempotent(traces: Iterable[Trace]) -> Iterator[str]:
@@ -299,6 +299,6 @@ def is_idempotent(traces: Iterable[Trace]) -> Iterator[str]:
     for trace in traces:
         for name, call in trace.calls.items():
             if (trace.results[name] or {}).get("changed") is not False:
-                yield f"the second {call.module} said changed={(trace.results[name] or {}).get('changed')}"
+                yield f"the second {call.module} returned changed={(trace.results[name] or {}).get('changed')}"
         if any(command.changes for command in trace.commands) or trace.before != trace.after:
             yield f"a second {'+'.join(call.module for call in trace.calls.values())} changed the node"

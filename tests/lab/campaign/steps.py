@@ -44,7 +44,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Back:
+class Restore:
     """Restore the last ``previous`` of device_network."""
 
 
@@ -55,7 +55,7 @@ class Measure:
     call: Call
 
 
-Step = Call | Change | Back | Measure
+Step = Call | Change | Restore | Measure
 
 
 def network(draw: random.Random, device: int) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def sequence(seed: int) -> list[Step]:
             steps.append(measure(draw))
         else:
             made = call(draw)
-            steps += [made, Back()] if made.module == "device_network" and draw.random() < 0.3 else [made]
+            steps += [made, Restore()] if made.module == "device_network" and draw.random() < 0.3 else [made]
     return steps
 
 
@@ -199,4 +199,4 @@ def _step(entry: dict[str, Any]) -> Step:
         return Measure(_call(entry["call"]))
     if kind == "Clear":
         return Change(CLEARED)
-    return Change(tuple(entry["state"])) if kind == "Change" else Back()
+    return Change(tuple(entry["state"])) if kind == "Change" else Restore()

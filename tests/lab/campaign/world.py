@@ -96,15 +96,15 @@ class World:
                     path.unlink()
             (root / "state/devices.json").write_bytes(state)
             (root / "etc/hccn.conf").write_bytes(conf)
-        self.first = self.look()
+        self.first = self.snapshot()
 
     def close(self) -> None:
         for root in self.roots.values():
             layout.stop(str(root))
 
-    def look(self) -> dict[str, Node]:
+    def snapshot(self) -> dict[str, Node]:
         """Return the current state of both nodes."""
-        return {name: _look(root) for name, root in self.roots.items()}
+        return {name: _snapshot(root) for name, root in self.roots.items()}
 
     def change(self, change: Change) -> None:
         layout.set_state(str(self.roots[NODE]), list(change.state))
@@ -124,7 +124,7 @@ class World:
                     self._calls += 1
                     wanted[f"c{self._calls}"] = one
         quiet = self.is_quiet() and len(wanted) == 1 and not any(one.kill or one.events for one in wanted.values())
-        before = self.look()
+        before = self.snapshot()
         for call in calls:
             for after, words, state in call.events:
                 schedule(SimulatedNode(str(self.roots[call.node])), [state], after, words)
@@ -133,7 +133,7 @@ class World:
         left = self._left()
         for root in self.roots.values():
             (root / "state/scheduled.json").unlink(missing_ok=True)
-        return Trace(wanted, results, before, self.look(), tuple(self._commands(set(wanted))), left, quiet, self.first)
+        return Trace(wanted, results, before, self.snapshot(), tuple(self._commands(set(wanted))), left, quiet, self.first)
 
     def _start(self, name: str, call: Call) -> forked.Running:
         root = self.roots[call.node]
@@ -168,7 +168,7 @@ class World:
     def plan(self) -> dict[str, Any]:
         """Return a pair plan of both nodes, each with a free control port."""
         hosts = [{"host": name, "control_address": "127.0.0.1", "control_port": _free_port(), "devices": [
-            {"id": device, "address": node.devices[device]["ip"]} for device in DEVICES]} for name, node in self.look().items()]
+            {"id": device, "address": node.devices[device]["ip"]} for device in DEVICES]} for name, node in self.snapshot().items()]
         return make_plan(hosts, "quick")
 
     @contextmanager
@@ -185,7 +185,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _look(root: Path) -> Node:
+def _snapshot(root: Path) -> Node:
     conf = root / "etc/hccn.conf"
     state: Mapping[str, Mapping[str, str]] = json.loads((root / "state/devices.json").read_text())
     every = state.get("*", {})

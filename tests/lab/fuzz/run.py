@@ -27,14 +27,14 @@ class Hung(BaseException):
 
 @dataclass(frozen=True)
 class Finding:
-    """``what``: the exception and where it was raised."""
+    """``problem``: the exception and where it was raised."""
 
     target: str
-    what: str
+    problem: str
     input: Any
 
     def __str__(self) -> str:
-        return f"{self.target}: {self.what}\n    {self.input!r:.400}"
+        return f"{self.target}: {self.problem}\n    {self.input!r:.400}"
 
 
 @dataclass
@@ -51,7 +51,7 @@ def names() -> list[str]:
 
 
 def fuzz(name: str, count: int, seed: int, tally: Tally) -> Iterator[Finding]:
-    """Return one finding of each kind."""
+    """Yield one finding of each kind."""
     generator = random.Random(f"{name} {seed}")  # noqa: S311
     call, make = _maker(name, generator)
     known: set[str] = set()
@@ -60,10 +60,10 @@ def fuzz(name: str, count: int, seed: int, tally: Tally) -> Iterator[Finding]:
         for _number in range(count):
             made = make()
             tally.inputs += 1
-            what = _one(call, made, tally)
-            if what and what not in known:
-                known.add(what)
-                yield Finding(name, what, made)
+            problem = _one(call, made, tally)
+            if problem and problem not in known:
+                known.add(problem)
+                yield Finding(name, problem, made)
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
@@ -91,7 +91,7 @@ def _one(call: Callable[[Any], Any], made: Any, tally: Tally) -> str:
     except HccnError:
         tally.refused += 1
     except Hung:
-        return f"did not come back within {HANG_SECONDS} s"
+        return f"did not return within {HANG_SECONDS} s"
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__} at {last.filename.rsplit('/', 1)[-1]}:{last.lineno}"
@@ -106,12 +106,12 @@ def main() -> int:
     options.add_argument("inputs", type=int)
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     options.add_argument("--only")
-    chosen = options.parse_args()
-    wanted = [name for name in names() if chosen.only in (None, name)]
+    arguments = options.parse_args()
+    wanted = [name for name in names() if arguments.only in (None, name)]
     tally, found, start = Tally(), [], time.monotonic()
-    print(f"seed {chosen.seed}, {len(wanted)} parsers", flush=True)
+    print(f"seed {arguments.seed}, {len(wanted)} parsers", flush=True)
     for name in wanted:
-        for finding in fuzz(name, chosen.inputs // len(wanted) + 1, chosen.seed, tally):
+        for finding in fuzz(name, arguments.inputs // len(wanted) + 1, arguments.seed, tally):
             found.append(finding)
             print(finding, flush=True)
     print(f"{tally.inputs} inputs, {tally.refused} refused, {len(found)} findings, {time.monotonic() - start:.0f} s")

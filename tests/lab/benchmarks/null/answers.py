@@ -11,7 +11,7 @@ from typing import Any
 from ansible_collections.hccn.cluster.plugins.module_utils._core.record import record, utc
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.plan_forms import rounds_of
 from ansible_collections.hccn.cluster.plugins.plugin_utils._plan.pair_plan import make_plan
-from tests.lab.benchmarks.null.connection.canned import look
+from tests.lab.benchmarks.null.connection.canned import answer_name
 from tests.lib.hosts import node, tools
 from tests.lib.module import call_module
 
@@ -48,7 +48,7 @@ def write(folder: Path, count: int) -> None:
     """Write the answers below ``folder``: module.json for all hosts, HOST/module.json for one host."""
     real = node(folder / "real", "--address-template", f"{NETWORK}1{{device}}", "--netmask", "255.0.0.0", "--conf-from-state", devices=DEVICES)
     options = tools(real)
-    looked = {look(topics): call_module("device_info", {**options, "fail_on": "none", "gather": topics}) for topics in ASKED}
+    looked = {answer_name(topics): call_module("device_info", {**options, "fail_on": "none", "gather": topics}) for topics in ASKED}
     tls = call_module("device_tls", {**options, "state": "disabled"})
     shared = {"device_tls": {**tls, "changed": False}, "hccn_conf": call_module("hccn_conf", {**options, "path": options["hccn_conf"], "keep_previous": True}),
               "rdma_perf": {"changed": False, "run_id": "r", "state": "running", "progress": {}, "measurements": []},

@@ -27,7 +27,7 @@ GATHER = re.compile(rb'"gather": (\[[^\]]*\])')
 STAT = re.compile(rb"ansible\.(?:legacy|builtin|modules)\.(stat|copy|slurp|file)")
 
 
-def look(topics: list[str] | None) -> str:
+def answer_name(topics: list[str] | None) -> str:
     """Return the name of the answer of device_info for these topics."""
     return "-".join(["device_info", *([] if topics is None else sorted(topics) or ["nothing"])])
 
@@ -45,7 +45,7 @@ class Connection(ConnectionBase):
             found = MODULE.search(in_data)
             name = found.group(1).decode() if found else self._plain(in_data)
             asked = GATHER.search(in_data)
-            return 0, self._answer(look(json.loads(asked.group(1))) if asked else name), b""
+            return 0, self._answer(answer_name(json.loads(asked.group(1))) if asked else name), b""
         folder = FOLDER.search(cmd)
         if folder:
             return 0, f"{folder.group(1)}=/root/.ansible/tmp/{folder.group(1)}\n".encode(), b""
@@ -69,7 +69,7 @@ class Connection(ConnectionBase):
         Path(in_path).read_bytes()
 
     def fetch_file(self, in_path: str, out_path: str) -> Any:
-        raise NotImplementedError("nothing is fetched")
+        raise NotImplementedError("this connection fetches no files")
 
     def close(self) -> None:
         self._connected = False
