@@ -140,8 +140,8 @@ def print_lines(capsys: pytest.CaptureFixture[str], *lines: str) -> None:
 
 
 def line(cost: Cost) -> str:
-    return (f"{cost.playbook:12} {cost.hosts:5} hosts, {cost.forks:3} forks: {cost.per_host:6.0f} ms of CPU per host, {cost.cpu:7.1f} s in all, {cost.wall:7.1f} s "
-            f"by the clock, {cost.main_mib:5} MiB the controller, {cost.all_mib:5} MiB with its workers")
+    return (f"{cost.playbook:12} {cost.hosts:5} hosts, {cost.forks:3} forks: {cost.per_host:6.0f} ms of CPU per host, {cost.cpu:7.1f} s total, "
+            f"{cost.wall:7.1f} s elapsed, {cost.main_mib:5} MiB for the controller, {cost.all_mib:5} MiB with its workers")
 
 
 @pytest.fixture(scope="module")
