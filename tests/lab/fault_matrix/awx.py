@@ -68,7 +68,7 @@ class AwxPlay(Play):
 
     def signal(self, number: signal.Signals) -> None:
         """Send the signal to ansible-runner's worker, as receptor does; the worker kills the process group of ansible-playbook."""
-        worker = kernel.eldest(pid for pid, words in processes(str(self.folder)).items() if "ansible-runner worker" in words)
+        worker = kernel.oldest_ancestor(pid for pid, words in processes(str(self.folder)).items() if "ansible-runner worker" in words)
         os.kill(worker, number)
 
     def end(self) -> int:

@@ -1,4 +1,4 @@
-"""The command line of hccl_test's programs: options, checks in their order, and the texts of refusals."""
+"""The command line of hccl_test's programs: options, their checks in order, and the texts of refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HELP = """USAGE: ./test
 
 
 class Refused(Exception):
-    """The program ends with 255; ``lines`` are printed first, then ``This is an error in <where>.``."""
+    """The program exits with 255. ``lines`` are printed first, then ``This is an error in <where>.``."""
 
     def __init__(self, where: str, *lines: str) -> None:
         super().__init__(where)
@@ -68,7 +68,7 @@ class Options:
     symmetric: int = 0
 
     def following(self, size: int) -> int:
-        """The size after ``size``."""
+        """Return the size after ``size``."""
         return int(size * self.factor) if self.factor is not None and self.factor > 1 else size + (self.step or 0)
 
 
@@ -95,7 +95,7 @@ def _float(text: str) -> float:
 
 
 def parse(argv: list[str]) -> tuple[Options, list[str]]:
-    """Options, and what was said while they were read. Raises HelpWanted, Refused."""
+    """Return the options and the messages that were printed while parsing them. Raise HelpWanted, Refused."""
     options = Options()
     said: list[str] = []
     try:
@@ -153,7 +153,7 @@ def _check_sizes(options: Options, operation: str, ranks: int) -> None:
 
 
 def check(options: Options, operation: str, ranks: int, devices: int) -> None:
-    """The checks of check_cmd_line, in its order; moves the sizes. Raises Refused."""
+    """Perform the checks of check_cmd_line in its order, and adjust the sizes. Raise Refused."""
     _check_sizes(options, operation, ranks)
     npus = devices if options.npus is None else options.npus
     hint = "is invalid, Use [-h,--help] to check the correct input parameter."
@@ -178,7 +178,7 @@ def check(options: Options, operation: str, ranks: int, devices: int) -> None:
 
 
 def unverified(operation: str, options: Options, ranks: int) -> str:
-    """The warning when the result cannot be verified; empty where it can."""
+    """Return the warning that the result cannot be verified, or an empty text."""
     bits = {"int8": 7, "int16": 15, "fp16": 10, "bfp16": 7}
     if operation in ("all_reduce", "reduce", "reduce_scatter", "reduce_scatterv"):
         limits = {"fp16": 16, "fp32": 128, "int8": 7, "int32": 31, "int64": 63}

@@ -1,4 +1,4 @@
-"""-stat, -pfc_stat, -hw_stats, -qp_info, -bandwidth: what the device counts."""
+"""-stat, -pfc_stat, -hw_stats, -qp_info, -bandwidth: the counters of a device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STAT_KEYS = (
     + "roce_verification_err_num roce_qp_status_err_num roce_new_pkt_rty_num roce_ecn_db_num".split()
     + [f"nic_{way}_all_{kind}_num" for way in ("tx", "rx") for kind in ("pkg", "oct")]
 )
-# the short names of the state vocabulary
+# the short names in the keys of the state
 SHORT = {"roce_new_pkt_rty_num": "stat_rty", "mac_rx_fcs_err_pkt_num": "stat_fcs"}
 HW_KEYS = (
     "pd_alloc pd_dealloc mr_alloc mr_dealloc cq_alloc cq_dealloc qp_alloc qp_dealloc pd_active mr_active cq_active qp_active aeqe ceqe"
@@ -66,7 +66,7 @@ def hw_stats(tool: Tool, args: list[str]) -> None:
 
 
 def qp_info(tool: Tool, args: list[str]) -> None:
-    """``qps=<n>``: that many queue pairs in use, as under a running job. A test that runs has one, too."""
+    """``qps=<n>``: number of queue pairs in use, as under a running job. A running test has one, too."""
     from .perf_device import RUNNING, PerfDevice
 
     get_only(args)

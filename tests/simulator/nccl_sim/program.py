@@ -35,7 +35,7 @@ def say(text: str, end: str = "\n") -> None:
 
 
 def options(argv: list[str]) -> argparse.Namespace | None:
-    """None, and the usage on standard output, for an option that the program does not know."""
+    """Return the options, or None after printing the usage for an unknown option."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     for letter, default in (("t", 1), ("g", 1), ("f", 1), ("n", 20), ("w", 1), ("c", 1), ("r", 0)):
         parser.add_argument(f"-{letter}", type=int, default=default)
@@ -94,7 +94,7 @@ class Test:
         return code
 
     def _devices(self, mesh: Mesh) -> bool:
-        """The list of all devices; False where this host has too few."""
+        """Print the list of all devices; return False if this host has too few."""
         local = int(os.environ.get("MPI_LOCALRANKID", "0")) * self.asked.g
         have = int(os.environ.get("SIM_NCCL_GPUS", "8"))
         if local + self.asked.g > have:
@@ -110,12 +110,12 @@ class Test:
 
     @staticmethod
     def _all(mesh: Mesh, mine: bytes) -> dict[int, bytes]:
-        """Eight bytes of everyone."""
+        """Return eight bytes of every rank."""
         others = [rank for rank in range(mesh.size) if rank != mesh.rank]
         return {**mesh.exchange(dict.fromkeys(others, mine), dict.fromkeys(others, 8)), mesh.rank: mine}
 
     def _count(self, size: int) -> int:
-        """Elements of the whole buffer."""
+        """Return the number of elements of the whole buffer."""
         count = size // WIDTHS[self.asked.d]
         if self.operation in WHOLE:
             return count

@@ -1,4 +1,4 @@
-"""What nccl-tests prints, by release: SIM_NCCL_VERSION, ``2.11`` to ``2.19.6`` (default)."""
+"""The texts of nccl-tests by release: SIM_NCCL_VERSION, ``2.11`` to ``2.19.6`` (default)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def release() -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Way:
-    """Out of place or in place: microseconds, GB/s; ``wrong`` None: not looked at."""
+    """Out of place or in place: microseconds, GB/s; ``wrong`` None: not verified."""
 
     time: float
     algbw: float
@@ -59,7 +59,7 @@ def heading(operation: str) -> str:
 
 
 def _float(value: float, width: int) -> str:
-    """As many decimals as fit, two at most."""
+    """Return as many decimals as fit, two at most."""
     digits = len(str(int(value)))
     decimals = 2 if digits < width - 2 else 1 if digits < width - 1 else 0
     return f"{value:{width}.{decimals}f}"
