@@ -108,8 +108,8 @@ def test_hosts(folder: Path, tmp_path: Path) -> None:
 def test_faults(folder: Path, environment: dict[str, str], status: int, lines: list[str]) -> None:
     found = run(folder, 2, "all_reduce_test -b 8K -e 8K -n 1 -w 0", **environment)
     banner = "the minbytes is 8192, maxbytes is 8192, iters is 1, warmup_iters is 0"
-    said = [line for line in without_numbers(found[1]) if line != banner]
-    assert (found[0], said) == (status, sorted(lines))
+    printed = [line for line in without_numbers(found[1]) if line != banner]
+    assert (found[0], printed) == (status, sorted(lines))
 
 
 def test_hang_and_crash(folder: Path) -> None:

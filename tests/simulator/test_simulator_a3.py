@@ -41,10 +41,10 @@ def pod(bench: Bench) -> Bench:
 def test_sdid_and_vnic_address(server: int, device: int, number: int, address: str) -> None:
     assert (superpod.sdid(server, device), superpod.vnic_address(server, device)) == (number, address)
     if server < 48:
-        assert superpod.seat(number) == superpod.seat_of_address(address) == (server, device)
+        assert superpod.position(number) == superpod.position_of_address(address) == (server, device)
     else:
         with pytest.raises(Refused, match="address"):
-            superpod.seat_of_address(address)
+            superpod.position_of_address(address)
 
 
 def test_a_server_has_sixteen_dies_on_eight_cards(bench: Bench) -> None:

@@ -80,10 +80,10 @@ def _set_uplink(lab: Lab, target: str, rate: str, down: bool) -> None:
     number = target[len(LEAF):]
     if not number.isdigit() or int(number) >= lab.settings.leaves:
         raise LabError(f"no leaf switch {target}: the lab has leaf:0 to leaf:{lab.settings.leaves - 1}")
-    ends = links.uplink(int(number))
+    ports = links.uplink(int(number))
     there = lab.enter_switches()
-    links.batch("ip", [f"link set {end} {'down' if down else 'up'}" for end in ends], there)
-    links.batch("tc", [links.shaped(end, rate) if rate else links.unshaped(end) for end in ends], there)
+    links.batch("ip", [f"link set {end} {'down' if down else 'up'}" for end in ports], there)
+    links.batch("tc", [links.shaped(end, rate) if rate else links.unshaped(end) for end in ports], there)
 
 
 def _kill(lab: Lab, host: Host) -> None:

@@ -35,8 +35,8 @@ def pid_outside() -> int:
 
 
 def boot(host: Host, files: image.Image, reports: int, go: int) -> NoReturn:
-    told = f"{host.index} {pid_outside()}\n".encode()
-    os.write(reports, told)
+    report = f"{host.index} {pid_outside()}\n".encode()
+    os.write(reports, report)
     os.setsid()
     kernel.set_hostname(host.name)
     root = make_root(host, files)
@@ -48,7 +48,7 @@ def boot(host: Host, files: image.Image, reports: int, go: int) -> NoReturn:
         for name, value in (("arp_ignore", "1"), ("arp_announce", "2"), ("rp_filter", "0"))}})
     os.read(go, 1)
     connect(host, files)
-    os.write(reports, told)
+    os.write(reports, report)
     become_sshd()
 
 

@@ -98,15 +98,15 @@ def build(folder: str, wanted: Settings) -> dict[str, Any]:
     reports, go = os.pipe(), os.pipe()
     middle = [spawn(one, files, reports, go) for one in wanted.hosts]
     os.close(reports[1])
-    told = os.fdopen(reports[0], encoding="utf-8", errors="replace")
-    pids = hear(told, wanted.hosts)
+    reports_stream = os.fdopen(reports[0], encoding="utf-8", errors="replace")
+    pids = hear(reports_stream, wanted.hosts)
     for pid in middle:
         os.waitpid(pid, 0)
     namespaces = time.monotonic()
     lay_cables(wanted, pids)
     cabled = time.monotonic()
     os.write(go[1], b"g" * len(wanted.hosts))
-    hear(told, wanted.hosts)
+    hear(reports_stream, wanted.hosts)
     wait_for_sshd(wanted.hosts, pids)
     ready = time.monotonic()
     return {

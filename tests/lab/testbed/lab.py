@@ -213,11 +213,11 @@ def down(folder: Path, guard: subprocess.Popen[bytes] | None = None) -> bool:
         record = json.loads((folder / "lab.json").read_text())
     except FileNotFoundError:
         record = {}
-    for who in ("keeper", "guard"):
-        if who in record:
-            pid, started = record[who]["pid"], record[who]["started"]
+    for process in ("keeper", "guard"):
+        if process in record:
+            pid, started = record[process]["pid"], record[process]["started"]
             kernel.end(pid, started)
-            if guard and who == "guard":
+            if guard and process == "guard":
                 guard.wait(GONE_SECONDS)
             if not happens(lambda pid=pid, started=started: not kernel.running(pid, started), GONE_SECONDS):
                 raise LabError(f"process {pid} of the lab in {folder} did not exit")

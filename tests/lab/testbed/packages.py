@@ -25,14 +25,14 @@ def ensure_packages(rootless: bool = False) -> None:
     ensure({**PACKAGES, **(ROOTLESS if rootless else {})}, "a testbed")
 
 
-def ensure(wanted: Mapping[str, str], who: str) -> None:
+def ensure(wanted: Mapping[str, str], user: str) -> None:
     """Install missing packages if this process is root and apt-get is available. ``wanted``: package by program. Raise Unavailable."""
     packages = missing(wanted)
     if packages and os.geteuid() == 0 and shutil.which("apt-get"):
         _install(packages)
         packages = missing(wanted)
     if packages:
-        raise Unavailable(f"{who} needs {', '.join(packages)}, which are missing: apt-get install {' '.join(packages)}")
+        raise Unavailable(f"{user} needs {', '.join(packages)}, which are missing: apt-get install {' '.join(packages)}")
 
 
 def _install(packages: list[str]) -> None:

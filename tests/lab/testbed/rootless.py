@@ -32,7 +32,7 @@ def become_root_of_own() -> None:
     """Become root of a new user namespace. Raise Unavailable."""
     uid, gid, pid = os.getuid(), os.getgid(), os.getpid()
     users, groups = own_range("/etc/subuid"), own_range("/etc/subgid")
-    gone_in, told = os.pipe()
+    gone_in, ready = os.pipe()
     helper = os.fork()
     if helper == 0:
         os._exit(_map(gone_in, pid, (("newuidmap", uid, users), ("newgidmap", gid, groups))))
@@ -41,7 +41,7 @@ def become_root_of_own() -> None:
     except OSError:
         raise Unavailable("the kernel lets ordinary users make no user namespaces: run as root, or see user.max_user_namespaces, "
                           "kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns") from None
-    os.write(told, b"g")
+    os.write(ready, b"g")
     if os.waitstatus_to_exitcode(os.waitpid(helper, 0)[1]) != 0:
         raise Unavailable("newuidmap and newgidmap refuse the ids of /etc/subuid and /etc/subgid: are they setuid root?")
     os.setresgid(0, 0, 0)

@@ -49,9 +49,9 @@ def measured(lab: testbed.Lab, client: str, server: str, device: int) -> float:
     argv = ["hccn_tool", "-i", str(device), "-roce_test", "ib_write_bw", "-report_gbits", "-tcp"]
     with subprocess.Popen([*lab.enter(server), *argv], env={"PATH": os.environ["PATH"]}, stdout=subprocess.PIPE, text=True) as listening:
         assert happens(lambda: ":18515" in lab.exec(server, ["ss", "-Hltn"]).stdout, DEADLINE)
-        said = lab.exec(client, [*argv, "address", address]).stdout
+        output = lab.exec(client, [*argv, "address", address]).stdout
         listening.communicate(timeout=DEADLINE)
-    return float(re.findall(r"^ *65536 +\d+ +\S+ +(\S+)", said, re.MULTILINE)[0])
+    return float(re.findall(r"^ *65536 +\d+ +\S+ +(\S+)", output, re.MULTILINE)[0])
 
 
 def namespaces(pids: list[int]) -> set[str]:
@@ -101,8 +101,8 @@ def links() -> set[str]:
 
 def test_ansible_reaches_every_host_and_finds_the_tools(lab: testbed.Lab) -> None:
     """Ansible reaches the hosts through ssh, by their names only, as on a real cluster."""
-    said = ansible(lab, "npu", "shell", "hostname; hccn_tool -i 1 -ip -g; npu-smi info -m | grep -c Ascend")
-    words = {line.split(" | ")[0]: line.partition("(stdout) ")[2].split("\\n") for line in said.splitlines()}
+    output = ansible(lab, "npu", "shell", "hostname; hccn_tool -i 1 -ip -g; npu-smi info -m | grep -c Ascend")
+    words = {line.split(" | ")[0]: line.partition("(stdout) ")[2].split("\\n") for line in output.splitlines()}
     assert words == {
         "node1": ["node1", "ipaddr:10.78.1.11", "netmask:255.255.0.0", "2"],
         "node2": ["node2", "ipaddr:10.78.2.11", "netmask:255.255.0.0", "2"],
@@ -181,8 +181,8 @@ def test_errors_are_one_sentence(lab: testbed.Lab) -> None:
 def test_only_the_killed_host_is_unreachable(lab: testbed.Lab) -> None:
     lab.fault("node2", "kill")
     assert not lab.alive("node2") and lab.processes("node2") == {}
-    said = ansible(lab, "node1,node2")
-    assert "node1 | SUCCESS" in said and "node2 | UNREACHABLE" in said
+    output = ansible(lab, "node1,node2")
+    assert "node1 | SUCCESS" in output and "node2 | UNREACHABLE" in output
     with pytest.raises(testbed.LabError, match="node2 is down"):
         lab.exec("node2", ["true"])
 

@@ -31,8 +31,8 @@ def pytest(release: str, python: Path) -> Path:
 
 
 def _version(python: Path) -> str:
-    said = subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], check=True, capture_output=True, text=True, timeout=60)
-    return said.stdout.strip()
+    version = subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], check=True, capture_output=True, text=True, timeout=60)
+    return version.stdout.strip()
 
 
 def _environment(name: str, python: Path, packages: list[str]) -> Path:

@@ -69,15 +69,15 @@ def imports(run: Run, here: dict[str, Path]) -> bool:
 def cells(run: Run, here: dict[str, Path]) -> int:
     """Run the combinations, print the result and return the number of failures."""
     start = time.monotonic()
-    said: list[str] = []
+    messages: list[str] = []
     try:
         passed = run.passed(here)
     except subprocess.SubprocessError as error:
-        passed, said = [], [str(error)]
+        passed, messages = [], [str(error)]
     words = [f"{version} {'ok' if version in passed else 'FAILED'}" for version in run.hosts]
     print(f"  ansible-core {run.release:8} controller {run.controller:4}  hosts {', '.join(words)}  ({time.monotonic() - start:.0f} s)", flush=True)
     failed = len(run.hosts) - len(passed)
-    for line in said or (run.failures() if failed else []):
+    for line in messages or (run.failures() if failed else []):
         print(f"    {line}")
     return failed
 

@@ -1,4 +1,4 @@
-"""TCP connections between all ranks. Data moves in one way only: all sends and receives of a step at once."""
+"""TCP connections between all ranks. All sends and receives of a step happen at once, in one function."""
 
 from __future__ import annotations
 

@@ -82,9 +82,9 @@ def parse_size(text: str) -> int:
     return number * {"": 1, "K": 1024, "M": 1024 ** 2, "G": 1024 ** 3}[match.group(2).upper()]
 
 
-def digits(text: str, said: list[str]) -> int:
+def digits(text: str, messages: list[str]) -> int:
     if not text.isascii() or any(not character.isdigit() for character in text):
-        said.append("Error:In judge all digit, Check whether the value of [-i -n -r -w -c -p] is a positive integer.")
+        messages.append("Error:In judge all digit, Check whether the value of [-i -n -r -w -c -p] is a positive integer.")
         return -1
     return int(text or "0", 8 if text.startswith("0") else 10)
 
@@ -97,7 +97,7 @@ def _float(text: str) -> float:
 def parse(argv: list[str]) -> tuple[Options, list[str]]:
     """Return the options and the messages that were printed while parsing them. Raise HelpWanted, Refused."""
     options = Options()
-    said: list[str] = []
+    messages: list[str] = []
     try:
         found, rest = getopt.gnu_getopt(argv, SHORT, list(LONG))
     except getopt.GetoptError as error:
@@ -107,13 +107,13 @@ def parse(argv: list[str]) -> tuple[Options, list[str]]:
         letter = name[1:] if name[1] != "-" else LONG.get(name[2:] + "=", LONG.get(name[2:], ""))
         if letter == "h":
             raise HelpWanted
-        _set(options, letter, value, said)
+        _set(options, letter, value, messages)
     if rest:
-        raise Refused("parse_cmd_line", *said, "non-option ARGV-elements: " + "".join(word + " " for word in rest))
-    return options, said
+        raise Refused("parse_cmd_line", *messages, "non-option ARGV-elements: " + "".join(word + " " for word in rest))
+    return options, messages
 
 
-def _set(options: Options, letter: str, value: str, said: list[str]) -> None:
+def _set(options: Options, letter: str, value: str, messages: list[str]) -> None:
     if letter == "b":
         options.begin = parse_size(value)
     elif letter == "e":
@@ -128,7 +128,7 @@ def _set(options: Options, letter: str, value: str, said: list[str]) -> None:
         setattr(options, {"z": "zero_copy", "m": "symmetric"}[letter], int(value))
     elif letter != "s":
         name = {"i": "step", "n": "iterations", "w": "warmup", "r": "root", "c": "check", "p": "npus", "t": "device_time"}[letter]
-        setattr(options, name, digits(value, said))
+        setattr(options, name, digits(value, messages))
 
 
 def _aligned(size: int, ranks: int) -> int:

@@ -56,8 +56,8 @@ def main(argv: list[str]) -> int:
 
 
 def _run(operation: str, arguments: list[str], pmi: Pmi) -> int:
-    options, said = command_line.parse(arguments)
-    for line in said:
+    options, messages = command_line.parse(arguments)
+    for line in messages:
         say(line)
     command_line.check(options, operation, pmi.size, int(os.environ.get("SIM_HCCL_DEVICES", "8")))
     code = fault("ACL_RETCODE", pmi.rank)

@@ -26,7 +26,7 @@ def reaches(tool: Tool, address: str) -> bool:
         return False
     if node.fabric == "interfaces":
         return _answers(device.get("ip"), address)
-    return _has_way(tool, device, address) and (address in node.config["switch_addresses"] or is_up(node, address))
+    return _has_route(tool, device, address) and (address in node.config["switch_addresses"] or is_up(node, address))
 
 
 def is_up(node: Node, address: str) -> bool:
@@ -38,7 +38,7 @@ def is_up(node: Node, address: str) -> bool:
     return False
 
 
-def _has_way(tool: Tool, device: Device, address: str) -> bool:
+def _has_route(tool: Tool, device: Device, address: str) -> bool:
     """Return True if the address is in the device's network, or if the device has a gateway."""
     own, netmask = device.get("ip"), device.get("netmask", "255.255.255.0")
     if ":" in address:

@@ -119,14 +119,14 @@ def link_stat(tool: Tool, args: list[str]) -> None:
     device.call("link_stat")
     now = FIXED_NOW if tool.node.fabric == "fixed" else int(tool.clock.now())
     changes = _changes(tool, now)
-    ups = sum(1 for _when, what in changes if what == "UP")
+    ups = sum(1 for _when, state in changes if state == "UP")
     front = f"[devid {device.id}]"
     tool.info(f"{front}current time        : {stamp(now)}")
     tool.info(f"{front}link up count       : {ups}")
     tool.info(f"{front}link down count     : {len(changes) - ups}")
     tool.info(f"{front}link change records :" + ("" if changes else " NA"))
-    for when, what in changes:
-        tool.info(f"{front}    {stamp(when)}    LINK {what}")
+    for when, state in changes:
+        tool.info(f"{front}    {stamp(when)}    LINK {state}")
 
 
 def _changes(tool: Tool, now: int) -> list[tuple[int, str]]:

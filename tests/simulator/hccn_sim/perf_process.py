@@ -49,12 +49,12 @@ def hear(connection: socket.socket) -> Any:
     return json.loads(line)
 
 
-def introduction(order: Order, way: str) -> Order:
+def introduction(order: Order, direction: str) -> Order:
     names = ("operation", "measure", "bidirectional", "own", "tx_mbit", "rx_mbit", "size", "iterations", "duration", "all_sizes")
-    return {"way": way, **{name: order[name] for name in names}}
+    return {"way": direction, **{name: order[name] for name in names}}
 
 
-def connect(order: Order, way: str) -> tuple[socket.socket, Order]:
+def connect(order: Order, direction: str) -> tuple[socket.socket, Order]:
     refused = Failed(f" Couldn't connect to {order['peer']}:{order['port']}\n")
     if not order["link"] or not order["own_socket"]:
         raise refused
@@ -66,7 +66,7 @@ def connect(order: Order, way: str) -> tuple[socket.socket, Order]:
         connection.connect((order["peer_socket"], order["port"]))
         connection.settimeout(order["server_seconds"])
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        say(connection, introduction(order, way))
+        say(connection, introduction(order, direction))
         answer = hear(connection)
     except (OSError, Broken):
         raise refused from None
@@ -189,10 +189,10 @@ def count(order: Order, rows: Rows, meeting: Meeting) -> None:
     octets = sum(row[0] * row[1] if order["measure"] == "bw" else row[0] * len(row[1]) for row in rows)
     packets = octets // 4096 + 1
     amounts: dict[str, int] = {}
-    for way in ("tx", "rx"):
-        if both or order["measure"] == "lat" or (way == "tx") == sends:
-            amounts.update({f"stat.mac_{way}_total_oct_num": octets, f"stat.mac_{way}_total_pkt_num": packets})
-            amounts.update({f"stat.roce_{way}_all_pkt_num": packets, f"stat.roce_{way}_rc_pkt_num": packets})
+    for direction in ("tx", "rx"):
+        if both or order["measure"] == "lat" or (direction == "tx") == sends:
+            amounts.update({f"stat.mac_{direction}_total_oct_num": octets, f"stat.mac_{direction}_total_pkt_num": packets})
+            amounts.update({f"stat.roce_{direction}_all_pkt_num": packets, f"stat.roce_{direction}_rc_pkt_num": packets})
     State(order["state"]).add(order["device"], amounts)
 
 

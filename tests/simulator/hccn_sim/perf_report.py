@@ -36,8 +36,8 @@ def fixed(order: Order) -> str:
 def report(order: Order, rows: Rows, own: str, peer: str) -> str:
     """``rows``: (bytes, iterations, peak MiB/s, average MiB/s), or (bytes, all latencies in microseconds)."""
     table = _bandwidth(order, rows) if order["measure"] == "bw" else _latency(rows)
-    ends = [f" local address: LID 0000 {OWN_QP}", f" GID: {_gid(own)}", f" remote address: LID 0000 {PEER_QP}", f" GID: {_gid(peer)}"]
-    return "\n".join([*_opening(order), *_header(order), RULE, *ends, RULE, *table, RULE, ""])
+    endpoints = [f" local address: LID 0000 {OWN_QP}", f" GID: {_gid(own)}", f" remote address: LID 0000 {PEER_QP}", f" GID: {_gid(peer)}"]
+    return "\n".join([*_opening(order), *_header(order), RULE, *endpoints, RULE, *table, RULE, ""])
 
 
 def waiting(order: Order) -> str:
@@ -51,12 +51,12 @@ def _opening(order: Order) -> list[str]:
 
 
 def _header(order: Order) -> list[str]:
-    way = " Bidirectional" if order["bidirectional"] else ""
+    direction = " Bidirectional" if order["bidirectional"] else ""
     what = "BW" if order["measure"] == "bw" else "Latency"
     receives = order["operation"] == "send" and not order["peer"]
     depth = "RX depth        : 512" if receives else f"TX depth        : {128 if order['measure'] == 'bw' else 1}"
     lines = [
-        f"{' ' * 19}{TITLES[order['operation']]}{way} {what} Test",
+        f"{' ' * 19}{TITLES[order['operation']]}{direction} {what} Test",
         "Dual-port       : OFF          Device         : hns_0",
         f"Number of qps   : {order['qps']:<12} Transport type : IB",
         "Connection type : RC           Using SRQ      : OFF",

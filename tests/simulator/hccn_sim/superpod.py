@@ -36,7 +36,7 @@ def vnic_address(server: int, device: int) -> str:
     return f"{VNIC_FIRST_BYTE}.{server if server < SERVERS else ALONE_BYTE}.{VNIC_THIRD_BYTE + device % DIES}.{VNIC_LAST_BYTE - device}"
 
 
-def seat(number: int) -> tuple[int, int]:
+def position(number: int) -> tuple[int, int]:
     """Return server index and device of an SDID. An address is refused if its parts do not match. Only 8 bits of the index count."""
     server, chip, die, device = number >> 22 & 0xFF, number >> 18 & 0xF, number >> 16 & 0x3, number & 0xFFFF
     if server >= SERVERS or chip * DIES + die != device:
@@ -44,13 +44,13 @@ def seat(number: int) -> tuple[int, int]:
     return server, device
 
 
-def seat_of_address(text: str) -> tuple[int, int]:
+def position_of_address(text: str) -> tuple[int, int]:
     number = inet.ipv4(text)
     first, server, third, last = number >> 24, number >> 16 & 0xFF, number >> 8 & 0xFF, number & 0xFF
     device = VNIC_LAST_BYTE - last
     if first != VNIC_FIRST_BYTE or device < 0 or third - VNIC_THIRD_BYTE != device % DIES:
         raise Refused("address")
-    return seat(sdid(server, device))
+    return position(sdid(server, device))
 
 
 def answers(tool: Tool, target: tuple[int, int]) -> bool:
@@ -93,7 +93,7 @@ def _arguments(args: list[str]) -> tuple[tuple[int, int], dict[str, int]]:
         if name in ("address", "sdid"):
             if found:
                 raise Refused("address")
-            found.append(seat_of_address(value) if name == "address" else seat(_number(value)))
+            found.append(position_of_address(value) if name == "address" else position(_number(value)))
         elif name in RANGES and _number(value) in RANGES[name]:
             numbers[name] = int(value)
         else:
